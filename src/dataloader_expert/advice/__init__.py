@@ -1,0 +1,1 @@
+"""One setting each: facts in, Advice out. Pure: no file, no clock, no torch."""

@@ -1,0 +1,60 @@
+"""num_workers and what goes with it, from measured throughput."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dataloader_expert.conclusions import Advice
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.batch import BATCH
+from dataloader_expert.probes.loading import CURRENT, RECOMMENDED, SPEEDUP, STARTUP, THROUGHPUT
+
+
+def settings(facts: Facts) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """The present and the recommended settings with their throughput facts' values; None where not measured."""
+    current, recommended = facts.find(CURRENT), facts.find(RECOMMENDED)
+    return (None if current is None else dict(current.value), None if recommended is None else dict(recommended.value))
+
+
+def throughput_at(facts: Facts, workers: int) -> Fact | None:
+    return facts.find(THROUGHPUT, workers=workers)
+
+
+def batch_bytes(facts: Facts, batch_size: int) -> int | None:
+    batch = facts.find(BATCH)
+    if batch is None:
+        return None
+    per_sample: float = sum(f["bytes_per_sample"] for f in batch.value["fields"])
+    return math.ceil(per_sample * batch_size)
+
+
+def host_bytes(facts: Facts, batch_size: int, workers: int, prefetch: int | None) -> int | None:
+    """Batches in flight: workers x prefetch, and one held by the consumer."""
+    one = batch_bytes(facts, batch_size)
+    in_flight = workers * (prefetch or 2) + 1 if workers else 1
+    return None if one is None else int(one * in_flight)
+
+
+def worker_advice(facts: Facts) -> list[Advice]:
+    """More (or fewer) workers, only where a fresh alternating check showed the gain."""
+    recommended, speedup, current = facts.find(RECOMMENDED), facts.find(SPEEDUP), facts.find(CURRENT)
+    if recommended is None or speedup is None or current is None or speedup.evidence.interval is None:
+        return []
+    workers, now = recommended.value["workers"], current.value["num_workers"]
+    before, after = throughput_at(facts, now), throughput_at(facts, workers)
+    if before is None or after is None:
+        return []
+    low, high = speedup.evidence.interval
+    size = current.value["batch_size"]
+    memory = host_bytes(facts, size, workers, 2)
+    start = facts.value(STARTUP, None, workers=workers)
+    cost = f"up to {memory / 1e6:.1f} MB of batches in flight" if memory is not None else "memory for batches in flight"
+    if workers == 0:
+        cost = "none: the main process loads alone"
+    elif start is not None:
+        cost += f"; {start:.2f} s until the first batch of each epoch unless persistent_workers=True"
+    gain = {"value": speedup.value, "unit": "x", "low": low, "high": high, "n": speedup.evidence.seen, "how": "timed"}
+    why = f"{after.value:,.0f} samples/s at {workers} workers against {before.value:,.0f} at {now}; "
+    why += "checked in fresh blocks that alternate with the present settings"
+    return [Advice("num_workers", workers, now, why, gain, cost, (speedup.cite(), before.cite(), after.cite()))]

@@ -1,0 +1,1 @@
+"""One property of the samples each (see ``base``)."""

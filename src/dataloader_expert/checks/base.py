@@ -1,0 +1,123 @@
+"""The contract of a check: look at blocks, merge with another's look, say facts, judge them.
+
+A member defines a ``Check`` subclass named ``CHECK`` and is found by walking this folder. Checks are numpy
+only: they run in the user's interpreter too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
+from dataloader_expert.sources.base import Block, Field, Source
+
+
+@dataclass
+class Context:
+    """What checks know of the data beforehand; ``pivots`` are values near each field's middle."""
+
+    fields: tuple[Field, ...]
+    label: str | None
+    samples: int | None
+    modality: str
+    splits: tuple[str, ...]
+    classes: tuple[str, ...] | None
+    seed: int
+    guessed: bool = False
+    """Whether the label was guessed from values: what it shows is then worth an info."""
+    handled: str | None = None
+    """How the user's own loader already treats imbalance, if it does."""
+    near: bool = True
+    pivots: dict[str, float] = field(default_factory=dict)
+
+    @staticmethod
+    def of(source: Source, seed: int, near: bool = True) -> Context:
+        samples = None if source.iterable else source.samples
+        return Context(
+            source.fields,
+            source.label,
+            samples,
+            source.modality,
+            tuple(source.splits),
+            source.classes,
+            seed,
+            guessed=source.label_how.startswith("guessed"),
+            near=near,
+        )
+
+    def class_name(self, value: Json) -> str:
+        if self.classes is not None and isinstance(value, int) and 0 <= value < len(self.classes):
+            return self.classes[value]
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return str(value)
+
+
+class Check(ABC):
+    """``ids`` are the codes that this check may find; each becomes a line of ``checks`` in the result."""
+
+    ids: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.seen = 0
+        """Samples looked at."""
+
+    @abstractmethod
+    def see(self, block: Block) -> None:
+        """Looks at a block's samples."""
+
+    @abstractmethod
+    def merge(self, other: Check) -> None:
+        """Takes over what another instance saw of other blocks."""
+
+    def facts(self) -> Iterable[Fact]:
+        return ()
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        """Findings from facts, this check's and others'; speaks only where the evidence carries it."""
+        return ()
+
+    def unknowns(self) -> Iterable[Unknown]:
+        return ()
+
+    def applies(self) -> bool:
+        """Whether the data have what this check looks at."""
+        return True
+
+    def evidence(self, how: How | None = None, n: int | None = None) -> Evidence:
+        """Counted where all samples were seen, else sampled."""
+        total = self.context.samples
+        complete = total is not None and self.seen >= total
+        return Evidence(
+            how or ("counted" if complete else "sampled"),
+            f"check {type(self).__module__.rsplit('.', 1)[-1]}",
+            seen=self.seen if n is None else n,
+            population=total,
+            seed=None if complete else self.context.seed,
+        )
+
+
+def all_checks() -> dict[str, type[Check]]:
+    """The checks of this folder by name."""
+    found = {}
+    package = importlib.import_module("dataloader_expert.checks")
+    for module in pkgutil.iter_modules(package.__path__):
+        check = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "CHECK", None)
+        if check is not None:
+            found[module.name] = check
+    return found
+
+
+STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outliers of a field's finite values")
+CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
+SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")
+SAMPLES_FAILED = Quantity("samples_failed", "samples", "samples that could not be read or decoded")
+MISSING = Quantity("missing", "samples", "samples in which a field has no value")
+"""Quantities that several checks read stand here; the others beside the check that measures them."""

@@ -1,0 +1,191 @@
+"""Classes: how many samples of each, in each split; imbalance and labels that are odd."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
+from dataloader_expert.sources.base import Block
+
+LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
+IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class over those of the smallest")
+CLASS_LIMIT = 10_000
+SEVERE = 10.0
+
+
+class Classes(Check):
+    ids = (
+        "severe-imbalance",
+        "class-missing-in-split",
+        "label-singleton",
+        "label-twins",
+        "label-blank",
+        "label-out-of-range",
+        "split-empty",
+    )
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.counts: dict[str | None, Counter[Any]] = {}
+        self.missing = 0
+        self.floats = False
+        self.odd = 0
+
+    def applies(self) -> bool:
+        return self.context.label is not None
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        column = block.columns.get(self.context.label or "")
+        if column is None:
+            return
+        values = column.values
+        counts = self.counts.setdefault(block.unit.split, Counter())
+        if isinstance(values, np.ndarray):
+            if values.ndim > 1:
+                self.odd += len(values)
+                return
+            kept = values if column.nulls is None else values[~column.nulls]
+            self.missing += len(values) - len(kept)
+            if kept.dtype.kind == "f":
+                self.missing += int(np.isnan(kept).sum())
+                kept = kept[~np.isnan(kept)]
+                self.floats = self.floats or bool((kept != np.rint(kept)).any())
+            distinct, n = np.unique(kept, return_counts=True)
+            counts.update(dict(zip(distinct.tolist(), n.tolist(), strict=True)))
+        else:
+            for value in values:
+                if isinstance(value, np.ndarray):
+                    value = value.item() if value.size == 1 else None
+                if value is None:
+                    self.missing += 1
+                else:
+                    counts[value if isinstance(value, str | int | float) else str(value)] += 1
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Classes)
+        self.seen += other.seen
+        self.missing += other.missing
+        self.odd += other.odd
+        self.floats = self.floats or other.floats
+        for split, counts in other.counts.items():
+            self.counts.setdefault(split, Counter()).update(counts)
+
+    def usable(self) -> bool:
+        total: Counter[Any] = sum(self.counts.values(), Counter())
+        return bool(total) and not self.floats and not self.odd and len(total) <= CLASS_LIMIT
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if not self.usable():
+            why = (
+                "its values are not whole numbers"
+                if self.floats
+                else "its values are arrays"
+                if self.odd
+                else "too many"
+            )
+            yield Unknown("classes", f"{self.context.label} is no class label: {why}")
+
+    def facts(self) -> Iterable[Fact]:
+        if not self.usable():
+            return
+        evidence = self.evidence()
+        total: Counter[Any] = sum(self.counts.values(), Counter())
+        for split, counts in [(None, total), *self.counts.items()]:
+            if split is None and counts is not total:
+                continue
+            named: Counter[str] = Counter()
+            for value, n in sorted(counts.items(), key=lambda kv: (str(type(kv[0])), kv[0])):
+                named[self.context.class_name(value)] += n
+            yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
+        yield Fact(LABELS_MISSING, self.missing, evidence)
+        yield Fact(IMBALANCE, max(total.values()) / min(total.values()), evidence)
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        all_ = facts.find(CLASS_COUNTS, split=None)
+        ratio = facts.find(IMBALANCE)
+        if all_ is None or ratio is None:
+            return
+        counts: dict[str, int] = all_.value
+        if (ratio.value > SEVERE and all_.evidence.how == "counted") or ratio.value > 2 * SEVERE:
+            small = min(counts, key=lambda k: (counts[k], k))
+            large = max(counts, key=lambda k: (counts[k], k))
+            handled = f"; handled: {self.context.handled}" if self.context.handled else ""
+            yield finding(
+                "severe-imbalance",
+                "info" if handled or self.context.guessed else "warning",
+                f"{large} has {counts[large]} samples, {small} {counts[small]}: {ratio.value:.1f} to 1{handled}",
+                [ratio, all_],
+                "draw balanced batches or weight the loss; suggest_sampler shows what each does",
+            )
+        once = sorted(k for k, n in counts.items() if n == 1)
+        if once and len(counts) > 1:
+            yield finding(
+                "label-singleton",
+                "info",
+                f"{len(once)} classes have a single sample: {', '.join(once[:5])}",
+                all_,
+                "it cannot be split or balanced: add samples or merge the class",
+                count=len(once),
+            )
+        blank = [k for k in counts if not k.strip()]
+        if blank:
+            n = sum(counts[k] for k in blank)
+            yield finding(
+                "label-blank", "error", f"{n} samples have a blank label", all_, "label or drop them", count=n
+            )
+        twins: dict[str, list[str]] = {}
+        for name in counts:
+            twins.setdefault(unicodedata.normalize("NFKC", name).casefold().strip(), []).append(name)
+        for names in twins.values():
+            if len(names) > 1:
+                yield finding(
+                    "label-twins",
+                    "warning",
+                    f"labels that differ by case or blanks: {', '.join(map(repr, names))}",
+                    all_,
+                    "spell the class one way",
+                    count=len(names),
+                )
+        yield from self._judge_splits(facts, counts)
+        known = self.context.classes
+        if known is not None:
+            out = [k for k in counts if k not in known]
+            if out:
+                yield finding(
+                    "label-out-of-range",
+                    "error",
+                    f"labels that are no declared class: {', '.join(out[:5])}",
+                    all_,
+                    f"the data set declares {len(known)} classes; mend the label or the list",
+                    count=sum(counts[k] for k in out),
+                )
+
+    def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
+        if len(self.context.splits) < 2:
+            return
+        for fact in facts.all(CLASS_COUNTS):
+            split = fact.at.get("split")
+            if split is None or fact.evidence.how != "counted":
+                continue
+            absent = sorted(set(counts) - set(fact.value))
+            if absent:
+                yield finding(
+                    "class-missing-in-split",
+                    "warning",
+                    f"{split} has no sample of {len(absent)} classes: {', '.join(absent[:5])}",
+                    fact,
+                    "split again, stratified by class",
+                    [{"split": split}],
+                    len(absent),
+                )
+
+
+CHECK = Classes

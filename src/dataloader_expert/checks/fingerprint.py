@@ -1,0 +1,219 @@
+"""What a sample is, in few numbers: a digest of its content, a near-duplicate key, a vector for diversity."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from dataloader_expert.checks.base import Context
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.pictures import as_rgb
+
+try:
+    import xxhash
+
+    digest64: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
+    DIGEST = "xxh3-64"
+except ImportError:  # the user's interpreter need not have it
+
+    def digest64(data: bytes) -> int:
+        return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+    DIGEST = "blake2b-64"
+
+RICH = ("image", "audio", "video", "text", "tokens", "sequence", "embedding", "array")
+NAMES = {
+    "id",
+    "ids",
+    "index",
+    "idx",
+    "key",
+    "__key__",
+    "path",
+    "file",
+    "filename",
+    "file_name",
+    "uuid",
+    "uid",
+    "sample_rate",
+}
+WORDS = 64
+LUMA = (0.299, 0.587, 0.114)
+HASHED_FROM = 24
+"""Pixels on the shorter side from which a perceptual hash says anything."""
+
+
+def content_fields(context: Context) -> list[str]:
+    """The fields that make a sample what it is: rich ones if there are any, else all but label and identifiers."""
+    rich = [f.name for f in context.fields if f.kind in RICH and f.name != context.label]
+    if rich:
+        return rich
+    names = [f.name for f in context.fields if f.name != context.label and f.name.lower() not in NAMES]
+    return names or [f.name for f in context.fields]
+
+
+def digests(block: Block, names: list[str]) -> Any:
+    """One 64-bit digest a sample of its content, shape [samples], uint64."""
+    import numpy as np
+
+    n = block.samples
+    total = np.full(n, 0x9E3779B97F4A7C15, np.uint64)
+    for name in names:
+        column = block.columns.get(name)
+        if column is None:
+            part = np.zeros(n, np.uint64)
+        else:
+            values = column.values[:n]
+            if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
+                part = np.ascontiguousarray(values.astype(np.float64) + 0.0).view(np.uint64)
+            else:
+                part = np.array([digest64(content(v)) for v in values], np.uint64)
+            if column.nulls is not None:
+                part = np.where(column.nulls[:n], np.uint64(0x5BD1E995), part)
+        total = mix(total ^ mix(part + np.uint64(digest64(name.encode()) & 0xFFFF)))
+    return total
+
+
+def mix(x: Any) -> Any:
+    """splitmix64's finaliser, vectorised."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def content(value: Any) -> bytes:
+    """A value's content as bytes, apart from how it was stored."""
+    if value is None:
+        return b"\0none"
+    if hasattr(value, "getbands"):
+        return f"{value.mode}{value.size}".encode() + bytes(value.tobytes())
+    if hasattr(value, "tobytes"):
+        import numpy as np
+
+        return f"{value.dtype}{value.shape}".encode() + bytes(np.ascontiguousarray(value).tobytes())
+    if isinstance(value, bytes):
+        return value
+    return str(value).encode("utf-8", "surrogatepass")
+
+
+def thumb(value: Any, size: int = 32) -> Any:
+    """A gray picture of ``size`` x ``size``, float32, from a Pillow image or a uint8 array [h, w], [h, w, c], [c, h, w]."""
+    import numpy as np
+
+    if hasattr(value, "getbands"):
+        from PIL import Image
+
+        factor = min(value.size) // (2 * size)
+        small = value.reduce(factor) if factor > 1 and value.mode in ("RGB", "L") else value
+        gray = (
+            (small if small.mode in ("RGB", "L") else as_rgb(small))
+            .convert("L")
+            .resize((size, size), Image.Resampling.BOX)
+        )
+        return np.asarray(gray, np.float32)
+    array = np.asarray(value, np.float32)
+    if array.ndim == 3:
+        array = array if array.shape[2] in (1, 3, 4) else array.transpose(1, 2, 0)
+        array = np.rint(array[..., :3] @ LUMA) if array.shape[2] >= 3 else array[..., 0]
+    rows = np.linspace(0, array.shape[0], size + 1).astype(int)
+    columns = np.linspace(0, array.shape[1], size + 1).astype(int)
+    rows[1:], columns[1:] = np.maximum(rows[1:], 1), np.maximum(columns[1:], 1)
+    small = np.add.reduceat(
+        np.add.reduceat(array, np.minimum(rows[:-1], array.shape[0] - 1), 0),
+        np.minimum(columns[:-1], array.shape[1] - 1),
+        1,
+    )
+    count = np.maximum(np.diff(rows), 1)[:, None] * np.maximum(np.diff(columns), 1)[None]
+    return small / count
+
+
+def picture_hash(gray: Any) -> int | None:
+    """64 signs of the low 8 x 8 DCT coefficients of a 32 x 32 gray picture; None for a flat one."""
+    import numpy as np
+
+    if float(gray.std()) < 4:
+        return None
+    matrix = _dct(gray.shape[0])
+    low = (matrix @ gray @ matrix.T).reshape(-1)
+    bits = low > np.median(low[1:])
+    return int.from_bytes(np.packbits(bits).tobytes(), "big")
+
+
+_MATRICES: dict[int, Any] = {}
+
+
+def _dct(n: int) -> Any:
+    import numpy as np
+
+    if n not in _MATRICES:
+        k, i = np.arange(8)[:, None], np.arange(n)[None]
+        _MATRICES[n] = np.cos(np.pi * k * (2 * i + 1) / (2 * n)).astype(np.float32)
+    return _MATRICES[n]
+
+
+_BLANK = re.compile(r"\W+")
+
+
+def near_text(value: str) -> int:
+    """A key that texts share which differ in case, blanks and punctuation only."""
+    return digest64(_BLANK.sub(" ", value.casefold()).strip().encode("utf-8", "surrogatepass"))
+
+
+def vectors(block: Block, names: list[str]) -> Any:
+    """A short vector a sample for diversity, shape [samples, d], float64; NaN where a value is absent."""
+    import numpy as np
+
+    n, parts = block.samples, []
+    for name in names:
+        column = block.columns.get(name)
+        if column is None:
+            continue
+        values = column.values
+        if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            if values.ndim == 1:
+                part = values.astype(np.float64)[:, None]
+            elif values.ndim >= 3 and values.dtype == np.uint8:
+                part = np.stack([_pool(v) for v in values])
+            else:
+                flat = values.reshape(len(values), -1)
+                part = (flat if flat.shape[1] <= 256 else flat[:, :: -(-flat.shape[1] // 256)]).astype(np.float64)
+        else:
+            part = np.stack([_vector(v) for v in values]) if len(values) else np.zeros((0, 1))
+        if column.nulls is not None:
+            part = part.copy()
+            part[column.nulls] = np.nan
+        parts.append(part[:n])
+    return np.concatenate(parts, 1) if parts else np.zeros((n, 0))
+
+
+def _pool(value: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(thumb(value, 8), np.float64).reshape(-1)
+
+
+def _vector(value: Any) -> Any:
+    import numpy as np
+
+    if hasattr(value, "getbands"):
+        return _pool(value)
+    if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
+        if value.ndim == 1 or (value.ndim == 2 and value.shape[1] <= 2):
+            signal = value.reshape(len(value), -1).astype(np.float64).mean(1)
+            edges = np.linspace(0, len(signal), 33).astype(int)
+            power = np.add.reduceat(signal * signal, np.minimum(edges[:-1], len(signal) - 1))
+            return np.log1p(power)
+        flat = value.reshape(-1, value.shape[-1]).astype(np.float64)[:, :64]
+        return np.concatenate([flat.mean(0), flat.std(0)])
+    if isinstance(value, str):
+        counts = np.zeros(WORDS)
+        for word in value.casefold().split()[:100_000]:
+            counts[zlib.crc32(word.encode("utf-8", "surrogatepass")) % WORDS] += 1
+        return counts
+    return np.zeros(1)

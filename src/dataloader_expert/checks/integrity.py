@@ -1,0 +1,278 @@
+"""What could not be read, what is not what it says, and what differs between samples that should be alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import SAMPLES_FAILED, SAMPLES_READ, Check, Context
+from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block, Unit
+
+PROBLEMS = Quantity("problems", "places", "files or samples with this defect")
+SHAPES = Quantity("shapes", "samples", "how many samples of a field have each shape and dtype (the commonest 20)")
+FILES_READ = Quantity("files_read", "files", "distinct files from which samples were read")
+SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a field's decoded size per sample")
+
+LONG = ("sequence", "audio", "tokens", "text")
+"""Kinds whose samples naturally differ in length."""
+WARNINGS = {
+    "wrong-extension",
+    "broken-link",
+    "special-file",
+    "changed-while-read",
+    "encoding-error",
+    "foreign-file",
+    "trailing-bytes",
+    "missing-shard",
+    "dtype-drift",
+    "ragged",
+    "empty-class",
+    "odd-name",
+}
+INFOS = {"junk-file"}
+FIXES = {
+    "truncated": "fetch or write the file again; compare its size with the original's",
+    "empty-file": "fetch the file again or take it out of the data set",
+    "not-the-format": "look at the first bytes: an error page or a pointer was probably saved; fetch it again",
+    "wrong-extension": "rename the file to what it holds",
+    "bomb": "check where the file is from; re-encode it at its real size",
+    "executable-payload": "store plain arrays (numpy.save with allow_pickle=False, safetensors); never unpickle data from others",
+    "outside-root": "start with --root naming the folder that the link leads to, or copy the file in",
+    "junk-file": "delete it",
+    "foreign-file": "move it out of the data set's folder",
+    "checksum-mismatch": "fetch the file again: its bytes changed since it was written",
+    "dtype-drift": "write all shards with one dtype",
+    "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",
+    "missing-key": "write every sample with the same fields",
+    "encoding-error": "re-encode the file as UTF-8",
+    "empty-class": "delete the folder or add samples: torchvision's ImageFolder refuses it",
+}
+
+
+class Integrity(Check):
+    ids = (
+        "unreadable",
+        "empty-file",
+        "truncated",
+        "wrong-extension",
+        "not-the-format",
+        "checksum-mismatch",
+        "broken-link",
+        "outside-root",
+        "special-file",
+        "bomb",
+        "executable-payload",
+        "header-mismatch",
+        "missing-shard",
+        "changed-while-read",
+        "encoding-error",
+        "parse-error",
+        "foreign-file",
+        "junk-file",
+        "trailing-bytes",
+        "duplicate-keys",
+        "missing-key",
+        "extra-key",
+        "dtype-drift",
+        "shape-drift",
+        "ragged",
+        "length-mismatch",
+        "sample-raises",
+    )
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.problems: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+        self.counts: dict[str, int] = {}
+        self.failed = 0
+        self.shapes: dict[str, dict[str, int]] = {}
+        self.examples: dict[str, dict[str, tuple[int, str]]] = {}
+        self.sizes: dict[str, list[int]] = {}
+        self.files: set[str] = set()
+        self.absent: dict[str, int] = {}
+
+    def found(self, problem: Unreadable, unit: Unit | None = None) -> None:
+        """Notes a defect; ``unit`` is where it was met."""
+        where = dict(problem.where)
+        if unit is not None:
+            where.setdefault("file", unit.file)
+            if unit.samples == 1:
+                where.setdefault("sample", unit.start)
+            where.setdefault("split", unit.split)
+        self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
+        kept = self.problems.setdefault(problem.code, [])
+        if len(kept) < 200:
+            kept.append((problem.message, {k: v for k, v in where.items() if v not in (None, "")}))
+
+    def fail(self, unit: Unit, problem: Unreadable) -> None:
+        """Notes a unit that could not be read or decoded."""
+        self.failed += unit.samples
+        self.files.add(unit.file)
+        self.found(problem, unit)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        unit = block.unit
+        self.seen += block.samples
+        self.failed += max(0, unit.samples - block.samples)
+        self.files.add(unit.file)
+        for problem in block.problems:
+            self.found(problem, unit if unit.samples == 1 else None)
+        for name in {f.name for f in self.context.fields} - set(block.columns):
+            self.absent[name] = self.absent.get(name, 0) + block.samples
+            if self.absent[name] <= 20:
+                self.found(Unreadable("missing-key", f"{name} is absent", field=name), unit)
+        for name, column in block.columns.items():
+            values = column.values
+            if isinstance(values, np.ndarray):
+                if values.dtype.kind in "US":
+                    self._shape(name, "str", len(values), unit)
+                    self.sizes.setdefault(name, []).extend(np.char.str_len(values).tolist())
+                else:
+                    self._shape(name, f"{values.dtype}{list(values.shape[1:])}", len(values), unit)
+                    self.sizes.setdefault(name, []).extend([values[:1].nbytes] * min(len(values), 1000))
+                continue
+            sizes = self.sizes.setdefault(name, [])
+            for i, value in enumerate(values):
+                if value is None:
+                    continue
+                shape, size = shape_of(value)
+                self._shape(name, shape, 1, unit, i)
+                if len(sizes) < 1_000_000:
+                    sizes.append(size)
+
+    def _shape(self, name: str, shape: str, n: int, unit: Unit, i: int = 0) -> None:
+        counts = self.shapes.setdefault(name, {})
+        counts[shape] = counts.get(shape, 0) + n
+        places = self.examples.setdefault(name, {})
+        if shape not in places and len(places) < 1000:
+            places[shape] = (unit.start + i, unit.file)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Integrity)
+        self.seen += other.seen
+        self.failed += other.failed
+        self.files |= other.files
+        for code, found in other.problems.items():
+            self.problems[code] = (self.problems.get(code, []) + found)[:200]
+        for counts, theirs in ((self.counts, other.counts), (self.absent, other.absent)):
+            for key, n in theirs.items():
+                counts[key] = counts.get(key, 0) + n
+        for name, shapes in other.shapes.items():
+            mine = self.shapes.setdefault(name, {})
+            for shape, n in shapes.items():
+                mine[shape] = mine.get(shape, 0) + n
+            places = self.examples.setdefault(name, {})
+            for shape, place in other.examples[name].items():
+                places[shape] = min(places.get(shape, place), place)
+        for name, sizes in other.sizes.items():
+            self.sizes[name] = (self.sizes.get(name, []) + sizes)[:1_000_000]
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        evidence = self.evidence(n=self.seen + self.failed)
+        yield Fact(SAMPLES_READ, self.seen, evidence)
+        yield Fact(SAMPLES_FAILED, self.failed, evidence)
+        yield Fact(FILES_READ, len(self.files - {""}), evidence)
+        for code, places in self.problems.items():
+            at = sorted(places, key=lambda p: (p[1].get("sample", -1), str(p[1].get("file"))))[:20]
+            value = {"count": self.counts[code], "message": at[0][0], "where": [w for _, w in at]}
+            yield Fact(PROBLEMS, value, evidence, {"code": code})
+        for name, shapes in self.shapes.items():
+            top = sorted(shapes.items(), key=lambda kv: (-kv[1], kv[0]))
+            odd = [
+                {"shape": s, "sample": self.examples[name][s][0], "file": self.examples[name][s][1] or None}
+                for s, _ in top[1:21]
+                if s in self.examples[name]
+            ]
+            yield Fact(SHAPES, {"shapes": dict(top[:20]), "distinct": len(top), "odd": odd}, evidence, {"field": name})
+        for name, sizes in self.sizes.items():
+            if sizes:
+                low, median, high, top_ = np.percentile(np.array(sizes), [0, 50, 95, 100]).tolist()
+                value = {"min": int(low), "median": median, "p95": high, "max": int(top_)}
+                yield Fact(SAMPLE_BYTES, value, evidence, {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(PROBLEMS):
+            code, value = str(fact.at["code"]), fact.value
+            severity: Severity = "info" if code in INFOS else "warning" if code in WARNINGS else "error"
+            n = value["count"]
+            where = value["where"][0].get("file") if value["where"] else None
+            lead = f"{n} place{'s' * (n != 1)}; first" if n > 1 else "found"
+            yield finding(
+                code,
+                severity,
+                f"{lead}{f' in {where}' if where else ''}: {value['message']}",
+                fact,
+                FIXES.get(code, "repair or leave out what is named; the loader will meet it too"),
+                value["where"],
+                n,
+            )
+        for fact in facts.all(SHAPES):
+            yield from self._judge_shapes(fact)
+
+    def _judge_shapes(self, fact: Fact) -> Iterable[Finding]:
+        name = fact.at["field"]
+        field = next((f for f in self.context.fields if f.name == name), None)
+        shapes: dict[str, int] = fact.value["shapes"]
+        if field is None or fact.value["distinct"] < 2 or field.kind in ("text", "category", "number", "other"):
+            return
+        total, (common, most) = sum(shapes.values()), next(iter(shapes.items()))
+        dtypes = {s.split("[")[0] for s in shapes}
+        ranks = {s.count(",") for s in shapes}
+        few = total - most <= max(1, total // 20)
+        places: list[dict[str, Json]] = [
+            {"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]
+        ]
+        if len(dtypes) > 1 and field.kind != "image":
+            yield finding(
+                "dtype-drift",
+                "warning",
+                f"{name} has dtypes {', '.join(sorted(dtypes))}",
+                fact,
+                FIXES["dtype-drift"],
+                places,
+                total - most,
+            )
+        elif few or len(ranks) > 1:
+            yield finding(
+                "shape-drift",
+                "error",
+                f"{name}: {total - most} of {total} samples are not {common}",
+                fact,
+                FIXES["shape-drift"],
+                places,
+                total - most,
+            )
+        else:
+            yield finding(
+                "ragged",
+                "info" if field.kind in LONG else "warning",
+                f"{name} varies in shape: {fact.value['distinct']} shapes, most often {common}",
+                fact,
+                "resize or pad in the dataset or in the collate function: the default collate raises",
+                places,
+                fact.value["distinct"],
+            )
+
+
+def shape_of(value: Any) -> tuple[str, int]:
+    """A value's dtype and shape as text, and its decoded bytes."""
+    if hasattr(value, "getbands"):
+        bands = len(value.getbands())
+        return f"{value.mode}[{value.height}, {value.width}, {bands}]", value.height * value.width * bands
+    if hasattr(value, "nbytes"):
+        return f"{value.dtype}{list(value.shape)}", int(value.nbytes)
+    if isinstance(value, str):
+        return "str", len(value.encode("utf-8", "replace"))
+    if isinstance(value, bytes):
+        return "bytes", len(value)
+    return type(value).__name__, 8
+
+
+CHECK = Integrity

@@ -1,0 +1,131 @@
+"""Each sample's class, length and group, kept by index for drawing epochs; says only their quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.sources.base import Block
+
+LENGTHS = Quantity("lengths", "items", "quantiles of the samples' lengths (first dimension, or characters of a text)")
+GROUP_NAMES = (
+    "group",
+    "group_id",
+    "subject",
+    "subject_id",
+    "patient",
+    "patient_id",
+    "speaker",
+    "speaker_id",
+    "user",
+    "user_id",
+    "session",
+    "session_id",
+    "scene",
+    "series_id",
+    "video_id",
+    "document_id",
+)
+MOST = 50_000_000
+
+
+class Labels(Check):
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.names: dict[str, int] = {}
+        self.label: list[tuple[int, Any]] = []
+        self.length: list[tuple[int, Any]] = []
+        self.group: list[tuple[int, Any]] = []
+        self.group_names: dict[str, int] = {}
+        self.long = next(
+            (
+                f.name
+                for f in context.fields
+                if f.kind in ("sequence", "tokens", "audio", "text")
+                and f.name != context.label
+                and (not f.shape or f.shape[0] is None)
+            ),
+            None,
+        )
+        self.grouped = next((f.name for f in context.fields if f.name.lower() in GROUP_NAMES), None)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        n = block.samples
+        self.seen += n
+        if self.seen > MOST:
+            return
+        start = block.unit.start
+        if self.context.label is not None and self.context.label in block.columns:
+            self.label.append((start, _codes(block.columns[self.context.label].values[:n], self.names)))
+        if self.grouped is not None and self.grouped in block.columns:
+            self.group.append((start, _codes(block.columns[self.grouped].values[:n], self.group_names)))
+        if self.long is not None and self.long in block.columns:
+            values = block.columns[self.long].values[:n]
+            self.length.append((start, np.array([0 if v is None else len(v) for v in values], np.int32)))
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Labels)
+        self.seen += other.seen
+        for mine, theirs, names, codes in (
+            (self.label, other.label, self.names, other.names),
+            (self.group, other.group, self.group_names, other.group_names),
+        ):
+            place = _places(names, codes)
+            mine += [(start, place[values]) for start, values in theirs]
+        self.length += other.length
+
+    def codes(self) -> Any:
+        """One class code per sample that was read, in index order, int32; None without a label."""
+        return _in_order(self.label)
+
+    def class_names(self) -> list[str]:
+        """Names by code, as the class counts spell them."""
+        return [self.context.class_name(_plain(name)) for name in self.names]
+
+    def lengths(self) -> Any:
+        return _in_order(self.length)
+
+    def group_codes(self) -> Any:
+        return _in_order(self.group)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        lengths = self.lengths()
+        if lengths is not None:
+            low, median, high, top = np.percentile(lengths, [0, 50, 95, 100]).tolist()
+            value = {"field": self.long, "min": low, "median": median, "p95": high, "max": top}
+            yield Fact(LENGTHS, value, self.evidence())
+
+
+def _codes(values: Any, names: dict[str, int]) -> Any:
+    import numpy as np
+
+    plain = values.tolist() if hasattr(values, "tolist") else values
+    return np.array([names.setdefault(str(v), len(names)) for v in plain], np.int32)
+
+
+def _plain(name: str) -> Any:
+    """A code's text back as the whole number that it was written from."""
+    return int(name) if name.lstrip("-").isdigit() else name
+
+
+def _places(names: dict[str, int], other: dict[str, int]) -> Any:
+    import numpy as np
+
+    return np.array([names.setdefault(name, len(names)) for name in other] or [0], np.int32)
+
+
+def _in_order(parts: list[tuple[int, Any]]) -> Any:
+    import numpy as np
+
+    if not parts:
+        return None
+    return np.concatenate([values for _, values in sorted(parts, key=lambda p: p[0])])
+
+
+CHECK = Labels

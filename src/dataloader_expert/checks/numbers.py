@@ -1,0 +1,332 @@
+"""Statistics of numbers that merge: moments about a pivot, exact quantiles while they fit, then a histogram.
+
+Beyond ``CAP`` values the quantiles come from counts of the upper 16 bits of the float32 of each value
+(relative width 2^-8); until then from all values. Moments follow Pebay 2008 (SAND2008-6212) about a fixed pivot.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+CAP = 1 << 22
+EXTREMES = 32
+LEVELS = (1, 5, 25, 50, 75, 95, 99)
+
+
+class Numbers:
+    """What was seen of one field's (or channel's) values."""
+
+    def __init__(self, pivot: float = 0.0, cap: int = CAP) -> None:
+        self.pivot, self.cap = pivot, cap
+        self.n = self.nan = self.inf_up = self.inf_down = self.zeros = 0
+        self.sums = [0.0, 0.0, 0.0, 0.0]
+        self.low, self.high = math.inf, -math.inf
+        self.counts: Any = None  # of whole numbers 0…65535, or of bfloat16 buckets once `bucketed`
+        self.kept: list[Any] = []
+        self.n_kept = 0
+        self.bucketed = self.folded = False
+        self.whole = True
+        self.lowest: list[tuple[float, int]] = []
+        self.highest: list[tuple[float, int]] = []
+
+    def see(self, values: Any, first: int = 0, per_sample: int = 1, rows: Any = None) -> None:
+        """Looks at values of any shape; value i belongs to sample ``first + i // per_sample``, by ``rows`` if given."""
+        import numpy as np
+
+        flat = np.asarray(values).reshape(-1)
+        if not flat.size:
+            return
+        kind = flat.dtype.kind
+        if kind == "b":
+            flat = flat.astype(np.uint8)
+        if flat.dtype == np.uint8 and not self.bucketed:
+            if per_sample == 1:
+                self._extremes(flat, first, per_sample, None, rows)
+            self.see_counts(np.bincount(flat, minlength=256))
+            return
+        if kind == "c":
+            flat = np.abs(flat)
+        if flat.dtype.kind == "f":
+            flat = flat if flat.dtype.itemsize >= 4 else flat.astype(np.float32)
+            if not np.isfinite(flat).all():
+                bad = np.isnan(flat)
+                self.nan += int(bad.sum())
+                self.inf_up += int(np.isposinf(flat).sum())
+                self.inf_down += int(np.isneginf(flat).sum())
+                where = np.flatnonzero(np.isfinite(flat))
+                self._extremes(flat[where], first, per_sample, where, rows)
+                flat = flat[where]
+            else:
+                self._extremes(flat, first, per_sample, None, rows)
+            if not flat.size:
+                return
+            wide = flat.astype(np.float64, copy=False)
+            self.whole = self.whole and bool((wide == np.rint(wide)).all())
+        else:
+            self._extremes(flat, first, per_sample, None, rows)
+            wide = flat.astype(np.float64)
+        self.n += flat.size
+        self.zeros += int(flat.size - np.count_nonzero(flat))
+        off = wide - self.pivot
+        square = off * off
+        self.sums[0] += float(off.sum())
+        self.sums[1] += float(square.sum())
+        self.sums[2] += float(np.dot(square, off))
+        self.sums[3] += float(np.dot(square, square))
+        self._count(flat)
+
+    def see_counts(self, counts: Any) -> None:
+        """Looks at a histogram of whole numbers 0…255, such as an image channel's; its moments are summed at the end."""
+        import numpy as np
+
+        if self.counts is None:
+            self.counts = np.zeros(65536, np.int64)
+        self.counts[: len(counts)] += counts
+
+    def _extremes(self, flat: Any, first: int, per_sample: int, where: Any, rows: Any) -> None:
+        import numpy as np
+
+        if not flat.size:
+            return
+        low, high = float(flat.min()), float(flat.max())
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        if len(self.lowest) == EXTREMES and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
+            return
+        k = min(EXTREMES, flat.size)
+        for places, sign in ((self.lowest, 1), (self.highest, -1)):
+            at = np.argpartition(flat, k - 1)[:k] if sign > 0 else np.argpartition(flat, flat.size - k)[-k:]
+            for i in at:
+                index = int(i if where is None else where[i])
+                row = index // per_sample
+                places.append((float(flat[i]), first + (row if rows is None else int(rows[row]))))
+        self._trim()
+
+    def _trim(self) -> None:
+        self.lowest = sorted(set(self.lowest))[:EXTREMES]
+        self.highest = sorted(set(self.highest), key=lambda p: (-p[0], p[1]))[:EXTREMES]
+
+    def _count(self, flat: Any) -> None:
+        if self.bucketed:
+            self.counts += buckets(flat)
+            return
+        self.kept.append(flat.copy())
+        self.n_kept += flat.size
+        if self.n_kept > self.cap:
+            self._to_buckets()
+
+    def _to_buckets(self) -> None:
+        import numpy as np
+
+        counts = np.zeros(65536, np.int64)
+        if self.counts is not None:
+            self._fold_counts()
+            levels = np.flatnonzero(self.counts)
+            counts += buckets(levels.astype(np.float32), self.counts[levels])
+        for values in self.kept:
+            counts += buckets(values)
+        self.counts, self.kept, self.n_kept, self.bucketed = counts, [], 0, True
+
+    def merge(self, other: Numbers) -> None:
+        """Raises: ValueError: if the other's pivot differs, so that the sums are not comparable."""
+        if other.pivot != self.pivot:
+            raise ValueError(f"sums about {self.pivot} and {other.pivot} do not merge")
+        for name in ("n", "nan", "inf_up", "inf_down", "zeros"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.sums = [a + b for a, b in zip(self.sums, other.sums, strict=True)]
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.whole = self.whole and other.whole
+        self.lowest += other.lowest
+        self.highest += other.highest
+        self._trim()
+        if other.bucketed and not self.bucketed:
+            self._to_buckets()
+        elif self.bucketed and not other.bucketed:
+            other._to_buckets()
+        if other.counts is not None:
+            self.counts = other.counts.copy() if self.counts is None else self.counts + other.counts
+        self.kept += other.kept
+        self.n_kept += other.n_kept
+        if self.n_kept > self.cap:
+            self._to_buckets()
+
+    @property
+    def total(self) -> int:
+        return self.n + self.nan + self.inf_up + self.inf_down
+
+    def summary(self) -> dict[str, Any]:
+        """The contract's statistics: moments over finite values, quantiles, distribution, outliers."""
+        import numpy as np
+
+        if self.counts is not None and not self.bucketed and not self.folded:
+            self._fold_counts()
+            self.folded = True
+        if not self.n:
+            return {
+                **dict.fromkeys(("mean", "std", "min", "max", "skewness", "kurtosis")),
+                "quantiles": None,
+                "distribution": "other",
+                "zeros": 0,
+                "nan": self.nan,
+                "inf": self.inf_up + self.inf_down,
+                "outliers": None,
+                "n": 0,
+            }
+        n = self.n
+        m1 = self.sums[0] / n
+        m2 = max(self.sums[1] / n - m1 * m1, 0.0)
+        constant = self.low == self.high
+        if constant:
+            m2 = 0.0
+        m3 = self.sums[2] / n - 3 * m1 * self.sums[1] / n + 2 * m1**3
+        m4 = self.sums[3] / n - 4 * m1 * self.sums[2] / n + 6 * m1 * m1 * self.sums[1] / n - 3 * m1**4
+        flat = constant or m2 <= 0
+        skew = None if flat else m3 / m2**1.5
+        kurt = None if flat else m4 / (m2 * m2) - 3
+        levels, weights = self._levels()
+        quantiles = quantile(levels, weights, [p / 100 for p in LEVELS])
+        if self.bucketed:
+            quantiles = np.clip(quantiles, self.low, self.high)
+        named = dict(zip((f"p{p}" for p in LEVELS), map(float, quantiles), strict=True))
+        return {
+            "mean": self.pivot + m1,
+            "std": math.sqrt(m2),
+            "min": self.low,
+            "max": self.high,
+            "quantiles": named,
+            "skewness": skew,
+            "kurtosis": kurt,
+            "distribution": shape_of(levels, weights, named, skew, kurt, self, math.sqrt(m2)),
+            "zeros": self.zeros,
+            "nan": self.nan,
+            "inf": self.inf_up + self.inf_down,
+            "outliers": self._outliers(levels, weights, named),
+            "n": n,
+        }
+
+    def _fold_counts(self) -> None:
+        """Adds what the histogram of whole numbers says to the moments."""
+        import numpy as np
+
+        levels = np.flatnonzero(self.counts)
+        weights = self.counts[levels]
+        off = levels.astype(np.float64) - self.pivot
+        self.n += int(weights.sum())
+        self.zeros += int(self.counts[0])
+        self.sums = [s + float((weights * off**p).sum()) for s, p in zip(self.sums, (1, 2, 3, 4), strict=True)]
+        self.low, self.high = min(self.low, float(levels[0])), max(self.high, float(levels[-1]))
+
+    def _levels(self) -> tuple[Any, Any]:
+        """Distinct values in order and how often each occurs."""
+        import numpy as np
+
+        if self.bucketed:
+            keys = np.flatnonzero(self.counts)
+            values = bucket_value(keys)
+            order = np.argsort(values, kind="stable")
+            return values[order], self.counts[keys][order]
+        parts, weights = [], []
+        if self.counts is not None:
+            at = np.flatnonzero(self.counts)
+            parts.append(at.astype(np.float64))
+            weights.append(self.counts[at])
+        if self.kept:
+            values, counts = np.unique(np.concatenate(self.kept), return_counts=True)
+            parts.append(values.astype(np.float64))
+            weights.append(counts)
+        if len(parts) == 1:
+            return parts[0], weights[0]
+        values, inverse = np.unique(np.concatenate(parts), return_inverse=True)
+        return values, np.bincount(inverse, np.concatenate(weights)).astype(np.int64)
+
+    def _outliers(self, levels: Any, weights: Any, q: dict[str, float]) -> dict[str, Any]:
+        spread = q["p75"] - q["p25"]
+        if spread <= 0:
+            rule = "3 x IQR; not applied: the middle half of the values is one value"
+            return {"rule": rule, "low": None, "high": None, "count": 0, "where": []}
+        low, high = q["p25"] - 3 * spread, q["p75"] + 3 * spread
+        count = int(weights[(levels < low) | (levels > high)].sum())
+        places = [(v, s) for v, s in self.lowest if v < low] + [(v, s) for v, s in self.highest if v > high]
+        where = [{"sample": s, "value": v} for v, s in sorted(set(places), key=lambda p: (p[1], p[0]))[:20]]
+        return {"rule": "3 x IQR beyond the quartiles", "low": low, "high": high, "count": count, "where": where}
+
+
+def buckets(values: Any, weights: Any = None) -> Any:
+    """Counts of the values' upper 16 float32 bits, shape [65536], int64."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        keys = values.astype(np.float32).view(np.uint32) >> 16
+    return np.bincount(keys, weights, minlength=65536).astype(np.int64)
+
+
+def bucket_value(keys: Any) -> Any:
+    """The middle of each bucket, float64."""
+    import numpy as np
+
+    middle = (keys.astype(np.uint32) << 16) | np.where(keys & 0x7FFF, 0x8000, 0).astype(np.uint32)
+    return middle.view(np.float32).astype(np.float64)
+
+
+def quantile(levels: Any, weights: Any, at: list[float]) -> Any:
+    """Quantiles of weighted values by linear interpolation between order statistics, as ``numpy.quantile``."""
+    import numpy as np
+
+    ends = np.cumsum(weights)
+    rank = np.asarray(at) * (ends[-1] - 1)
+    lower = np.floor(rank).astype(np.int64)
+    part = rank - lower
+    a = levels[np.searchsorted(ends, lower, side="right")]
+    b = levels[np.searchsorted(ends, np.minimum(lower + 1, ends[-1] - 1), side="right")]
+    return a + (b - a) * part
+
+
+def shape_of(
+    levels: Any, weights: Any, q: dict[str, float], skew: float | None, kurt: float | None, numbers: Numbers, std: float
+) -> str:
+    """The distribution's word: the rules stand here in the order in which they are tried."""
+    import numpy as np
+
+    if len(levels) == 1 or skew is None or kurt is None:
+        return "constant"
+    if len(levels) <= 20 and numbers.n >= 5 * len(levels):
+        return "categorical"
+    low, high = numbers.low, numbers.high
+    probabilities = np.array([0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99])
+    got = np.array(list(q.values()))
+    if np.abs(got - (low + (high - low) * probabilities)).max() < 0.03 * (high - low):
+        return "uniform"
+    mean = numbers.pivot + numbers.sums[0] / numbers.n
+    normal = mean + std * np.array([-2.3263, -1.6449, -0.6745, 0, 0.6745, 1.6449, 2.3263])
+    if abs(skew) < 0.3 and abs(kurt) < 0.6 and np.abs(got - normal).max() < 0.15 * std:
+        return "normal"
+    if peaks(levels, weights, q) > 1:
+        return "multi-modal"
+    if numbers.whole and low >= 0 and skew > 0.5:
+        return "count"
+    if kurt > 6:
+        return "heavy-tailed"
+    return "skewed" if abs(skew) > 0.5 else "other"
+
+
+def peaks(levels: Any, weights: Any, q: dict[str, float]) -> int:
+    """Peaks of the smoothed histogram between p1 and p99 that stand 15 % of the highest above their valleys."""
+    import numpy as np
+
+    low, high = q["p1"], q["p99"]
+    if high <= low or weights.sum() < 100:
+        return 1
+    counts, _ = np.histogram(levels, 24, (low, high), weights=weights)
+    smooth = np.convolve(counts, [0.25, 0.5, 0.25], "same")
+    need, found, valley, top = 0.15 * smooth.max(), 0, 0.0, 0.0
+    rising = True
+    for value in [*smooth, 0.0]:
+        if rising:
+            top = max(top, value)
+            if value < top - need:
+                found, rising, valley = found + 1, False, value
+        else:
+            valley = min(valley, value)
+            if value > valley + need:
+                rising, top = True, value
+    return found

@@ -1,0 +1,253 @@
+"""Statistics per field, and per channel for images; findings on what the numbers show."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import MISSING, STATISTICS, Check, Context
+from dataloader_expert.checks.numbers import CAP, Numbers
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.pictures import as_rgb
+
+NAN_PLACES = Quantity("nan_places", "samples", "the first samples whose field holds NaN or an infinity")
+TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
+TRAIN = ("train",)
+RGB = ("red", "green", "blue")
+
+
+class Statistics(Check):
+    ids = ("nan", "inf", "missing-values", "constant-field", "outliers", "already-normalized")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.numbers: dict[tuple[str, str | None, bool], Numbers] = {}
+        self.train = False
+        self.missing: dict[str, int] = {f.name: 0 for f in context.fields}
+        self.present: dict[str, int] = {f.name: 0 for f in context.fields}
+        self.words: dict[str, set[str]] = {}
+        self.bad: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        self.cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
+
+    def see(self, block: Block) -> None:
+        n = block.samples
+        self.seen += n
+        self.train = block.unit.split in TRAIN
+        for name, column in block.columns.items():
+            missing = 0 if column.nulls is None else int(column.nulls.sum())
+            self.missing[name] = self.missing.get(name, 0) + missing
+            self.present[name] = self.present.get(name, 0) + len(column) - missing
+            if missing < len(column):
+                self._look(name, column, block)
+
+    def _at(self, field: str, channel: str | None = None) -> Numbers:
+        key = (field, channel, self.train)
+        if key not in self.numbers:
+            self.numbers[key] = Numbers(self.context.pivots.get(field, 0.0), self.cap)
+        return self.numbers[key]
+
+    def _look(self, name: str, column: Column, block: Block) -> None:
+        import numpy as np
+
+        values, first = column.values, block.unit.start
+        if isinstance(values, np.ndarray):
+            if values.dtype.kind in "US":
+                self._at(name).see(np.char.str_len(values), first)
+                self._distinct(name, values.tolist())
+                return
+            if self._pictures(name, values):
+                return
+            if column.nulls is not None:
+                rows = np.flatnonzero(~column.nulls)
+                self._one(name, values[rows], first, block.unit.file, rows)
+                return
+            self._one(name, values, first, block.unit.file)
+            return
+        texts = [(i, len(v)) for i, v in enumerate(values) if isinstance(v, str)]
+        if texts:
+            self._at(name).see(np.array([length for _, length in texts]), first)
+            self._distinct(name, values)
+        arrays = [(i, v) for i, v in enumerate(values) if isinstance(v, np.ndarray)]
+        if arrays and len(arrays) == len(values) and all(a.ndim == arrays[0][1].ndim and a.size for _, a in arrays):
+            for i, value in arrays:
+                if not self._pictures(name, value[None]):
+                    self._one(name, value[None], first + i, block.unit.file)
+        else:
+            for i, value in arrays:
+                self._one(name, value[None], first + i, block.unit.file)
+        for value in values:
+            if hasattr(value, "getbands"):
+                image = value if value.mode in ("RGB", "L") else as_rgb(value)
+                counts = np.array(image.histogram()).reshape(-1, 256)
+                for channel, part in zip(RGB if len(counts) == 3 else ("gray",), counts, strict=True):
+                    self._at(name, channel).see_counts(part)
+
+    def _distinct(self, name: str, values: list[Any]) -> None:
+        """Whether a field of texts holds more than one: two are kept."""
+        kept = self.words.setdefault(name, set())
+        for value in values:
+            if len(kept) > 1:
+                return
+            if value is not None:
+                kept.add(str(value))
+
+    def _pictures(self, name: str, values: Any) -> bool:
+        """Counts an image array's channels, shape [n, h, w], [n, h, w, c] or [n, c, h, w], uint8; False if it is none."""
+        import numpy as np
+
+        field = next((f for f in self.context.fields if f.name == name), None)
+        if field is None or field.kind != "image" or values.dtype != np.uint8 or values.ndim not in (3, 4):
+            return False
+        if values.ndim == 3:
+            self._at(name, "gray").see_counts(np.bincount(values.reshape(-1), minlength=256))
+            return True
+        last = values.shape[3] in (1, 3, 4)
+        n = values.shape[3 if last else 1]
+        for i, channel in enumerate(RGB if n == 3 else ("gray",) if n == 1 else (*RGB, "alpha")[:n]):
+            plane = values[..., i] if last else values[:, i]
+            self._at(name, channel).see_counts(np.bincount(plane.reshape(-1), minlength=256))
+        return True
+
+    def _one(self, name: str, values: Any, first: int, file: str, rows: Any = None) -> None:
+        """Looks at values of the samples from ``first`` on; of those at ``first + rows`` where not all have one."""
+        import numpy as np
+
+        if values.dtype.kind not in "biufc":
+            return
+        numbers = self._at(name)
+        before = numbers.nan, numbers.inf_up + numbers.inf_down
+        per = values[0].size if len(values) else 1
+        numbers.see(values, first, max(per, 1), rows)
+        for code, was, now in (
+            ("nan", before[0], numbers.nan),
+            ("inf", before[1], numbers.inf_up + numbers.inf_down),
+        ):
+            if now > was and len(self.bad.setdefault((name, code), [])) < 20:
+                wrong = np.isnan(values) if code == "nan" else np.isinf(values)
+                at = np.flatnonzero(wrong.reshape(len(values), -1).any(1))[:20]
+                self.bad[name, code] += [(first + int(r if rows is None else rows[r]), file) for r in at]
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Statistics)
+        self.seen += other.seen
+        for key, numbers in other.numbers.items():
+            if key in self.numbers:
+                self.numbers[key].merge(numbers)
+            else:
+                self.numbers[key] = numbers
+        for mine, theirs in ((self.missing, other.missing), (self.present, other.present)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+        for name, words in other.words.items():
+            self._distinct(name, sorted(words))
+        for place, found in other.bad.items():
+            self.bad[place] = sorted(self.bad.get(place, []) + found)[:20]
+
+    def facts(self) -> Iterable[Fact]:
+        evidence = self.evidence()
+        names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
+        for field, channel in names:
+            at = {"field": field, **({"channel": channel} if channel else {})}
+            numbers = Numbers(self.context.pivots.get(field, 0.0), self.cap)
+            for train in (True, False):
+                part = self.numbers.get((field, channel, train))
+                if part is not None:
+                    numbers.merge(part)
+                    if train:
+                        yield Fact(TRAIN_MOMENTS, _moments(part), self.evidence(n=part.total), at)
+            summary = numbers.summary()
+            if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
+                summary["distribution"] = "categorical"  # one length, several texts
+            yield Fact(STATISTICS, summary, evidence, at)
+        for name, count in self.missing.items():
+            absent = self.seen - self.present.get(name, 0) - count  # units that lack the field altogether
+            yield Fact(MISSING, count + max(absent, 0), evidence, {"field": name})
+        for (field, code), found in self.bad.items():
+            places = [{"sample": s, "file": f or None, "field": field} for s, f in sorted(found)[:20]]
+            yield Fact(NAN_PLACES, places, evidence, {"field": field, "code": code})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(STATISTICS):
+            yield from _judge(fact, facts, self.context)
+        for fact in facts.all(MISSING):
+            if fact.value:
+                name, seen = fact.at["field"], fact.evidence.seen or 1
+                yield finding(
+                    "missing-values",
+                    "warning",
+                    f"{name} has no value in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
+                    fact,
+                    f"impute {name} with statistics of the training split, add a mask, or drop those samples",
+                    [{"field": name}],
+                    fact.value,
+                )
+
+
+def _moments(numbers: Numbers) -> dict[str, float | None]:
+    summary = copy.deepcopy(numbers).summary()
+    return {
+        "mean": summary["mean"],
+        "std": summary["std"],
+        "min": summary["min"],
+        "max": summary["max"],
+        "n": summary["n"],
+    }
+
+
+def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
+    s, name = fact.value, fact.at["field"]
+    for code, word in (("nan", "NaN"), ("inf", "infinite values")):
+        if s[code]:
+            places = facts.value(NAN_PLACES, [], field=name, code=code)
+            yield finding(
+                code,
+                "error",
+                f"{name} holds {s[code]} {word} among {s['n'] + s['nan'] + s['inf']} values",
+                fact,
+                "find where they arise; drop or impute those samples before training: one makes the loss NaN",
+                places or [{"field": name}],
+                s[code],
+            )
+    if (
+        s["distribution"] == "constant"
+        and (context.samples or 2) > 1
+        and s["n"] > 1
+        and name not in (context.label, "sample_rate")
+    ):
+        yield finding(
+            "constant-field",
+            "warning",
+            f"{name} is {s['min']:g} in every value" if s["min"] is not None else f"{name} never has a value",
+            fact,
+            f"drop {name}: it carries no information",
+            [{"field": name}],
+        )
+    outliers = s["outliers"]
+    kind = next((f.kind for f in context.fields if f.name == name), "")
+    if outliers and outliers["count"] and name != context.label and kind != "category":
+        yield finding(
+            "outliers",
+            "info",
+            f"{name}: {outliers['count']} of {s['n']} values lie beyond {outliers['low']:.4g} … {outliers['high']:.4g}"
+            f" ({outliers['rule']})",
+            fact,
+            "look at them; clip, winsorise or use a robust scale if they are errors",
+            [{"field": name, "sample": w["sample"]} for w in outliers["where"]] or [{"field": name}],
+            outliers["count"],
+        )
+    if kind in ("array", "embedding", "sequence", "image", "number") and s["std"] and s["n"] >= 1000:
+        if abs(s["mean"]) < 0.02 and abs(s["std"] - 1) < 0.02:
+            yield finding(
+                "already-normalized",
+                "info",
+                f"{name} already has mean {s['mean']:.3f} and std {s['std']:.3f}",
+                fact,
+                "do not normalise it again",
+                [{"field": name}],
+            )
+
+
+CHECK = Statistics

@@ -1,0 +1,88 @@
+"""Conclusions: findings and advice. Each names the facts that it rests on and is never without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dataloader_expert.facts import Fact, Json
+
+Severity = Literal["error", "warning", "info"]
+MAX_PLACES = 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong or noteworthy. ``where`` holds at most 20 places ``{file?, sample?, split?, field?}``."""
+
+    code: str
+    severity: Severity
+    message: str
+    evidence: tuple[dict[str, Json], ...]
+    fix: str
+    where: tuple[dict[str, Json], ...] = ()
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.evidence:
+            raise ValueError(f"finding {self.code} names no fact: give the facts that show it")
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message,
+            "evidence": [dict(e) for e in self.evidence],
+            "fix": self.fix,
+            "where": [dict(w) for w in self.where],
+            "count": self.count,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json]) -> Finding:
+        given = dict(data)
+        return Finding(**{**given, "evidence": tuple(given["evidence"]), "where": tuple(given["where"])})
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One setting: what to put, instead of what, why, what it gains and what it costs."""
+
+    setting: str
+    value: Json
+    instead_of: Json
+    why: str
+    gain: Mapping[str, Json] | None
+    cost: str
+    evidence: tuple[dict[str, Json], ...]
+
+    def __post_init__(self) -> None:
+        if not self.evidence:
+            raise ValueError(f"advice on {self.setting} names no fact: give the facts that show it")
+
+    def to_json(self) -> dict[str, Json]:
+        return {
+            "setting": self.setting,
+            "value": self.value,
+            "instead_of": self.instead_of,
+            "why": self.why,
+            "gain": None if self.gain is None else dict(self.gain),
+            "cost": self.cost,
+            "evidence": [dict(e) for e in self.evidence],
+        }
+
+
+def finding(
+    code: str,
+    severity: Severity,
+    message: str,
+    facts: Fact | Sequence[Fact],
+    fix: str,
+    where: Sequence[Mapping[str, Json]] = (),
+    count: int = 1,
+) -> Finding:
+    """A finding that cites ``facts``; keeps the first 20 places."""
+    cited = [facts] if isinstance(facts, Fact) else facts
+    places = tuple({k: v for k, v in place.items() if v is not None} for place in list(where)[:MAX_PLACES])
+    return Finding(code, severity, message, tuple(f.cite() for f in cited), fix, places, count)

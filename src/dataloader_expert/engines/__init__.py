@@ -1,0 +1,1 @@
+"""How shards are mapped inside a measuring child."""

@@ -1,0 +1,103 @@
+"""The started process: a small warden without torch that forks the host, waits, sweeps and exits.
+
+Run by its path: ``PYTHON boot.py CONTROL_FD PACKAGE_FOLDER``. Whoever dies first - server, warden or host -
+nothing stays behind: the host ends at the control socket's end of file and with the warden, the warden sweeps
+what the host leaves.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def prctl(option: int, value: int) -> None:
+    """Linux only; elsewhere there is nothing like it and the end of file must do."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            return [int(p) for p in f.read().split()]
+    except OSError:
+        return []
+
+
+def descendants_of(pid: int) -> list[int]:
+    """Children, their children and so on, of every thread's."""
+    found: list[int] = []
+    queue = [pid]
+    while queue:
+        parent = queue.pop()
+        try:
+            tasks = os.listdir(f"/proc/{parent}/task")
+        except OSError:
+            continue
+        for task in tasks:
+            try:
+                with open(f"/proc/{parent}/task/{task}/children") as f:
+                    new = [int(p) for p in f.read().split()]
+            except OSError:
+                continue
+            found += new
+            queue += new
+    return found
+
+
+def kill(pids: list[int], signum: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signum)
+
+
+def sweep() -> None:
+    """Ends every descendant; as a subreaper this process inherits all that lost their parent."""
+    while True:
+        left = descendants_of(os.getpid())
+        kill(left, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, 0 if left else os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            if not left:
+                return
+
+
+def main() -> None:
+    control, package = int(sys.argv[1]), sys.argv[2]
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    warden = os.getpid()
+    host = os.fork()
+    if host == 0:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        if os.getppid() != warden:
+            os._exit(1)
+        del sys.path[0]  # this file's folder: its siblings' names would shadow others
+        sys.path.append(package)
+        from dataloader_expert.lab.host import serve
+
+        serve(control)
+        os._exit(0)
+    os.close(control)
+    signal.signal(signal.SIGTERM, lambda *_: kill([host], signal.SIGTERM))
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+        except InterruptedError:
+            continue
+        if pid == host:
+            break
+    sweep()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,394 @@
+"""The server's side of the door: start hosts on first use, pass requests through, collect what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.lab.child import sample_at
+from dataloader_expert.lab.host import NOTES_AT
+
+KEEP = 8 << 10
+START_S = 120.0
+SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE|AUTH|COOKIE", re.IGNORECASE)
+PLAIN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+
+@dataclass
+class Outcome:
+    """What came back through the door. ``failure`` is None where the child finished."""
+
+    facts: Facts = field(default_factory=Facts)
+    findings: list[Finding] = field(default_factory=list)
+    unknowns: list[Unknown] = field(default_factory=list)
+    failure: RequestError | None = None
+    prints: str = ""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """``seconds`` None: no time limit."""
+
+    seconds: float | None
+    memory_bytes: int
+
+
+OnEvent = Callable[[dict[str, Any]], None]
+
+
+class Host:
+    """One started host process and the requests that it works on."""
+
+    def __init__(self, python: str, user: bool) -> None:
+        self.python, self.user = python, user
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self.control = ours
+        self.ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self.alive = True
+        self.folder = package_folder()
+        boot = Path(__file__).with_name("boot.py")
+        self.process = subprocess.Popen(
+            [python, str(boot), str(theirs.fileno()), self.folder],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+            env=environment(user),
+            cwd="/",
+        )
+        theirs.close()
+        asyncio.get_running_loop().add_reader(ours, self._read)
+
+    def _read(self) -> None:
+        while True:
+            try:
+                message = self.control.recv(1 << 16)
+            except BlockingIOError:
+                return
+            except OSError:
+                message = b""
+            if not message:
+                self.close()
+                return
+            event = json.loads(message)
+            if event["event"] == "host":
+                if not self.ready.done():
+                    self.ready.set_result(event)
+            elif event["event"] == "ended":
+                future = self.waiting.pop(event["id"], None)
+                if future is not None and not future.done():
+                    future.set_result(event)
+
+    def close(self) -> None:
+        """Ends the host: its control socket closes, it ends its children, the warden sweeps."""
+        if not self.alive:
+            return
+        self.alive = False
+        try:
+            asyncio.get_running_loop().remove_reader(self.control)
+        except RuntimeError:
+            pass  # the loop is gone, and its readers with it
+        self.control.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        gone: dict[str, Any] = {"event": "ended", "reason": "host", "signal": None, "status": None, "figures": {}}
+        if not self.ready.done():
+            self.ready.set_result({"event": "host", "error": "the process ended while starting", "python": self.python})
+        for future in self.waiting.values():
+            if not future.done():
+                future.set_result(gone)
+        try:
+            self.process.wait(2)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class Door:
+    """Runs requests. ``python`` is the interpreter for references; None: found from the environment and root."""
+
+    def __init__(self, python: str | None = None) -> None:
+        self.python = python
+        self.hosts: dict[tuple[str, bool], Host] = {}
+        self.count = 0
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        for host in self.hosts.values():
+            host.close()
+        self.hosts = {}
+
+    async def host(self, user: bool, roots: tuple[str, ...]) -> tuple[Host, dict[str, Any]]:
+        """The started host; a user's runs in the user's interpreter.
+
+        Raises:
+            RequestError: ``import-failed`` if its interpreter lacks what is needed.
+        """
+        python = find_python(self.python, roots) if user else sys.executable
+        key = (python, user)
+        host = self.hosts.get(key)
+        if host is None or not host.alive:
+            host = self.hosts[key] = Host(python, user)
+        ready = await asyncio.wait_for(asyncio.shield(host.ready), START_S)
+        if "error" in ready:
+            self.hosts.pop(key, None)
+            host.close()
+            raise RequestError(
+                "import-failed",
+                f"the interpreter {shown(python)} cannot measure: {shown(ready['error'], 300)}; "
+                "it needs Python >= 3.10 with torch >= 2.4 and numpy; name another with --python",
+            )
+        return host, ready
+
+    async def run(
+        self,
+        request: dict[str, Any],
+        limits: Limits,
+        user: bool,
+        roots: tuple[str, ...],
+        on_event: OnEvent | None = None,
+    ) -> Outcome:
+        """Runs the request's probes in a child. Cancelling this coroutine ends the child's whole group."""
+        import time
+
+        begun = time.monotonic()
+        host, ready = await self.host(user, roots)
+        left = None if limits.seconds is None else max(1.0, limits.seconds - (time.monotonic() - begun))
+        self.count += 1
+        id_ = self.count
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        ended: asyncio.Future[dict[str, Any]] = loop.create_future()
+        host.waiting[id_] = ended
+        streams = [_Stream(loop), _Stream(loop)]
+        notes = os.memfd_create("notes") if hasattr(os, "memfd_create") else _unnamed()
+        outcome = Outcome()
+        events = _Events(ours, outcome, on_event)
+        order = {"op": "start", "id": id_, "limit_s": left, "limit_bytes": limits.memory_bytes}
+        try:
+            try:
+                socket.send_fds(
+                    host.control, [json.dumps(order).encode()], [theirs.fileno(), streams[0].w, streams[1].w, notes]
+                )
+            except OSError:
+                host.close()
+            theirs.close()
+            for stream in streams:
+                stream.begin()
+            if left is not None:
+                request = {**request, "seconds": left}
+            await loop.sock_sendall(ours, json.dumps({**request, "host": ready}).encode() + b"\n")
+            loop.add_reader(ours, events.read)
+            end = await asyncio.shield(ended)
+        except (BrokenPipeError, ConnectionResetError):
+            end = await asyncio.shield(ended)
+        except BaseException:
+            await self._cancel(host, id_, ended)
+            raise
+        finally:
+            events.read()
+            loop.remove_reader(ours)
+            ours.close()
+            texts = [stream.close() for stream in streams]
+            page = os.pread(notes, NOTES_AT + (64 << 10), 0)
+            os.close(notes)
+        outcome.prints = "\n".join(t for t in texts if t)
+        if (not events.done or end["reason"]) and events.error is None:
+            outcome.failure = failure_of(end, page, texts[1], limits)
+        outcome.failure = events.error or outcome.failure
+        return outcome
+
+    async def _cancel(self, host: Host, id_: int, ended: asyncio.Future[dict[str, Any]]) -> None:
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            try:
+                host.control.send(json.dumps({"op": "cancel", "id": id_}).encode())
+                await asyncio.wait_for(asyncio.shield(ended), 3)
+            except (OSError, TimeoutError):
+                host.close()
+
+
+def _unnamed() -> int:
+    """A descriptor of a file without a name, where there is no memfd."""
+    fd, path = tempfile.mkstemp()
+    os.unlink(path)
+    return fd
+
+
+class _Events:
+    """Reads a child's JSON lines as they come."""
+
+    def __init__(self, channel: socket.socket, outcome: Outcome, on_event: OnEvent | None) -> None:
+        self.channel, self.outcome, self.on_event = channel, outcome, on_event
+        self.buffer = b""
+        self.done = False
+        self.error: RequestError | None = None
+
+    def read(self) -> None:
+        while True:
+            try:
+                part = self.channel.recv(1 << 18)
+            except (BlockingIOError, OSError):
+                return
+            if not part:
+                with contextlib.suppress(RuntimeError):
+                    asyncio.get_running_loop().remove_reader(self.channel)
+                return
+            self.buffer += part
+            *lines, self.buffer = self.buffer.split(b"\n")
+            for line in lines:
+                self._take(json.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "fact":
+            self.outcome.facts.add(Fact.from_json(event["fact"]))
+        elif kind == "finding":
+            self.outcome.findings.append(Finding.from_json(event["finding"]))
+        elif kind == "unknown":
+            self.outcome.unknowns.append(Unknown(**event["unknown"]))
+        elif kind == "error":
+            self.error = RequestError(event["code"], event["message"])
+        elif kind == "done":
+            self.done = True
+        if self.on_event is not None:
+            self.on_event(event)
+
+
+class _Stream:
+    """A pipe of the child's prints: always drained, its first and last bytes kept."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.r, self.w = os.pipe()
+        os.set_blocking(self.r, False)
+        self.head, self.tail, self.total = b"", b"", 0
+
+    def begin(self) -> None:
+        os.close(self.w)
+        self.w = -1
+        self.loop.add_reader(self.r, self.drain)
+
+    def drain(self) -> None:
+        for _ in range(16):
+            try:
+                part = os.read(self.r, 1 << 18)
+            except BlockingIOError:
+                return
+            except OSError:
+                part = b""
+            if not part:
+                self.loop.remove_reader(self.r)
+                return
+            self.total += len(part)
+            room = KEEP - len(self.head)
+            self.head += part[:room]
+            self.tail = (self.tail + part[room:])[-KEEP:]
+
+    def close(self) -> str:
+        self.drain()
+        self.loop.remove_reader(self.r)
+        os.close(self.r)
+        if self.w >= 0:
+            os.close(self.w)
+        cut = self.total - len(self.head) - len(self.tail)
+        middle = f"\n… {cut} bytes left out …\n".encode() if cut > 0 else b""
+        return (self.head + middle + self.tail).decode("utf-8", "replace")
+
+
+def failure_of(end: dict[str, Any], page: bytes, stderr: str, limits: Limits) -> RequestError:
+    """Why a child did not finish, as one of the contract's errors."""
+    sample = sample_at(page)
+    at = f" at sample {sample}" if sample is not None else ""
+    if end["reason"] == "time":
+        stack = user_stack(page[NOTES_AT:].decode("utf-8", "replace"))
+        return RequestError(
+            "timed-out",
+            f"nothing came back within {limits.seconds:.0f} s{at}; it was ended{stack}; "
+            "raise budget_s, or mend what hangs there",
+        )
+    if end["reason"] == "memory":
+        used, limit = end["figures"]["used"] / 1e9, end["figures"]["limit"] / 1e9
+        return RequestError(
+            "out-of-memory",
+            f"{end['figures']['processes']} processes held {used:.2f} GB{at}, over the limit of {limit:.2f} GB; ended. "
+            "Look for what grows, or raise --memory-limit",
+        )
+    if end["signal"] is not None:
+        name = signal.Signals(end["signal"]).name
+        return RequestError(
+            "worker-crashed",
+            f"the measuring process was ended by {name}{at}; run that sample alone under faulthandler to find the line",
+        )
+    if end["reason"] == "host":
+        return RequestError("worker-crashed", "the measuring host ended; the next call starts a fresh one")
+    last = shown(stderr.strip().splitlines()[-1], 200) if stderr.strip() else "no message"
+    return RequestError(
+        "worker-crashed", f"the measuring process left with status {end['status']}{at} before it was done ({last})"
+    )
+
+
+def user_stack(text: str) -> str:
+    """The innermost frame of a faulthandler dump that is neither ours nor a library's, in words."""
+    here = str(Path(__file__).parent.parent)
+    for line in text.splitlines():
+        found = re.match(r'  File "(.+)", line (\d+) in (.+)', line)
+        if (
+            found
+            and not found[1].startswith((here, "<", os.path.dirname(os.__file__)))
+            and "site-packages" not in found[1]
+        ):
+            return f", in {found[3]} ({found[1]}:{found[2]})"
+    return ""
+
+
+def environment(user: bool) -> dict[str, str]:
+    """The host's environment, without what looks like a secret; a scan's holds only what it needs, one thread."""
+    if user:
+        return {k: v for k, v in os.environ.items() if not SECRET.search(k)} | {"DATALOADER_EXPERT_HOST": "user"}
+    kept = {k: os.environ[k] for k in PLAIN if k in os.environ}
+    return {**kept, **ONE_THREAD, "DATALOADER_EXPERT_HOST": "scan", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def package_folder() -> str:
+    """A folder that holds one link, our package: visible to the interpreter, our dependencies not."""
+    folder = tempfile.mkdtemp(prefix="dataloader-expert-")
+    os.symlink(Path(__file__).parent.parent, Path(folder) / "dataloader_expert", target_is_directory=True)
+    return folder
+
+
+def find_python(given: str | None, roots: tuple[str, ...]) -> str:
+    """The interpreter for the user's code: ``--python``, else VIRTUAL_ENV, else a root's .venv, else ours."""
+    if given is not None:
+        return given
+    places = [Path(os.environ["VIRTUAL_ENV"])] if os.environ.get("VIRTUAL_ENV") else []
+    places += [Path(root) / ".venv" for root in roots]
+    for place in places:
+        for python in (place / "bin" / "python", place / "Scripts" / "python.exe"):
+            if python.is_file():
+                return str(python)
+    return sys.executable

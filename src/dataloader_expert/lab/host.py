@@ -1,0 +1,359 @@
+"""The host: imports torch once, computes nothing, forks a child per request and keeps its bounds.
+
+Single-threaded on purpose: a fork copies only the calling thread. Runs in the user's interpreter too:
+standard library, numpy, torch.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+import types
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataloader_expert.lab.boot import (
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_PDEATHSIG,
+    children_of,
+    descendants_of,
+    kill,
+    prctl,
+)
+
+POLL_S = 0.1
+STRAY_S = 0.2
+NOTES_AT = 4096
+"""Where stacks begin in the request's notes file; before it stands the sample at hand."""
+
+
+@dataclass
+class Child:
+    """A request at work. ``limit_bytes`` bounds its group's memory, ``deadline`` its time (monotonic)."""
+
+    id: int
+    pid: int
+    deadline: float | None
+    limit_bytes: int
+    shm_before: int
+    reason: str | None = None
+    figures: dict[str, int] = field(default_factory=dict)
+    shm_names: set[str] = field(default_factory=set)
+    peak: int = 0
+    since: float = field(default_factory=time.monotonic)
+
+
+class Host:
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self.children: dict[int, Child] = {}
+        self.ended: list[tuple[float, Child, int]] = []
+        self.stop = False
+
+    def run(self) -> None:
+        wake_r, wake_w = os.pipe()
+        for fd in (wake_r, wake_w):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
+        poll = select.poll()
+        poll.register(self.control, select.POLLIN)
+        poll.register(wake_r, select.POLLIN)
+        self.wake = (wake_r, wake_w)
+        while not self.stop:
+            busy = self.children or self.ended
+            for fd, _ in poll.poll(POLL_S * 1000 if busy else None):
+                if fd == wake_r:
+                    os.read(wake_r, 4096)
+                elif not self._message():
+                    self.stop = True
+            self._reap()
+            self._bound()
+            self._report()
+        for child in list(self.children.values()):
+            self._end(child, "cancel")
+
+    def _message(self) -> bool:
+        message, fds, _, _ = socket.recv_fds(self.control, 1 << 16, 4)
+        if not message:
+            return False
+        order = json.loads(message)
+        if order["op"] == "start":
+            self._start(order, fds)
+        elif order["op"] == "cancel":
+            for child in list(self.children.values()):
+                if child.id == order["id"]:
+                    self._end(child, "cancel")
+        return True
+
+    def _start(self, order: dict[str, Any], fds: list[int]) -> None:
+        shm = shm_used()
+        host = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become_child(host, fds)
+            finally:
+                os._exit(70)
+        for fd in fds:
+            os.close(fd)
+        limit = order.get("limit_s")
+        deadline = None if limit is None else time.monotonic() + limit
+        self.children[pid] = Child(order["id"], pid, deadline, order["limit_bytes"], shm)
+        self._send({"event": "started", "id": order["id"], "pid": pid})
+
+    def _become_child(self, host: int, fds: list[int]) -> None:
+        request, out, err, notes = fds
+        signal.set_wakeup_fd(-1)
+        for signum in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(signum, signal.SIG_DFL)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != host:
+            os._exit(1)
+        os.setsid()
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        self.control.close()
+        for fd in self.wake:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            with open("/proc/self/oom_score_adj", "w") as f:
+                f.write("1000")
+        except OSError:
+            pass  # not Linux: the killer then chooses for itself
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        os.close(out)
+        os.close(err)
+        sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+        sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
+        main = types.ModuleType("__main__")
+        main.__builtins__ = __builtins__  # type: ignore[attr-defined]  # as an interpreter sets it
+        sys.modules["__main__"] = main
+        sys.argv = [""]
+        from dataloader_expert.lab.child import work
+
+        work(socket.socket(fileno=request), notes)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            child = self.children.pop(pid, None)
+            if child is not None:
+                self.ended.append((time.monotonic() + STRAY_S, child, status))
+
+    def _bound(self) -> None:
+        now = time.monotonic()
+        for child in list(self.children.values()):
+            if child.deadline is not None and now > child.deadline:
+                self._end(child, "time")
+                continue
+            shm = max(0, shm_used() - child.shm_before)
+            group = [child.pid, *descendants_of(child.pid)]
+            cheap = sum(map(rss_bytes, group)) + shm
+            if shm > 1 << 20:
+                child.shm_names |= shm_held(group)
+            if cheap > 0.8 * child.limit_bytes:
+                used = pss_bytes(group, shm) or cheap
+                child.peak = max(child.peak, used)
+                if used > child.limit_bytes:
+                    child.figures = {"used": used, "limit": child.limit_bytes, "processes": len(group)}
+                    self._end(child, "memory")
+
+    def _end(self, child: Child, reason: str) -> None:
+        """Stops and kills the whole group. At the time limit, first lets each process write its stack."""
+        child.reason = reason
+        if reason == "time":
+            kill([child.pid, *descendants_of(child.pid)], signal.SIGUSR1)
+            time.sleep(0.05)
+        known: set[int] = set()
+        while True:
+            group = {child.pid, *descendants_of(child.pid)}
+            new = [p for p in group - known if not is_tracker(p)]
+            if not new:
+                break
+            kill(new, signal.SIGSTOP)
+            known |= group
+        child.shm_names |= shm_held(sorted(known))
+        kill([p for p in known if not is_tracker(p)], signal.SIGKILL)
+
+    def _report(self) -> None:
+        """Says that a request has ended once its strays are gone: direct children of ours that we did not fork."""
+        if not self.ended:
+            return
+        now = time.monotonic()
+        strays = [p for p in children_of(os.getpid()) if p not in self.children]
+        if strays:
+            for stray in strays:
+                for _, child, _ in self.ended:
+                    child.shm_names |= shm_held([stray, *descendants_of(stray)])
+            late = [p for p in strays if not is_tracker(p) or any(now > due for due, _, _ in self.ended)]
+            kill([d for p in late for d in (p, *descendants_of(p))], signal.SIGKILL)
+            if late:
+                time.sleep(0.002)
+                self._reap()
+                strays = [p for p in children_of(os.getpid()) if p not in self.children]
+        if strays and now < max(due for due, _, _ in self.ended) + 2:
+            return
+        for _, child, status in self.ended:
+            for name in child.shm_names:
+                try:
+                    os.unlink(f"/dev/shm/{name}")
+                except OSError:
+                    pass  # already gone
+            self._send(
+                {
+                    "event": "ended",
+                    "id": child.id,
+                    "reason": child.reason,
+                    "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
+                    "status": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
+                    "figures": child.figures,
+                    "seconds": time.monotonic() - child.since,
+                }
+            )
+        self.ended = []
+
+    def _send(self, event: dict[str, Any]) -> None:
+        try:
+            self.control.send(json.dumps(event).encode())
+        except OSError:
+            self.stop = True
+
+
+def shm_used() -> int:
+    try:
+        s = os.statvfs("/dev/shm")
+    except OSError:
+        return 0
+    return (s.f_blocks - s.f_bfree) * s.f_frsize
+
+
+def shm_held(group: list[int]) -> set[str]:
+    """Names below /dev/shm that these processes hold open or mapped: they die with them."""
+    found: set[str] = set()
+    for pid in group:
+        try:
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                target = os.readlink(f"/proc/{pid}/fd/{fd}")
+                if target.startswith("/dev/shm/") and not target.endswith(" (deleted)"):
+                    found.add(target[9:])
+            with open(f"/proc/{pid}/maps") as f:
+                for line in f:
+                    at = line.find("/dev/shm/")
+                    if at >= 0 and "(deleted)" not in line:
+                        found.add(line[at + 9 :].rstrip("\n"))
+        except OSError:
+            continue
+    try:
+        for name in os.listdir("/dev/shm"):
+            parts = name.split("_")
+            if parts[0] == "torch" and len(parts) > 1 and parts[1].isdigit() and int(parts[1]) in group:
+                found.add(name)
+    except OSError:
+        pass
+    return found
+
+
+def is_tracker(pid: int) -> bool:
+    """multiprocessing's resource tracker: left a moment to remove its semaphores."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return b"resource_tracker" in f.read()
+    except OSError:
+        return False
+
+
+def rss_bytes(pid: int) -> int:
+    """Anonymous and shared resident memory: cheap, and counts shared pages once a process."""
+    total = 0
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            for line in f:
+                if line.startswith(("RssAnon:", "RssShmem:")):
+                    total += int(line.split()[1]) * 1024
+    except OSError:
+        return 0
+    return total
+
+
+def pss_bytes(group: list[int], shm: int) -> int:
+    """Proportional anonymous memory plus the larger of mapped shared memory and the growth of /dev/shm."""
+    anon = shared = 0
+    for pid in group:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup") as f:
+                for line in f:
+                    if line.startswith("Pss_Anon:"):
+                        anon += int(line.split()[1]) * 1024
+                    elif line.startswith("Pss_Shmem:"):
+                        shared += int(line.split()[1]) * 1024
+        except OSError:
+            continue
+    return anon + max(shared, shm) if anon or shared else 0
+
+
+def serve(control: int) -> None:
+    """Preloads what every child needs, says so, and serves until the control socket ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.dont_write_bytecode = True
+    channel = socket.socket(fileno=control)
+    begun = time.monotonic()
+    try:
+        versions = preload()
+    except BaseException as e:  # reported to whoever waits; there is nobody else
+        text = "".join(traceback.format_exception_only(type(e), e)).strip()
+        channel.send(json.dumps({"event": "host", "error": text, "python": sys.executable}).encode())
+        return
+    gc.collect()
+    gc.freeze()
+    ready = {"event": "host", **versions, "pid": os.getpid(), "seconds": time.monotonic() - begun}
+    channel.send(json.dumps(ready).encode())
+    Host(channel).run()
+
+
+def preload() -> dict[str, str]:
+    """Imports, and nothing but imports: one parallel torch operation here would hang every child's next one."""
+    import importlib
+
+    import numpy
+    import torch
+    import torch.utils.data
+
+    if sys.version_info < (3, 10) or tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4):
+        raise ImportError(
+            f"Python >= 3.10 and torch >= 2.4 are needed, found {sys.version.split()[0]}, {torch.__version__}"
+        )
+    for name in ("probes.base", "probes.scan", "probes.loading", "sources.reference", "loaders.building", "lab.child"):
+        importlib.import_module(f"dataloader_expert.{name}")
+    if os.environ.get("DATALOADER_EXPERT_HOST") == "scan":
+        import PIL.Image
+        import PIL.JpegImagePlugin
+        import PIL.PngImagePlugin  # noqa: F401  # loaded here so that no child pays for it
+
+        importlib.import_module("dataloader_expert.sources.registry").formats()
+    return {
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "executable": sys.executable,
+    }

@@ -1,0 +1,31 @@
+"""Collate functions by what the fields need, importable so that workers of any start method find them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.data import default_collate
+
+
+def pad_collate(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """Stacks what stacks; pads tensors that vary in their first dimension with zeros; leaves the rest as lists.
+
+    A padded field ``x`` has shape [batch, longest, …] and brings ``x_lengths``, shape [batch], int64.
+    """
+    batch: dict[str, Any] = {}
+    for name in samples[0]:
+        values = [s[name] for s in samples]
+        first = values[0]
+        if isinstance(first, torch.Tensor) and first.ndim and len({v.shape for v in values}) > 1:
+            lengths = torch.tensor([v.shape[0] for v in values])
+            batch[name] = torch.nn.utils.rnn.pad_sequence(values, batch_first=True)
+            batch[f"{name}_lengths"] = lengths
+        elif isinstance(first, torch.Tensor | int | float | str | bool):
+            batch[name] = default_collate(values)
+        else:
+            batch[name] = values
+    return batch
+
+
+COLLATES: dict[str, Any] = {"default": default_collate, "pad": pad_collate}

@@ -1,0 +1,137 @@
+"""A map-style Dataset over any source of ours: tensors by index, read and decoded when asked for."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.base import Block, Source
+
+CACHE_BYTES = 256 << 20
+
+
+class SourceDataset(Dataset[dict[str, Any]]):
+    """Samples of a source as dictionaries: images uint8 [c, h, w], arrays as stored, label an int64 class index.
+
+    Blocks of many samples (row groups, shards) are kept decoded up to 256 MiB a process. A sample that cannot
+    be read is replaced by the next one that can: the scan has reported it.
+
+    Args:
+        source: what is read.
+        size: height and width to which images are resized; None where they all agree.
+        classes: class names in index order; None leaves labels as stored.
+    """
+
+    def __init__(
+        self, source: Source, size: tuple[int, int] | None = None, classes: tuple[str, ...] | None = None
+    ) -> None:
+        self.source, self.size = source, size
+        self.codes = None if classes is None else {name: i for i, name in enumerate(classes)}
+        self.units = source.units
+        self.starts = np.cumsum([0, *(u.samples for u in self.units)])
+        self.cache: OrderedDict[int, Block] = OrderedDict()
+        self.cached = 0
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        for step in range(min(len(self), 100)):
+            try:
+                return self.timed(index + step if index + step < len(self) else step)[0]
+            except Unreadable:
+                continue
+        raise RuntimeError(f"no sample from {index} on could be read; run check_quality")
+
+    def timed(self, index: int) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
+        """The sample, and wall and thread-CPU seconds of read, decode and transform."""
+        marks = [_now()]
+        at = int(np.searchsorted(self.starts, index, side="right")) - 1
+        unit = self.units[at]
+        block = self.cache.get(at)
+        if block is None:
+            raw = self.source.read(unit)
+            marks.append(_now())
+            block = self.source.decode(unit, raw)
+            if unit.samples > 1:
+                self._keep(at, block, unit.bytes)
+        else:
+            self.cache.move_to_end(at)
+            marks.append(marks[0])
+        marks.append(_now())
+        row = min(index - int(self.starts[at]), block.samples - 1)
+        if row < 0:
+            raise Unreadable("unreadable", "no sample in the block", file=unit.file)
+        sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
+        marks.append(_now())
+        names = ("read", "decode", "transform")
+        spent = {n: (b[0] - a[0], b[1] - a[1]) for n, a, b in zip(names, marks, marks[1:], strict=False)}
+        return sample, spent
+
+    def _keep(self, at: int, block: Block, size: int) -> None:
+        self.cache[at] = block
+        self.cached += 4 * size
+        while self.cached > CACHE_BYTES and len(self.cache) > 1:
+            old, _ = self.cache.popitem(last=False)
+            self.cached -= 4 * self.units[old].bytes
+
+    def _value(self, name: str, column: Any, row: int) -> Any:
+        value = column.values[row]
+        if name == self.source.label and self.codes is not None:
+            plain = value.item() if hasattr(value, "item") else value
+            missing = plain is None or (column.nulls is not None and column.nulls[row])
+            return torch.tensor(-1 if missing else self.codes.get(self.source.class_name(plain), -1))
+        if column.nulls is not None and column.nulls[row]:
+            if isinstance(value, str) or value is None:
+                return ""
+            value = np.float32("nan") if not hasattr(value, "getbands") else value
+        return self._tensor(name, value)
+
+    def _tensor(self, name: str, value: Any) -> Any:
+        if value is None:
+            field = self.source.field(name)
+            if field is not None and field.kind == "image":
+                raise Unreadable("unreadable", "image did not decode", field=name)
+            return ""
+        if hasattr(value, "getbands"):
+            field = self.source.field(name)
+            bands = field.shape[2] if field is not None and len(field.shape) == 3 else 3
+            if value.mode != ("L" if bands == 1 else "RGB"):
+                value = value.convert("L" if bands == 1 else "RGB")
+            if self.size is not None and value.size != (self.size[1], self.size[0]):
+                value = value.resize((self.size[1], self.size[0]))
+            array = np.asarray(value)
+            array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+            return torch.from_numpy(np.ascontiguousarray(array))
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind not in "biufc":
+                return str(value)
+            field = self.source.field(name)
+            if field is not None and field.kind == "image" and value.ndim == 3 and value.shape[2] in (1, 3, 4):
+                value = value.transpose(2, 0, 1)
+            native = value.astype(value.dtype.newbyteorder("="), copy=True)
+            return torch.from_numpy(np.ascontiguousarray(_supported(native)))
+        if isinstance(value, np.generic):
+            return (
+                torch.from_numpy(_supported(np.asarray(value)).reshape(1))[0]
+                if value.dtype.kind in "biufc"
+                else str(value)
+            )
+        if isinstance(value, bool | int | float | str):
+            return value
+        return str(value)
+
+
+def _supported(array: Any) -> Any:
+    wider = {"uint16": np.int32, "uint32": np.int64, "uint64": np.int64}.get(str(array.dtype))
+    return array if wider is None else array.astype(wider)
+
+
+def _now() -> tuple[float, float]:
+    return time.perf_counter(), time.thread_time()

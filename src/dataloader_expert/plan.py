@@ -1,0 +1,79 @@
+"""What crosses the door outwards: which data, and a DataLoader described as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from dataloader_expert.facts import Json
+
+
+@dataclass(frozen=True)
+class SourceRef:
+    """Which data: a path, or ``module:attribute`` / ``file.py:attribute`` with its arguments.
+
+    ``roots`` bound what may be opened; ``code`` says that ``name`` is a Python reference.
+    """
+
+    name: str
+    roots: tuple[str, ...]
+    code: bool = False
+    args: Mapping[str, Json] = field(default_factory=dict)
+    format: str | None = None
+    split: str | None = None
+    label: str | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        return {**asdict(self), "roots": list(self.roots)}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json]) -> SourceRef:
+        return SourceRef(**{**data, "roots": tuple(data["roots"])})
+
+
+@dataclass(frozen=True)
+class LoaderPlan:
+    """A ``torch.utils.data.DataLoader`` as data. ``prefetch`` is batches per worker (torch's default 2)."""
+
+    batch_size: int = 32
+    workers: int = 0
+    prefetch: int | None = None
+    pin_memory: bool = False
+    persistent: bool = False
+    shuffle: bool = True
+    drop_last: bool = False
+    timeout: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size is {self.batch_size}; it must be at least 1")
+        if self.workers < 0:
+            raise ValueError(f"workers is {self.workers}; it must be 0 (load in the main process) or more")
+
+    def but(self, **changes: Any) -> LoaderPlan:
+        return replace(self, **changes)
+
+    def keywords(self) -> dict[str, Json]:
+        """The DataLoader's keyword arguments; those that torch refuses without workers are left out."""
+        given: dict[str, Json] = {
+            "batch_size": self.batch_size,
+            "shuffle": self.shuffle,
+            "num_workers": self.workers,
+            "pin_memory": self.pin_memory,
+            "drop_last": self.drop_last,
+        }
+        if self.workers:
+            given["prefetch_factor"] = self.prefetch or 2
+            given["persistent_workers"] = self.persistent
+            if self.timeout:
+                given["timeout"] = self.timeout
+        return given
+
+    def to_json(self) -> dict[str, Json]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Json]) -> LoaderPlan:
+        return LoaderPlan(**data)

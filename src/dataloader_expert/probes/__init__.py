@@ -1,0 +1,1 @@
+"""One experiment each: a frozen description with ``measure() -> facts``. They run in the measuring child."""

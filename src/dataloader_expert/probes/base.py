@@ -1,0 +1,225 @@
+"""What probes share: the bench on which they measure, and the run of a request in the child."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.errors import RequestError, Unreadable, shown
+from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity, Unknown
+from dataloader_expert.plan import SourceRef
+
+if TYPE_CHECKING:
+    from dataloader_expert.sources.base import Source
+
+Said = Fact | Finding | Unknown
+
+
+@dataclass
+class Bench:
+    """What a request measures on: one opened source, one deadline, what was learnt so far.
+
+    Attributes:
+        at: told the sample at hand, so that a crash is known by it.
+        deadline: monotonic time by which measuring must end; None: no limit.
+        labels, lengths: per sample in index order, once a scan has read them.
+    """
+
+    source: Source
+    ref: SourceRef
+    seed: int
+    deadline: float | None
+    at: Callable[[int], None]
+    progress: Callable[[str, float | None], None]
+    facts: Facts = field(default_factory=Facts)
+    cpus: float = 1.0
+    memory_bytes: int = 8 << 30
+    labels: Any = None
+    lengths: Any = None
+    groups: Any = None
+    classes: tuple[str, ...] | None = None
+    class_names: list[str] = field(default_factory=list)
+    raised: list[tuple[int | None, str]] = field(default_factory=list)
+
+    def left(self) -> float:
+        """Seconds left, infinite without a limit."""
+        return math.inf if self.deadline is None else self.deadline - time.monotonic()
+
+    def until(self, share: float, most: float = math.inf) -> float | None:
+        """The monotonic time at which a probe that may take this share of what is left must stop."""
+        if self.deadline is None and math.isinf(most):
+            return None
+        return time.monotonic() + min(most, max(0.0, share * self.left()))
+
+
+class Probe(ABC):
+    """A frozen dataclass; its fields are its arguments."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        """What was found; facts become visible to later probes as they are given."""
+
+    def to_json(self) -> dict[str, Json]:
+        return {"probe": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}  # type: ignore[arg-type]
+
+
+def probes() -> dict[str, type[Probe]]:
+    """The probes of this folder by name."""
+    found = {}
+    package = importlib.import_module("dataloader_expert.probes")
+    for module in pkgutil.iter_modules(package.__path__):
+        for probe in getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "PROBES", ()):
+            found[probe.name] = probe
+    return found
+
+
+def evidence(how: Any, by: str, **rest: Any) -> Evidence:
+    return Evidence(how, f"probe {by}", **rest)
+
+
+def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Callable[[int], None]) -> None:
+    """Carries out a request: opens the source once, then each probe in turn.
+
+    A probe whose code raises becomes an unknown (and, for the user's code, a finding); if nothing at all could
+    be measured, one ``error`` event says why.
+    """
+    seconds = request.get("seconds")
+    deadline = None if seconds is None else time.monotonic() + seconds - request.get("reserve", 1.0)
+    ref = SourceRef.from_json(request["source"])
+    unknowns: list[Unknown] = []
+
+    def progress(message: str, share: float | None) -> None:
+        emit({"event": "progress", "message": message, "share": share})
+
+    progress(f"opening {shown(ref.name)}", None)
+    source = _open(ref, unknowns, emit, at)
+    if source is None:
+        return
+    bench = Bench(source, ref, request["seed"], deadline, at, progress)
+    bench.cpus, bench.memory_bytes = request["cpus"], request["memory_bytes"]
+    known = probes()
+    for unknown in unknowns:
+        emit({"event": "unknown", "unknown": unknown.to_json()})
+    measured = False
+    for description in request["probes"]:
+        given = dict(description)
+        name = given.pop("probe")
+        probe = known[name](**given)
+        progress(f"measuring: {name}", None)
+        try:
+            for said in probe.measure(bench):
+                if isinstance(said, Fact):
+                    bench.facts.add(said)
+                    measured = measured or name not in ("layout", "environment")
+                emit(_event(said))
+        except RequestError as e:
+            if not measured or e.code in ("import-failed", "label-not-found", "invalid-argument"):
+                emit({"event": "error", **e.to_json()})
+                return
+            emit(_event(Unknown(name, str(e))))
+        except Unreadable as e:
+            emit(_event(Unknown(name, f"{e.code}: {e.message} ({e.where})")))
+        except Exception as e:  # the user's collate function, sampler or model may raise anything
+            emit(_event(Unknown(name, _in_words(e))))
+            _told(e)
+            if bench.source.format == "reference" and name == "loading":
+                _loader_failed(bench, e, emit)
+    if not measured:
+        text = bench.raised[0][1] if bench.raised else "no probe came to a result"
+        emit({"event": "error", "code": "dataset-raised", "message": f"{text}; mend it and call again"})
+
+
+def _open(
+    ref: SourceRef, unknowns: list[Unknown], emit: Callable[[dict[str, Any]], None], at: Callable[[int], None]
+) -> Source | None:
+
+    try:
+        if ref.code:
+            from dataloader_expert.sources.files import Listing
+            from dataloader_expert.sources.reference import Reference
+
+            source: Source = Reference.open(Listing(__import__("pathlib").Path("."), ref.roots), ref)
+        else:
+            from dataloader_expert.sources.registry import open_source
+
+            source = open_source(ref, unknowns)
+    except RequestError as e:
+        emit({"event": "error", **e.to_json()})
+        return None
+    except Unreadable as e:
+        where = f" ({e.where.get('file')})" if e.where.get("file") else ""
+        emit(
+            {
+                "event": "error",
+                "code": "format-unknown",
+                "message": f"{e.code}{where}: {e.message}; no sample can be read",
+            }
+        )
+        return None
+    return source
+
+
+def _loader_failed(bench: Bench, error: Exception, emit: Callable[[dict[str, Any]], None]) -> None:
+    """A DataLoader over the user's code failed: a worker that died is told from one whose code raised."""
+    from dataloader_expert.conclusions import finding
+
+    text = str(error)
+    died = "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text)
+    code = "worker-died" if died else "sample-raises"
+    fact = Fact(LOADER_FAILED, _in_words(error), evidence("counted", "loading", seen=1), {})
+    bench.facts.add(fact)
+    emit(_event(fact))
+    emit(_event(finding(code, "error", _in_words(error), fact, "run the loader with num_workers=0 to see where")))
+
+
+LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")
+
+
+def _in_words(error: Exception) -> str:
+    from dataloader_expert.sources.reference import user_frames
+
+    lines = str(error).strip().splitlines() or [""]
+    frames = user_frames(error)
+    told = [line for line in lines if not line.startswith((" ", "Traceback"))]
+    last = told[-1] if told else lines[-1]
+    return f"{type(error).__name__}: {shown(last, 300)}" + (f"\n{frames}" if frames else "")
+
+
+def _told(error: Exception) -> None:
+    """The whole traceback on this process's stderr, which is kept for whoever debugs us."""
+    import traceback
+
+    traceback.print_exception(error, file=sys.stderr)
+
+
+def _event(said: Said) -> dict[str, Any]:
+    if isinstance(said, Fact):
+        return {"event": "fact", "fact": clean(said.to_json())}
+    if isinstance(said, Finding):
+        return {"event": "finding", "finding": clean(said.to_json())}
+    return {"event": "unknown", "unknown": said.to_json()}
+
+
+def clean(value: Json) -> Json:
+    """JSON knows no NaN and no infinity: null stands for both."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): clean(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(v) for v in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if hasattr(value, "item"):
+        return clean(value.item())
+    return value

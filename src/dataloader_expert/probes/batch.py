@@ -1,0 +1,240 @@
+"""A real batch: its fields, shapes, dtypes and bytes, as the DataLoader delivers it; and how a model takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Json, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.serving import Serving, serving
+
+BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
+COLLATE = Quantity("collate", "", "the collate function and why")
+BATCH_SIZE_USED = Quantity("batch_samples", "samples", "samples in each batch looked at")
+MODEL = Quantity("model_check", "", "whether the model takes a batch: what it expects, what it got, the error")
+DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak CUDA memory of forward, backward and step on a real batch")
+TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real batch, pinned and not, by CUDA events")
+BATCHES = 4
+
+
+@dataclass(frozen=True)
+class BatchLook(Probe):
+    name: ClassVar[str] = "batch"
+    batch_size: int | None = None
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        served = serving(bench, self.batch_size, None if bench.source.format == "reference" else 0)
+        batches: list[Any] = []
+        plan = served.current if served.user_loader is not None else served.current.but(workers=0)
+        stream = iter(served.loader(plan))
+        for _ in range(BATCHES):
+            batch = next(stream, None)
+            if batch is None:
+                break
+            batches.append(batch)
+            if len(batches) >= 2 and bench.left() < 1:
+                break
+        if not batches:
+            raise RuntimeError("the loader delivers no batch; is drop_last on with fewer samples than a batch?")
+        sizes = [served.count(b) for b in batches]
+        fields = [
+            field_of(name, [dict(flat(b))[name] for b in batches], sizes)
+            for name, _ in flat(batches[0])
+            if all(name in dict(flat(b)) for b in batches)
+        ]
+        structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
+        yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
+        yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
+        value = {"name": served.collate_name, "why": why(served), "size": served.size}
+        yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
+        yield from on_device(batches[0])
+
+
+def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    """The batch's leaves by name."""
+    if isinstance(batch, dict):
+        return [leaf for k, v in batch.items() for leaf in flat(v, f"{prefix}.{k}" if prefix else str(k))]
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return flat(dict(zip(batch._fields, batch, strict=True)), prefix)
+    if isinstance(batch, list | tuple) and batch and not isinstance(batch[0], str | bytes | int | float):
+        if any(hasattr(v, "shape") for v in batch) or len(batch) <= 8:
+            return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]
+    return [(prefix or "data", batch)]
+
+
+def field_of(name: str, values: list[Any], sizes: list[int]) -> dict[str, Json]:
+    """One field over several batches; a dimension that differs between them varies and is null."""
+    first = values[0]
+    if hasattr(first, "shape") and hasattr(first, "dtype"):
+        ranks = {v.ndim for v in values}
+        shape: list[Any] = [None]
+        if len(ranks) == 1:
+            shape = [d[0] if len(set(d)) == 1 else None for d in zip(*(v.shape for v in values), strict=True)]
+        if first.ndim and all(v.shape[0] == n for v, n in zip(values, sizes, strict=True)):
+            shape[0] = "B"
+        per = sum(v.element_size() * v.nelement() if hasattr(v, "element_size") else v.nbytes for v in values) / sum(
+            sizes
+        )
+        dtype = str(first.dtype).removeprefix("torch.")
+        return {"name": name, "dtype": dtype, "shape": shape, "bytes_per_sample": per, "variable": None in shape}
+    if isinstance(first, list | tuple):
+        texts = [x for v in values for x in v]
+        size = sum(len(x.encode("utf-8", "replace")) if isinstance(x, str) else 8 for x in texts) / max(1, len(texts))
+        kind = "str" if texts and isinstance(texts[0], str) else type(texts[0]).__name__ if texts else "list"
+        return {"name": name, "dtype": kind, "shape": ["B"], "bytes_per_sample": size, "variable": kind == "str"}
+    return {"name": name, "dtype": type(first).__name__, "shape": [], "bytes_per_sample": 8.0, "variable": False}
+
+
+def why(served: Serving) -> str:
+    if served.user_loader is not None:
+        return "the user's own, kept"
+    if served.collate_name == "pad":
+        return "a field varies in its first dimension: it is padded with zeros to the longest, its lengths are kept"
+    if served.collate_name == "list":
+        return "the default collate cannot stack these samples: batches are plain lists until one is written"
+    if served.size is not None:
+        return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stack"
+    return "all fields stack as they are"
+
+
+def on_device(batch: Any) -> Iterable[Said]:
+    """Host-to-device bandwidth by CUDA events, median of ten copies; nothing without a device."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return
+    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]
+    if not tensors:
+        return
+    largest = max(tensors, key=lambda t: t.numel() * t.element_size())
+    for pinned in (False, True):
+        host = largest.pin_memory() if pinned else largest
+        rates = []
+        for _ in range(12):
+            event: Any = torch.cuda.Event
+            begin, end = event(enable_timing=True), event(enable_timing=True)
+            begin.record()
+            host.to("cuda", non_blocking=pinned)
+            end.record()
+            torch.cuda.synchronize()
+            rates.append(host.numel() * host.element_size() / (begin.elapsed_time(end) / 1e3) / 1e9)
+        rates = sorted(rates[2:])
+        seen = evidence("timed", "batch", seen=len(rates), spread=(rates[0], rates[-1]))
+        yield Fact(TO_DEVICE, rates[len(rates) // 2], seen, {"pinned": pinned})
+
+
+@dataclass(frozen=True)
+class ModelCheck(Probe):
+    """Feeds a real batch to the user's model; with a CUDA device, one training step under ``memory_stats`` too."""
+
+    name: ClassVar[str] = "model"
+    model: str = ""
+    model_args: Any = None
+    batch_size: int | None = None
+    device: str = "auto"
+    optimizer: str = "adamw"
+    precision: str = "float32"
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        import torch
+
+        from dataloader_expert.sources.reference import Raised, load
+
+        model = load(self.model, dict(self.model_args or {}), bench.ref.roots)
+        served = serving(bench, self.batch_size, 0)
+        batch = next(
+            iter(served.loader(served.current.but(workers=0) if served.user_loader is None else served.current))
+        )
+        got = {
+            name: f"{str(getattr(v, 'dtype', type(v).__name__)).removeprefix('torch.')}{list(v.shape) if hasattr(v, 'shape') else ''}"
+            for name, v in flat(batch)
+        }
+        inputs = inputs_of(batch, bench.source.label)
+        expected = expects(model)
+        error, accepted = None, False
+        try:
+            with torch.no_grad():
+                if hasattr(model, "eval"):
+                    model.eval()
+                model(*prepared(inputs, model))
+            accepted = True
+        except Exception as e:  # the user's model may raise anything
+            error = str(Raised(e))
+        value = {"accepted": accepted, "expected": expected, "got": got, "error": error}
+        yield Fact(MODEL, value, evidence("probed", "model", seen=1))
+        if accepted and self.device != "cpu" and torch.cuda.is_available():
+            yield from self._peak(model, inputs, served.count(batch))
+
+    def _peak(self, model: Any, inputs: list[Any], n: int) -> Iterable[Said]:
+        import torch
+
+        model = model.to("cuda").train()
+        moved = [v.to("cuda") for v in prepared(inputs, model)]
+        optimizer = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}[self.optimizer](
+            model.parameters()
+        )
+        dtype = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}[self.precision]
+        for step in range(5):
+            if step == 2:
+                torch.cuda.reset_peak_memory_stats()
+            with torch.autocast("cuda", dtype=dtype or torch.float16, enabled=dtype is not None):
+                out = model(*moved)
+            loss: Any = sum(
+                t.float().mean() for _, t in flat(out) if isinstance(t, torch.Tensor) and t.is_floating_point()
+            )
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+        yield Fact(
+            DEVICE_PEAK, torch.cuda.max_memory_allocated(), evidence("probed", "model", seen=3), {"batch_size": n}
+        )
+
+
+def inputs_of(batch: Any, label: str | None) -> list[Any]:
+    """What goes into the model: all tensors but the label and the lengths that padding added."""
+    import torch
+
+    leaves = [(n, v) for n, v in flat(batch) if isinstance(v, torch.Tensor)]
+    kept = [v for n, v in leaves if n != label and not n.endswith("_lengths")]
+    if not isinstance(batch, dict) and len(leaves) > 1 and label is None:
+        kept = kept[:1]
+    return kept[:1] if len(kept) > 1 and kept[0].ndim > 1 else kept or [v for _, v in leaves[:1]]
+
+
+def prepared(inputs: list[Any], model: Any) -> list[Any]:
+    """Whole-number images as floats on [0, 1], as a training loop feeds them; the rest as it is."""
+    import torch
+
+    first = next((p for p in model.parameters()), None) if hasattr(model, "parameters") else None
+    wanted = first.dtype if first is not None and first.is_floating_point() else torch.float32
+    return [
+        v.to(wanted) / 255 if v.dtype == torch.uint8 else v.to(wanted) if v.is_floating_point() else v for v in inputs
+    ]
+
+
+def expects(model: Any) -> str:
+    """What the model's first layers say of their input, in words."""
+    import torch
+
+    for module in model.modules() if hasattr(model, "modules") else ():
+        if isinstance(module, torch.nn.Conv1d | torch.nn.Conv2d | torch.nn.Conv3d):
+            dims = ", ".join(["*"] * len(module.kernel_size))
+            return f"float [B, {module.in_channels}, {dims}] ({type(module).__name__})"
+        if isinstance(module, torch.nn.Linear):
+            return f"float [B, …, {module.in_features}] (Linear)"
+        if isinstance(module, torch.nn.Embedding):
+            return f"int64 [B, …] below {module.num_embeddings} (Embedding)"
+        if isinstance(module, torch.nn.LSTM | torch.nn.GRU | torch.nn.RNN):
+            order = "B, T" if module.batch_first else "T, B"
+            return f"float [{order}, {module.input_size}] ({type(module).__name__})"
+    return "not known: no layer says"
+
+
+def device_unknown() -> Unknown:
+    return Unknown("device", "no CUDA device is visible to the measuring process")
+
+
+PROBES = (BatchLook, ModelCheck)

@@ -1,0 +1,199 @@
+"""An epoch really drawn by a sampler: what repeats, what is never seen, what a batch holds, what padding costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Json, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+
+DRAWN = Quantity("drawn_epoch", "", "what one epoch drawn by a strategy holds")
+STRATEGY = Quantity("strategy", "", "the strategy that the data and the objective ask for, and why")
+MOST = 2_000_000
+
+
+@dataclass(frozen=True)
+class Draws(Probe):
+    """``objective`` as the tool's; the strategy is chosen from what the scan saw, then drawn."""
+
+    name: ClassVar[str] = "draws"
+    batch_size: int = 32
+    objective: str = "auto"
+    group_by: str | None = None
+    difficulty: str | None = None
+    length: str | None = None
+    world_size: int = 1
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        labels, lengths = bench.labels, bench.lengths
+        chosen, reason = self._choose(bench)
+        yield Fact(
+            STRATEGY,
+            {"strategy": chosen, "why": reason},
+            evidence("derived", "draws", derived_from=("class_counts", "lengths")),
+        )
+        n = len(labels) if labels is not None else len(lengths) if lengths is not None else self._samples(bench)
+        if n > MOST:
+            yield Unknown("simulation", f"{n} samples: only epochs up to {MOST} are drawn")
+            return
+        strategies = dict.fromkeys([chosen, "random"])
+        for strategy in strategies:
+            batches = self._batches(strategy, n, bench)
+            value = {**describe(batches, labels, lengths, n), "class_names": bench.class_names}
+            yield Fact(
+                DRAWN,
+                value,
+                evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed),
+                {"strategy": strategy},
+            )
+        loader = getattr(bench.source, "loader", None)
+        if loader is not None and not bench.source.iterable and n == len(loader.dataset):
+            present = present_batches(loader)
+            if present is not None:
+                value = describe(present, labels, lengths, n)
+                yield Fact(
+                    DRAWN,
+                    value,
+                    evidence("counted", "draws", seen=value["epoch_samples"], population=n),
+                    {"strategy": "present"},
+                )
+
+    def _samples(self, bench: Bench) -> int:
+        from dataloader_expert.probes.scan import SCANNED
+
+        scanned = bench.facts.value(SCANNED, {"read": 0, "total": 0})
+        return int(scanned["total"] or scanned["read"])
+
+    def _choose(self, bench: Bench) -> tuple[str, str]:
+        from dataloader_expert.checks.classes import IMBALANCE
+
+        ratio = bench.facts.value(IMBALANCE)
+        lengths = bench.lengths
+        ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
+        if bench.source.iterable:
+            return "stream", "a stream has no index: no sampler applies; shuffle by a buffer and shard by worker"
+        objective = self.objective
+        if objective in ("balanced", "metric") and bench.labels is None:
+            return "random", f"objective {objective} needs class labels and none were found"
+        if objective == "balanced":
+            return "weighted", "asked for balance: each class is drawn equally often, rare samples repeat"
+        if objective == "metric":
+            return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
+        if objective == "curriculum":
+            return "curriculum", "asked for easy samples first"
+        if objective == "representative":
+            return "random", "a plain shuffle shows each sample once an epoch, in the data's own proportions"
+        if self.group_by is not None:
+            return "grouped", f"samples of one {self.group_by} stay in one batch"
+        if objective == "throughput":
+            if ragged:
+                return "length-bucketed", "batches of like length pad less"
+            if len(bench.source.units) < len(bench.labels if bench.labels is not None else ()) // 4:
+                return "shard-shuffle", "samples of one shard are read together: shuffle shards, then within a buffer"
+            return "random", "samples are read one by one and do not vary in length: no order is faster"
+        if ratio is not None and ratio > 10:
+            return "weighted", f"the classes are {ratio:.1f} to 1: batches of a plain shuffle hardly show the rare ones"
+        if ragged and collated_by_padding(bench):
+            return "length-bucketed", "lengths vary widely: batches of like length pad less and stay shuffled"
+        near = f"the classes are {ratio:.1f} to 1" if ratio is not None else "there are no class labels"
+        return "random", f"{near} and lengths do not call for more: a plain shuffle shows each sample once an epoch"
+
+    def _batches(self, strategy: str, n: int, bench: Bench) -> Iterator[list[int]]:
+        import numpy as np
+
+        from dataloader_expert.samplers import ClassBalancedBatchSampler as Balanced
+        from dataloader_expert.samplers import CurriculumSampler, GroupBatchSampler, LengthBucketBatchSampler
+
+        labels, b = bench.labels, self.batch_size
+        rng = np.random.default_rng(bench.seed)
+        if strategy == "weighted" and labels is not None:
+            import torch
+            from torch.utils.data import WeightedRandomSampler
+
+            weights = 1.0 / np.bincount(labels)[labels]
+            generator = torch.Generator().manual_seed(bench.seed)
+            drawn = list(WeightedRandomSampler(weights.tolist(), n, generator=generator))
+            return (drawn[i : i + b] for i in range(0, n, b))
+        if strategy == "class-balanced-batch" and labels is not None:
+            p, k = classes_by_samples(labels, b)
+            return iter(Balanced(labels, p, k, bench.seed))
+        if strategy == "length-bucketed" and bench.lengths is not None:
+            return iter(LengthBucketBatchSampler(bench.lengths, b, seed=bench.seed))
+        if strategy == "grouped" and bench.groups is not None:
+            return iter(GroupBatchSampler(bench.groups, b, bench.seed))
+        if strategy == "curriculum":
+            score: Any = bench.lengths if bench.lengths is not None else np.arange(n)
+            drawn = list(CurriculumSampler(score, seed=bench.seed))
+            return (drawn[i : i + b] for i in range(0, len(drawn), b))
+        order = rng.permutation(n).tolist()
+        return (order[i : i + b] for i in range(0, n, b))
+
+
+def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
+    """P classes by K samples for a batch: at least two of each where the batch allows."""
+    distinct = int(labels.max()) + 1
+    p = max(1, min(distinct, batch_size // 2 or 1, 16))
+    return p, max(1, batch_size // p)
+
+
+def collated_by_padding(bench: Bench) -> bool:
+    from dataloader_expert.probes.serving import collate_for
+
+    return bench.source.format != "reference" and collate_for(bench) == "pad"
+
+
+def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int) -> dict[str, Json]:
+    """The contract's simulation fields from an epoch's batches."""
+    import numpy as np
+
+    kept = [np.asarray(b) for b in batches]
+    drawn = np.concatenate(kept) if kept else np.zeros(0, int)
+    times = np.bincount(drawn, minlength=n)
+    out: dict[str, Json] = {
+        "epoch_samples": len(drawn),
+        "unique_fraction": float((times > 0).sum() / n) if n else 0.0,
+        "max_repeats": int(times.max(initial=0)),
+        "rarest_mean_repeats": None,
+        "classes_per_batch": None,
+        "batches_missing_class": None,
+        "padding_before": None,
+        "padding_after": None,
+        "classes": None,
+    }
+    if labels is not None and len(kept):
+        counts = np.bincount(labels)
+        present = counts > 0
+        rare = int(np.argmin(np.where(present, counts, counts.max() + 1)))
+        out["rarest_mean_repeats"] = float(times[labels == rare].mean())
+        seen = [len(np.unique(labels[b])) for b in kept]
+        out["classes_per_batch"] = float(np.mean(seen))
+        out["batches_missing_class"] = float(np.mean(np.array(seen) < present.sum()))
+        out["classes"] = np.bincount(labels[drawn], minlength=len(counts)).tolist()
+    if lengths is not None and len(kept):
+        order = np.random.default_rng(0).permutation(n)
+        size = max(1, round(len(drawn) / len(kept)))
+        out["padding_before"] = padding([order[i : i + size] for i in range(0, n, size)], lengths)
+        out["padding_after"] = padding(kept, lengths)
+    return out
+
+
+def padding(batches: list[Any], lengths: Any) -> float:
+    """The share of a padded batch that is padding, over all batches."""
+    total = sum(int(lengths[b].max()) * len(b) for b in batches if len(b))
+    real = sum(int(lengths[b].sum()) for b in batches if len(b))
+    return 1 - real / total if total else 0.0
+
+
+def present_batches(loader: Any) -> Iterator[list[int]] | None:
+    """An epoch of the user's own sampler's batches; None where it gives no indices."""
+    if loader.batch_sampler is None:
+        return None
+    first = [list(b) for b in loader.batch_sampler]
+    if not all(isinstance(i, int) for b in first[:4] for i in b):
+        return None
+    return iter(first)
+
+
+PROBES = (Draws,)

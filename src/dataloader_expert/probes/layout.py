@@ -1,0 +1,72 @@
+"""What the data are, from names and metadata: format, fields, splits, files. No sample is decoded for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+
+FORMAT = Quantity("format", "", "the storage format")
+MODALITY = Quantity("modality", "", "what kind of data the samples are")
+FIELDS = Quantity("fields", "", "name, kind, dtype and per-sample shape of each field (null: varies)")
+LABEL = Quantity("label", "", "the label field and how it was found")
+SAMPLES = Quantity("samples", "samples", "samples in the data set")
+FILES = Quantity("files", "files", "files of the data set")
+BYTES = Quantity("bytes", "bytes", "bytes on disk")
+SPLITS = Quantity("splits", "samples", "samples of each split")
+SHARDING = Quantity("sharding", "", "how samples lie in files")
+PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")
+
+
+@dataclass(frozen=True)
+class Layout(Probe):
+    name: ClassVar[str] = "layout"
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        source = bench.source
+        seen = evidence("counted", "layout")
+        yield Fact(FORMAT, source.format, seen)
+        if source.fields:
+            yield from described(bench)
+        if not source.iterable:
+            yield Fact(SAMPLES, source.samples, seen)
+        if source.format != "reference":
+            yield Fact(FILES, source.files, seen)
+            yield Fact(BYTES, source.bytes, seen)
+        if source.splits:
+            yield Fact(SPLITS, source.splits, seen)
+        yield Fact(SHARDING, source.sharding, seen)
+        loader = getattr(source, "loader", None)
+        if loader is not None:
+            from dataloader_expert.loaders.building import sampler_name, shuffles
+
+            value = {
+                "batch_size": loader.batch_size or getattr(loader.batch_sampler, "batch_size", None),
+                "num_workers": loader.num_workers,
+                "prefetch_factor": loader.prefetch_factor,
+                "pin_memory": loader.pin_memory,
+                "persistent_workers": loader.persistent_workers,
+                "drop_last": loader.drop_last,
+                "timeout": loader.timeout,
+                "sampler": sampler_name(loader),
+                "shuffle": shuffles(loader),
+                "collate": getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__),
+            }
+            yield Fact(PRESENT, value, evidence("declared", "layout"))
+
+
+def described(bench: Bench) -> Iterable[Said]:
+    """Fields, label and modality: of a reference only after samples were read."""
+    source = bench.source
+    seen = evidence("sampled" if source.format == "reference" else "declared", "layout")
+    fields = [{"name": f.name, "kind": f.kind, "dtype": f.dtype, "shape": list(f.shape)} for f in source.fields]
+    yield Fact(FIELDS, fields, seen)
+    yield Fact(MODALITY, source.modality, seen)
+    declared = None if source.classes is None else list(source.classes)
+    yield Fact(LABEL, {"name": source.label, "how": source.label_how, "declared": declared}, seen)
+
+
+PROBES = (Layout,)

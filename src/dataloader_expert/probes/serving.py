@@ -1,0 +1,172 @@
+"""What a DataLoader is made of on this bench: our dataset over the source, or the user's own loader or dataset."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.sources.reference import Reference
+
+MAX_SIDE = 512
+
+
+@dataclass
+class Serving:
+    """``ours``: a dataset of ours, which may be read in stages; ``sizable``: the batch size may be changed."""
+
+    dataset: Any
+    collate: Any
+    collate_name: str
+    current: LoaderPlan
+    ours: bool
+    made_by: str
+    user_loader: Any = None
+    sizable: bool = True
+    size: tuple[int, int] | None = None
+
+    def loader(self, plan: LoaderPlan) -> Any:
+        """A real ``torch.utils.data.DataLoader`` at these settings.
+
+        Raises:
+            CannotRebuild: if the user's loader cannot be made with them.
+        """
+        from dataloader_expert.loaders.building import build, rebuild
+
+        if self.user_loader is None:
+            return build(self.dataset, plan, self.collate)
+        if plan == self.current:
+            return self.user_loader
+        size = None if plan.batch_size == self.current.batch_size else plan.batch_size
+        return rebuild(self.user_loader, plan.workers, size)
+
+    def count(self, batch: Any) -> int:
+        """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""
+        return samples_in(batch) or self.current.batch_size
+
+    def wait_share(self, bench: Bench) -> float:
+        """The share of a sample's time in which nothing computes, from a few samples read here."""
+        if bench.source.iterable:
+            return 0.0
+        n, begun, cpu = 0, time.perf_counter(), time.thread_time()
+        while n < 8 or (time.perf_counter() - begun < 0.05 and n < 200):
+            try:
+                self.dataset[n % len(self.dataset)]
+            except Exception:  # the scan has said which samples raise
+                pass
+            n += 1
+        wall = time.perf_counter() - begun
+        return max(0.0, 1 - (time.thread_time() - cpu) / wall) if wall > 0 else 0.0
+
+
+def samples_in(batch: Any) -> int:
+    shape: Any = getattr(batch, "shape", ())
+    if len(shape):
+        return int(shape[0])
+    if isinstance(batch, dict):
+        return next((n for n in map(samples_in, batch.values()) if n), 0)
+    if isinstance(batch, list | tuple):
+        inner = next((n for n in map(samples_in, batch) if n), 0)
+        return inner or len(batch)
+    return 0
+
+
+def image_size(bench: Bench) -> tuple[int, int] | None:
+    """Height and width to which images of several sizes are resized: their medians, at most 512, in eights."""
+    from dataloader_expert.checks.pictures import SIZES
+
+    varies = [f for f in bench.source.fields if f.kind == "image" and None in f.shape[:2]]
+    sizes = bench.facts.find(SIZES)
+    if sizes is not None and sizes.value["distinct"] == 1 and not varies:
+        return None
+    if sizes is None and not varies:
+        return None
+    height, width = (224, 224) if sizes is None else (sizes.value["height"], sizes.value["width"])
+    scale = min(1.0, MAX_SIDE / max(height, width))
+    return max(8, round(height * scale / 8) * 8), max(8, round(width * scale / 8) * 8)
+
+
+def serving(bench: Bench, batch_size: int | None = None, workers: int | None = None) -> Serving:
+    """The dataset and settings to measure, as asked, as the user's loader has them, or as torch defaults them."""
+    source = bench.source
+    if isinstance(source, Reference):
+        return _reference(bench, source, batch_size, workers)
+    from dataloader_expert.loaders.collate import COLLATES
+    from dataloader_expert.loaders.samples import SourceDataset
+
+    size = image_size(bench)
+    dataset = SourceDataset(source, size, bench.classes if source.label else None)
+    name = collate_for(bench)
+    plan = LoaderPlan(batch_size=min(batch_size or 32, max(1, len(dataset))), workers=workers or 0, seed=bench.seed)
+    made = "torch's defaults" if workers is None else "as given"
+    return Serving(dataset, COLLATES[name], name, plan, True, made, size=size)
+
+
+def collate_for(bench: Bench) -> str:
+    """``pad`` where a tensor varies in shape from sample to sample, else ``default``."""
+    ragged = [f for f in bench.source.fields if f.kind not in ("image", "text", "category") and None in f.shape]
+    return "pad" if ragged else "default"
+
+
+def _reference(bench: Bench, source: Reference, batch_size: int | None, workers: int | None) -> Serving:
+    from torch.utils.data import default_collate
+
+    loader = source.loader
+    if loader is None:
+        n = 1 << 30 if source.iterable else len(source.dataset)
+        plan = LoaderPlan(
+            batch_size=min(batch_size or 32, n), workers=workers or 0, shuffle=not source.iterable, seed=bench.seed
+        )
+        name = "default"
+        collate: Any = default_collate
+        if not source.iterable and not _stacks(source, collate):
+            collate, name = list, "list"
+        made = "torch's defaults" if workers is None else "as given"
+        return Serving(source.dataset, collate, name, plan, False, made)
+    from dataloader_expert.loaders.building import shuffles
+
+    own = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or 1
+    plan = LoaderPlan(
+        batch_size=own,
+        workers=loader.num_workers,
+        prefetch=loader.prefetch_factor,
+        pin_memory=loader.pin_memory,
+        persistent=loader.persistent_workers,
+        shuffle=shuffles(loader),
+        drop_last=loader.drop_last,
+        timeout=loader.timeout,
+        seed=bench.seed,
+    )
+    name = getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__)
+    found = Serving(source.dataset, loader.collate_fn, name, plan, False, "the user's DataLoader", loader)
+    found.sizable = loader.batch_size is not None
+    if (workers is not None and workers != plan.workers) or (batch_size is not None and batch_size != own):
+        from dataloader_expert.loaders.building import rebuild
+
+        found.user_loader = rebuild(
+            loader, plan.workers if workers is None else workers, batch_size if batch_size != own else None
+        )
+        found.current = plan.but(
+            batch_size=batch_size or own, workers=plan.workers if workers is None else workers, prefetch=None
+        )
+        found.made_by = "the user's DataLoader with the settings given"
+    return found
+
+
+def _stacks(source: Reference, collate: Any) -> bool:
+    """Whether the default collate takes the first samples; if not, batches are plain lists, and the result says so."""
+    samples = []
+    for i in range(min(8, len(source.dataset))):
+        try:
+            samples.append(source.dataset[i])
+        except Exception:  # the scan has said which samples raise
+            continue
+    if not samples:
+        return True
+    try:
+        collate(samples)
+    except (TypeError, RuntimeError):
+        return False
+    return True

@@ -1,0 +1,327 @@
+"""Where a sample's time goes, stage by stage, in this process; and what reading it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.serving import Serving, samples_in, serving
+
+STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
+OVERHEAD = Quantity("overhead", "", "the measuring's own share of a sample's time")
+OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
+MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
+SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
+NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
+MOST = 4096
+
+
+@dataclass(frozen=True)
+class Stages(Probe):
+    name: ClassVar[str] = "stages"
+    batch_size: int | None = None
+    share: float = 0.25
+    most_s: float = 3.0
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        served = serving(bench, self.batch_size, 0)
+        if bench.source.iterable:
+            yield from self._stream(bench, served)
+            return
+        import numpy as np
+
+        deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        n = len(served.dataset)
+        order = np.random.default_rng(bench.seed + 1).permutation(min(n, 1_000_000))[:MOST].tolist()
+        size = min(served.current.batch_size, len(order))
+        clock = _QueueClock()
+        stages: dict[str, list[tuple[float, float, float]]] = {}
+        took: list[tuple[float, int]] = []
+        files, memory = [(0, _open_files())], [(0, _private())]
+        done = 0
+        waiting: list[Any] = []
+        while done < len(order):
+            index = order[done]
+            bench.at(int(index))
+            queued = clock.read()
+            begun = _now()
+            try:
+                if served.ours:
+                    sample, spent = served.dataset.timed(index)
+                else:
+                    sample, spent = served.dataset[index], {}
+            except Exception as e:  # the scan says which samples raise, and how; here they are passed over
+                if done == 0 and len(order) == 1:
+                    raise RuntimeError(f"the only sample raises: {e}") from e
+                order.pop(done)
+                continue
+            whole = _since(begun)
+            wait = clock.read() - queued
+            if not served.ours:
+                spent = {"unattributed": whole}
+            for name, (wall, cpu) in spent.items():
+                part = wait * wall / whole[0] if whole[0] > 0 else 0.0
+                stages.setdefault(name, []).append((wall, cpu, part))
+            took.append((whole[0], int(index)))
+            waiting.append(sample)
+            done += 1
+            if len(waiting) >= size or done == len(order):
+                queued, begun = clock.read(), _now()
+                served.collate(waiting)
+                wall, cpu = _since(begun)
+                m = len(waiting)
+                stages.setdefault("collate", []).append((wall / m, cpu / m, (clock.read() - queued) / m))
+                waiting = []
+            if done % max(16, size) == 0 or done == len(order):
+                files.append((done, _open_files()))
+                memory.append((done, _private()))
+                if time.monotonic() > deadline and done >= 3:
+                    break
+        if not took:
+            raise RuntimeError("no sample could be read for timing")
+        if waiting:
+            begun = _now()
+            served.collate(waiting)
+            wall, cpu = _since(begun)
+            stages.setdefault("collate", []).append((wall / len(waiting), cpu / len(waiting), 0.0))
+        bench.at(-1)
+        stages["worker_transfer"] = transport(bench, served, size)
+        for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
+            if stages.get(name):
+                yield stage_fact(name, stages[name])
+        per = sum(t for t, _ in took) / len(took)
+        yield Fact(
+            OVERHEAD,
+            _timer_cost() * (4 if served.ours else 2) / per if per else 0.0,
+            evidence("timed", "stages", seen=1000),
+        )
+        yield from health(bench, files, memory, took, done)
+        yield from same_twice(bench, served, order[:3])
+
+    def _stream(self, bench: Bench, served: Serving) -> Iterable[Said]:
+        clock = _QueueClock()
+        found: list[tuple[float, float, float]] = []
+        files, memory = [(0, _open_files())], [(0, _private())]
+        took: list[tuple[float, int]] = []
+        deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        samples: list[Any] = []
+        stream = iter(served.dataset)
+        while len(found) < MOST and (time.monotonic() < deadline or len(found) < 3):
+            bench.at(len(found))
+            queued, begun = clock.read(), _now()
+            try:
+                samples.append(next(stream))
+            except StopIteration:
+                break
+            wall, cpu = _since(begun)
+            found.append((wall, cpu, clock.read() - queued))
+            took.append((wall, len(found) - 1))
+            if len(found) % 32 == 0:
+                files.append((len(found), _open_files()))
+                memory.append((len(found), _private()))
+                del samples[:-32]
+        if not found:
+            yield Unknown("stages", "the stream gave no sample")
+            return
+        yield stage_fact("unattributed", found)
+        begun = _now()
+        served.collate(samples[-32:])
+        wall, cpu = _since(begun)
+        m = len(samples[-32:])
+        yield stage_fact("collate", [(wall / m, cpu / m, 0.0)])
+        yield from health(bench, files, memory, took, len(found))
+        yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
+
+
+def stage_fact(name: str, spent: list[tuple[float, float, float]]) -> Fact:
+    """Mean times per sample in ms with a 95 % interval of the wall time."""
+    import math
+
+    n = len(spent)
+    wall = [1e3 * w for w, _, _ in spent]
+    mean = sum(wall) / n
+    sd = math.sqrt(sum((w - mean) ** 2 for w in wall) / (n - 1)) if n > 1 else 0.0
+    half = 1.96 * sd / math.sqrt(n)
+    cpu = 1e3 * sum(c for _, c, _ in spent) / n
+    queue = 1e3 * sum(q for _, _, q in spent) / n
+    queue = min(queue, max(0.0, mean - cpu))
+    value = {"ms": mean, "cpu_ms": min(cpu, mean), "wait_ms": max(0.0, mean - cpu - queue), "queue_ms": queue}
+    bounds = (max(0.0, mean - half), mean + half) if n > 1 else None
+    return Fact(STAGE, value, evidence("timed", "stages", seen=n, interval=bounds), {"stage": name})
+
+
+class _Ready:
+    """A dataset of one ready batch, given again and again: what a loader over it costs is transport."""
+
+    def __init__(self, batch: Any, n: int) -> None:
+        self.batch, self.n = batch, n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= self.n:
+            raise IndexError(index)
+        return self.batch
+
+
+def transport(bench: Bench, served: Serving, size: int) -> list[tuple[float, float, float]]:
+    """Seconds per sample to bring a ready batch from one worker to this process: eight after two dropped."""
+    from dataloader_expert.loaders.building import deliver
+
+    samples = []
+    for i in range(min(size * 2, len(served.dataset))):
+        try:
+            samples.append(served.dataset[i])
+        except Exception:  # the scan says which samples raise
+            continue
+        if len(samples) == size:
+            break
+    if not samples:
+        return []
+    batch = served.collate(samples)
+    out = []
+    iterator = iter(deliver(_Ready(batch, 12), 1))  # type: ignore[arg-type]
+    begun = _now()
+    for i, got in enumerate(iterator):
+        wall, cpu = _since(begun)
+        n = samples_in(got) or size
+        if i >= 2:
+            out.append((wall / n, cpu / n, 0.0))
+        begun = _now()
+    return out
+
+
+def health(
+    bench: Bench, files: list[tuple[int, int]], memory: list[tuple[int, int]], took: list[tuple[float, int]], n: int
+) -> Iterable[Said]:
+    import statistics
+
+    half = next((i for i, (done, _) in enumerate(files) if done >= n // 3), 0)
+    span = max(1, files[-1][0] - files[half][0])
+    growth = (files[-1][1] - files[half][1]) / span * 1000
+    fact = Fact(OPEN_FILES, round(growth, 3), evidence("counted", "stages", seen=span))
+    yield fact
+    if growth >= 20 and span >= 8 and files[-1][1] - files[0][1] >= 4:
+        yield finding(
+            "file-descriptors-grow",
+            "error",
+            f"open files grow by {growth:.0f} per 1000 samples",
+            fact,
+            "close what __getitem__ opens, with a with statement",
+        )
+    grown = (memory[-1][1] - memory[half][1]) / span * 1000 / 1e6
+    fact = Fact(MEMORY_GROWTH, round(grown, 3), evidence("counted", "stages", seen=span))
+    yield fact
+    if (
+        span >= 100
+        and grown > 10
+        and (memory[-1][1] - memory[half][1]) > 32 << 20
+        and bench.source.format == "reference"
+    ):
+        yield finding(
+            "memory-leak",
+            "warning",
+            f"private memory grows by {grown:.0f} MB per 1000 samples and was not given back",
+            fact,
+            "look for what __getitem__ keeps: lists on self, caches without a bound",
+        )
+    median = statistics.median(t for t, _ in took)
+    slow = sorted(((t, i) for t, i in took if t >= 10 * median and t > 0.01), reverse=True)
+    fact = Fact(
+        SLOW,
+        [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]],
+        evidence("timed", "stages", seen=len(took)),
+    )
+    yield fact
+    if slow and len(took) >= 20:
+        yield finding(
+            "slow-samples",
+            "warning",
+            f"{len(slow)} of {len(took)} samples take ten times the median of {1e3 * median:.2f} ms or more",
+            fact,
+            "look at these samples: one holds up its whole batch",
+            [{"sample": i} for _, i in slow],
+            len(slow),
+        )
+
+
+def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Said]:
+    """Reads a few samples twice more and compares their content."""
+    from dataloader_expert.checks.fingerprint import content, digest64
+    from dataloader_expert.sources.reference import items_of
+
+    def digest(index: int) -> list[int]:
+        return [
+            digest64(content(v.detach().cpu().numpy() if hasattr(v, "detach") else v))
+            for _, v in items_of(served.dataset[index])
+        ]
+
+    try:
+        differ = any(digest(i) != digest(i) for i in indices)
+    except (Unreadable, RuntimeError, ValueError, OSError):
+        return
+    yield Fact(NONDETERMINISTIC, differ, evidence("counted", "stages", seen=len(indices)))
+
+
+class _QueueClock:
+    """Seconds that this thread has waited for a core: Linux's schedstat; elsewhere always 0."""
+
+    def __init__(self) -> None:
+        try:
+            self._fd: int | None = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        except OSError:
+            self._fd = None
+
+    def read(self) -> float:
+        if self._fd is None:
+            return 0.0
+        parts = os.pread(self._fd, 64, 0).split()
+        return int(parts[1]) / 1e9 if len(parts) > 1 else 0.0
+
+    def __del__(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+
+
+def _now() -> tuple[float, float]:
+    return time.perf_counter(), time.thread_time()
+
+
+def _since(begun: tuple[float, float]) -> tuple[float, float]:
+    return time.perf_counter() - begun[0], time.thread_time() - begun[1]
+
+
+def _timer_cost() -> float:
+    begun = time.perf_counter()
+    for _ in range(1000):
+        _now()
+    return (time.perf_counter() - begun) / 1000
+
+
+def _open_files() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 0
+
+
+def _private() -> int:
+    try:
+        with open("/proc/self/status") as f:
+            for line in f:
+                if line.startswith("RssAnon:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+PROBES = (Stages,)

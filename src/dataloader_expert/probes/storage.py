@@ -1,0 +1,124 @@
+"""How fast the files come: from the page cache, and, where the system lets it be dropped, from the disk."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import statistics
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.sources.files import open_below
+
+COLD = Quantity("cold_mb_s", "MB/s", "reading files after the page cache was told to drop them, and did")
+WARM = Quantity("warm_mb_s", "MB/s", "reading the same files again, from the page cache")
+OPEN = Quantity("open_ms", "ms", "opening one file")
+BYTES = 64 << 20
+FILES = 64
+
+
+@dataclass(frozen=True)
+class Storage(Probe):
+    name: ClassVar[str] = "storage"
+    most_s: float = 2.0
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        listing = getattr(bench.source, "listing", None)
+        if listing is None:
+            yield Unknown("storage", "the user's own code opens its files; their paths are not known here")
+            return
+        names = list(dict.fromkeys(u.file for u in bench.source.units[:: max(1, len(bench.source.units) // FILES)]))[
+            :FILES
+        ]
+        paths = [listing.base / name for name in names]
+        deadline = time.monotonic() + min(self.most_s, max(0.2, 0.2 * bench.left()))
+        cold = [r for p in paths if (r := _cold(p, listing.roots, deadline)) is not None]
+        opens, warm = [], []
+        for _ in range(3):
+            got, spent = 0, 0.0
+            for path in paths:
+                begun = time.perf_counter()
+                fd = open_below(path, listing.roots)
+                opens.append(time.perf_counter() - begun)
+                begun = time.perf_counter()
+                got += _read(fd)
+                spent += time.perf_counter() - begun
+                os.close(fd)
+                if got > BYTES:
+                    break
+            if spent:
+                warm.append(got / spent / 1e6)
+        if warm:
+            yield Fact(
+                WARM,
+                statistics.median(warm),
+                evidence(
+                    "timed",
+                    "storage",
+                    seen=len(warm),
+                    spread=(min(warm), max(warm)),
+                    interval=(min(warm), max(warm)) if len(warm) > 2 else None,
+                ),
+            )
+        yield Fact(OPEN, 1e3 * statistics.median(opens), evidence("timed", "storage", seen=len(opens)))
+        if cold:
+            size, spent = sum(s for s, _ in cold), sum(t for _, t in cold)
+            yield Fact(COLD, size / spent / 1e6, evidence("timed", "storage", seen=len(cold)))
+        else:
+            yield Unknown("storage.cold_mb_s", "the page cache kept the files (tmpfs, or another process reads them)")
+
+
+def _read(fd: int) -> int:
+    got = 0
+    while part := os.read(fd, 1 << 20):
+        got += len(part)
+        if got >= BYTES:
+            break
+    return got
+
+
+def _cold(path: Any, roots: tuple[str, ...], deadline: float) -> tuple[int, float] | None:
+    """Bytes and seconds of one cold read; None where the cache kept the pages or the time is up."""
+    if time.monotonic() > deadline or not hasattr(os, "posix_fadvise"):
+        return None
+    fd = open_below(path, roots)
+    try:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        if _resident(fd) > 0.1:
+            return None
+        begun = time.perf_counter()
+        got = _read(fd)
+        return got, time.perf_counter() - begun
+    finally:
+        os.close(fd)
+
+
+def _resident(fd: int) -> float:
+    """The share of a file's pages that the page cache holds, by mincore."""
+    size = os.fstat(fd).st_size
+    if not size:
+        return 1.0
+    pages = (size + mmap.PAGESIZE - 1) // mmap.PAGESIZE
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+        libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+        libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        at = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
+        if at is None or at == ctypes.c_void_p(-1).value:
+            return 1.0
+        held = ctypes.create_string_buffer(pages)
+        failed = libc.mincore(at, size, held)
+        libc.munmap(at, size)
+    except (OSError, AttributeError):
+        return 1.0
+    return 1.0 if failed else sum(b & 1 for b in held.raw[:pages]) / pages
+
+
+PROBES = (Storage,)

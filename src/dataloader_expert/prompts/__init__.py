@@ -1,0 +1,76 @@
+"""Persona and workflows: text files, read here. They tell a client's model what to measure and how to say it.
+
+Listing them needs no Jinja; rendering imports it. Workflows are the files of a folder, in the order of the
+persona's triggers; the number in a file's name is that order and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dataloader_expert.errors import RequestError, shown
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One trigger's way through the tools; title and description open its file."""
+
+    name: str
+    title: str
+    description: str
+    arguments: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return render(self.name)
+
+
+def persona() -> str:
+    return render("persona")
+
+
+def workflows() -> dict[str, Workflow]:
+    found = {}
+    for name, path in _files().items():
+        if path.parent != HERE:
+            title, description, body = path.read_text(encoding="utf-8").split("\n\n", 2)
+            arguments = tuple(dict.fromkeys(re.findall(r"{{ (\w+)", body)))
+            found[name] = Workflow(name, title.removeprefix("# "), " ".join(description.split()), arguments)
+    return found
+
+
+def render(name: str, **args: object) -> str:
+    """The persona, a workflow, or the agent file, as a client sees it; arguments left out get a placeholder.
+
+    Raises:
+        RequestError: ``invalid-argument`` for a name or an argument that is not there.
+    """
+    files, known = _files(), workflows()
+    if name not in files:
+        there = ", ".join(files)
+        raise RequestError("invalid-argument", f"prompt {shown(name)} is not known; known are {there}")
+    taken = known[name].arguments if name in known else ()
+    for wrong in set(args) - set(taken):
+        there = ", ".join(taken) or "none"
+        raise RequestError("invalid-argument", f"prompt {name} does not take {shown(wrong)}; it takes {there}")
+    from jinja2 import Environment, StrictUndefined
+
+    env = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    given = {a: shown(v, 400) for a, v in args.items() if v not in (None, "")}
+    template = env.from_string(files[name].read_text(encoding="utf-8"))
+    return template.render(given, persona=persona, workflows=known)
+
+
+def agent_md() -> str:
+    """The Claude Code subagent: frontmatter, persona, workflows."""
+    return render("agent")
+
+
+def _files() -> dict[str, Path]:
+    found = {name: HERE / f"{name}.md" for name in ("persona", "agent")}
+    found.update({p.stem.split("_", 1)[1]: p for p in sorted((HERE / "workflows").glob("*.md"))})
+    return found

@@ -1,0 +1,131 @@
+"""What arrays are: fields from dtypes and shapes, and how a file of named arrays holds samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dataloader_expert.sources.base import Field
+from dataloader_expert.sources.layout import label_by_name, split_in_name, without_split
+
+Header = tuple[str, tuple[int, ...]]
+"""dtype as numpy writes it, shape."""
+
+OFFSETS = {"offsets", "indptr", "ptr", "row_splits", "cu_seqlens", "lengths_cumsum"}
+TOKENS = {"input_ids", "tokens", "token_ids", "ids_tokens"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """Samples inside one file of arrays: their split, number, and which array holds which field.
+
+    ``ragged`` names the array of offsets (length samples + 1) and those that it cuts.
+    """
+
+    split: str | None
+    samples: int
+    arrays: tuple[tuple[str, str], ...]
+    offsets: str | None = None
+    ragged: tuple[tuple[str, str], ...] = ()
+
+
+def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | None:
+    """How a file of named arrays holds samples; None where the whole file is one sample."""
+    splits = {key: split_in_name(key) for key in headers}
+    if headers and all(splits.values()) and len(headers) > 1:
+        groups: dict[str | None, dict[str, str]] = {}
+        for key, split in splits.items():
+            groups.setdefault(split, {})[key] = without_split(key) or key
+    else:
+        groups = {split_in_name(name): {key: key for key in headers}}
+    parts = []
+    for split, keys in groups.items():
+        part = _part(split, {k: headers[k] for k in keys}, keys)
+        if part is None:
+            return None
+        parts.append(part)
+    return tuple(parts)
+
+
+def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
+    lengths = {k: shape[0] for k, (_, shape) in headers.items() if shape}
+    if not lengths or len(lengths) < len(headers):
+        return None
+    offsets = next((k for k in headers if names[k].lower() in OFFSETS and len(headers[k][1]) == 1), None)
+    if offsets is not None:
+        n = lengths[offsets] - 1
+        ragged = tuple((names[k], k) for k, length in lengths.items() if k != offsets and length != n)
+        whole = tuple((names[k], k) for k, length in lengths.items() if k != offsets and length == n)
+        if n >= 1 and ragged:
+            return Part(split, n, whole, offsets, ragged)
+    label, _ = label_by_name([names[k] for k in headers if len(headers[k][1]) == 1])
+    counts = Counter(lengths.values())
+    n = next((lengths[k] for k in headers if names[k] == label), counts.most_common(1)[0][0])
+    if n < 1:
+        return None
+    held = tuple((names[k], k) for k, length in lengths.items() if length == n)
+    return Part(split, n, held)
+
+
+def array_field(name: str, dtype: str, shape: tuple[int | None, ...], label: bool = False) -> Field:
+    """The field that per-sample values of this dtype and shape make."""
+    return Field(name, _kind(name, dtype, shape, label), plain_dtype(dtype), shape)
+
+
+def plain_dtype(dtype: str) -> str:
+    """``<U4`` → ``str``; ``>f4`` → ``float32``."""
+    import numpy as np
+
+    if dtype.lstrip("<>|=").startswith(("U", "S")):
+        return "str"
+    try:
+        return str(np.dtype(dtype).newbyteorder("="))
+    except TypeError:
+        return dtype
+
+
+def _kind(name: str, dtype: str, shape: tuple[int | None, ...], label: bool) -> str:
+    plain = plain_dtype(dtype)
+    floating = plain.startswith(("float", "bfloat", "complex"))
+    if not shape:
+        if plain == "bool":
+            return "boolean"
+        return "category" if label or plain == "str" else "number"
+    if plain == "uint8" and len(shape) == 3 and (shape[-1] in (1, 3, 4) or shape[0] in (1, 3, 4)):
+        return "image"
+    if plain == "uint8" and len(shape) == 2 and None not in shape and min(x or 0 for x in shape) >= 8:
+        return "image"
+    if len(shape) == 1 and (name.lower() in TOKENS or plain == "uint16"):
+        return "tokens"
+    if len(shape) == 1 and floating and shape[0] is not None:
+        return "embedding"
+    if shape[0] is None:
+        return "sequence"
+    return "array"
+
+
+def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
+    """One of the contract's modalities, from the fields that are not the label."""
+    kinds = Counter(f.kind for f in fields if f.name != label)
+    rich = [k for k in ("image", "audio", "text", "tokens", "sequence", "embedding", "array") if kinds[k]]
+    scalars = kinds["number"] + kinds["boolean"] + kinds["time"]
+    if rich == ["text"]:
+        return "tabular" if scalars + kinds["category"] > 2 * kinds["text"] else "text"
+    if {"image", "audio"} & set(rich) and len({"image", "audio", "text"} & set(rich)) > 1:
+        return "multimodal"
+    if rich:
+        return rich[0]
+    return "tabular" if scalars + kinds["category"] else "array"
+
+
+def stacked(values: list[Any]) -> Any:
+    """One array if all values have one shape and dtype, else the list."""
+    import numpy as np
+
+    if values and all(isinstance(v, np.ndarray) for v in values):
+        first = values[0]
+        if all(v.shape == first.shape and v.dtype == first.dtype for v in values):
+            return np.stack(values)
+    return values

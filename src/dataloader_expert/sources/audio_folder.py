@@ -1,0 +1,50 @@
+"""Audio folder: ``[split/]class/name.wav``; WAV in the core, other codecs by the extra ``audio``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.samples import FileSamples, spread
+from dataloader_expert.sources.sounds import decode_audio
+
+
+class AudioFolder(FileSamples):
+    format = "audio-folder"
+    kinds = frozenset({"audio"})
+    value = "audio"
+    modality = "audio"
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        entries = listing.of(cls.kinds)
+        source = cls(listing, ref, entries)
+        dtype, channels = "int16", {1}
+        for i, entry in enumerate(spread(entries, 4)):
+            try:
+                samples, _ = decode_audio(listing.read(entry.path), entry.path)
+            except Unreadable:
+                continue  # the scan reports it, with its place
+            dtype = str(samples.dtype)
+            channels = channels | {samples.shape[1]} if i else {samples.shape[1]}
+        shape = (None, *(channels if len(channels) == 1 else (None,)))
+        source.fields = (
+            Field("audio", "audio", dtype, shape),
+            Field("sample_rate", "number", "int64"),
+            *source.label_field(),
+        )
+        return source
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        import numpy as np
+
+        samples, rate = decode_audio(raw, unit.file)
+        columns = self.with_label(unit, samples)
+        columns["sample_rate"] = Column(np.array([rate], np.int64))
+        return Block(unit, columns, (raw,))
+
+
+SOURCE = AudioFolder

@@ -1,0 +1,161 @@
+"""The contract of a source: units that can be read apart, bytes first, values second.
+
+A member defines a ``Source`` subclass with ``format`` and ``kinds`` and is found by walking this folder.
+``read`` touches storage and nothing else, ``decode`` touches the processor and nothing else, so that the two
+stages can be timed apart. Values are plain: numpy arrays, strings, numbers, Pillow images; never tensors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.facts import Json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from dataloader_expert.plan import SourceRef
+    from dataloader_expert.sources.files import Listing
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a sample. ``shape`` is per sample, None where it varies; ``()`` is a scalar.
+
+    kind: image, audio, text, number, category, boolean, time, array, sequence, embedding, tokens, bytes, other.
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The smallest thing that can be read apart: a file, a row group, a run of lines, a tar member.
+
+    ``at`` is private to the reader (offsets, names); ``label`` is what the path says, if it says one.
+    """
+
+    id: int
+    file: str
+    start: int
+    samples: int
+    bytes: int
+    split: str | None = None
+    label: Json = None
+    at: tuple[Any, ...] = ()
+
+
+@dataclass
+class Column:
+    """Values of one field for a unit's samples: an array (first axis: samples) or a list (ragged, text, images).
+
+    ``nulls`` marks absent values, shape ``[samples]``, bool; None: there are none.
+    """
+
+    values: Any
+    nulls: np.ndarray[Any, Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass
+class Block:
+    """Decoded samples of one unit. ``raw`` holds each sample's bytes where a sample is a file."""
+
+    unit: Unit
+    columns: dict[str, Column]
+    raw: Sequence[bytes] = ()
+    problems: list[Unreadable] = field(default_factory=list)
+
+    @property
+    def samples(self) -> int:
+        return min((len(c) for c in self.columns.values()), default=0)
+
+
+class Source(ABC):
+    """An opened data set.
+
+    Attributes:
+        fields: what a sample holds.
+        label: the label field's name, or None; ``label_how`` says how it was found.
+        classes: the declared class names by index, or None.
+        units: a sequence of ``Unit``, everything that can be read, in order; a unit's ``samples`` is exact.
+        modality: one of the contract's modalities.
+        sharding: how samples lie in files, in words.
+        problems: what was wrong with files at opening.
+        files, bytes: of the data set on disk.
+    """
+
+    format: ClassVar[str]
+    kinds: ClassVar[frozenset[str]]
+    """Kinds of files (see ``magic``) that this format reads."""
+
+    fields: tuple[Field, ...] = ()
+    label: str | None = None
+    label_how: str = "no label field was found"
+    classes: tuple[str, ...] | None = None
+    units: Any = ()
+    modality: str = "array"
+    sharding: str = ""
+    files: int = 0
+    bytes: int = 0
+    iterable: bool = False
+
+    def __init__(self) -> None:
+        self.problems: list[Unreadable] = []
+
+    @classmethod
+    @abstractmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        """Opens the files in ``listing`` that are of this format's kinds.
+
+        Raises:
+            RequestError: if nothing in them can be read.
+        """
+
+    @abstractmethod
+    def read(self, unit: Unit) -> Any:
+        """The unit's stored form: storage is touched here and only here."""
+
+    @abstractmethod
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        """The unit's samples as values.
+
+        Raises:
+            Unreadable: if the bytes are not what the format promises.
+        """
+
+    @property
+    def samples(self) -> int:
+        return sum(unit.samples for unit in self.units)
+
+    @property
+    def splits(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for unit in self.units:
+            if unit.split is not None:
+                counts[unit.split] = counts.get(unit.split, 0) + unit.samples
+        return counts
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+    def class_name(self, value: Json) -> str:
+        """The name of a label value: its declared name where there is one."""
+        if self.classes is not None and isinstance(value, int) and 0 <= value < len(self.classes):
+            return self.classes[value]
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return str(value)
+
+    def keep_split(self, split: str) -> None:
+        """Leaves only the units of ``split``; sample indices stay those of the whole data set."""
+        self.units = [unit for unit in self.units if unit.split == split]

@@ -1,0 +1,197 @@
+"""Sources of files that hold named arrays (NPZ, .pt, safetensors): shards of many samples, or one sample a file."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.arrays import Header, Part, array_field, modality_of, parts_of
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.layout import label_by_name, read_folders
+from dataloader_expert.sources.samples import spread
+
+
+class Bundle(Source):
+    """A member says what a file's arrays are: ``headers`` (cheap, no payload where possible) and ``load``."""
+
+    listing: Listing
+
+    @abstractmethod
+    def headers(self, entry: Entry) -> dict[str, Header]: ...
+
+    @abstractmethod
+    def load(self, unit: Unit, raw: Any) -> dict[str, Any]:
+        """All arrays of the unit's file, by name."""
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        entries = listing.of(cls.kinds)
+        if not entries:
+            raise RequestError("format-unknown", f"no {cls.format} files were found; pass another folder or format=")
+        source = cls()
+        source.listing = listing
+        source.files, source.bytes = len(entries), sum(e.size for e in entries)
+        seen: dict[str, tuple[Part, ...] | None] = {}
+        known: dict[str, dict[str, Header]] = {}
+        for entry in spread(entries, 8):
+            source._look(entry, known, seen)
+        if not known:
+            first = source.problems[0] if source.problems else None
+            why = f"{first.where.get('file')}: {first.message}" if first else "no arrays"
+            raise RequestError("format-unknown", f"no file of {cls.format} could be read ({why})")
+        shards = sum(p is not None for p in seen.values()) * 2 > len(seen)
+        if shards and len(entries) > 64 and cls._one_sample_each(known):
+            shards = False
+        if shards:
+            for entry in entries:
+                if entry.path not in seen:
+                    source._look(entry, known, seen)
+            source._as_shards(entries, seen)
+        else:
+            source._as_samples(entries)
+        source._fields(known, seen if shards else None)
+        source.classes = declared_classes(listing)
+        return source
+
+    @staticmethod
+    def _one_sample_each(known: Mapping[str, Mapping[str, Header]]) -> bool:
+        """Many small files with one array each and no label array: each is a sample, not a shard."""
+        return all(len(h) == 1 for h in known.values()) or all(
+            label_by_name(list(h))[0] is None and len({s[0] for _, s in h.values() if s}) > 1 for h in known.values()
+        )
+
+    def _look(
+        self, entry: Entry, known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]
+    ) -> None:
+        try:
+            headers = self.headers(entry)
+        except Unreadable as problem:
+            problem.where.setdefault("file", entry.path)
+            self.problems.append(problem)
+            return
+        known[entry.path] = headers
+        seen[entry.path] = parts_of(headers, entry.path.rsplit("/", 1)[-1])
+
+    def _as_shards(self, entries: list[Entry], seen: Mapping[str, tuple[Part, ...] | None]) -> None:
+        folders, _, _ = read_folders([e.path for e in entries])
+        units: list[Unit] = []
+        start = 0
+        for entry, folder in zip(entries, folders, strict=True):
+            for part in seen.get(entry.path) or ():
+                units.append(
+                    Unit(len(units), entry.path, start, part.samples, entry.size, part.split or folder, None, (part,))
+                )
+                start += part.samples
+        self.units = tuple(units)
+        self.sharding = f"{len(entries)} shard{'s' * (len(entries) != 1)} of up to {max((u.samples for u in units), default=0)} samples"
+
+    def _as_samples(self, entries: list[Entry]) -> None:
+        splits, labels, names = read_folders([e.path for e in entries])
+        self.units = tuple(
+            Unit(i, e.path, i, 1, e.size, s, label)
+            for i, (e, s, label) in enumerate(zip(entries, splits, labels, strict=True))
+        )
+        self.sharding = "one file per sample"
+        if names:
+            self.label, self.label_how = "label", "by the folders' names"
+
+    def _fields(
+        self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
+    ) -> None:
+        shapes: dict[str, list[tuple[str, tuple[int | None, ...]]]] = {}
+        for path, headers in known.items():
+            if seen is None:
+                for name, (dtype, shape) in headers.items():
+                    shapes.setdefault(name, []).append((dtype, shape))
+                continue
+            for part in seen[path] or ():
+                for name, key in part.arrays:
+                    shapes.setdefault(name, []).append((headers[key][0], headers[key][1][1:]))
+                for name, key in part.ragged:
+                    shapes.setdefault(name, []).append((headers[key][0], (None, *headers[key][1][1:])))
+        if self.label is None:
+            scalars = [n for n, s in shapes.items() if s[0][1] == ()]
+            self.label, self.label_how = label_by_name(scalars)
+            if self.label is None and len(scalars) == 1 and len(shapes) > 1 and scalars[0].lower() not in ("id", "ids"):
+                dtype = shapes[scalars[0]][0][0]
+                if "f" not in dtype and self.samples:
+                    self.label, self.label_how = (
+                        scalars[0],
+                        "the only scalar array beside the data; pass label= if wrong",
+                    )
+        fields = [
+            array_field(name, given[0][0], merge_shapes([s for _, s in given]), name == self.label)
+            for name, given in shapes.items()
+        ]
+        if self.label is not None and self.label not in shapes:
+            fields.append(Field(self.label, "category", "str"))
+        self.fields = tuple(fields)
+        self.modality = modality_of(self.fields, self.label)
+
+    def read(self, unit: Unit) -> Any:
+        return self.listing.read(unit.file)
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        arrays = self.load(unit, raw)
+        if not unit.at:
+            columns = {
+                name: Column([value]) if value.ndim else Column(value.reshape(1)) for name, value in arrays.items()
+            }
+            if unit.label is not None and "label" not in columns:
+                columns["label"] = Column([unit.label])
+            return Block(unit, columns, (raw,) if isinstance(raw, bytes) else ())
+        return Block(unit, cut(unit.at[0], arrays, unit.file))
+
+
+def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
+    """The columns of a part of a file of arrays; ragged ones are cut at their offsets.
+
+    Raises:
+        Unreadable: ``length-mismatch`` if offsets do not fit their array.
+    """
+    import numpy as np
+
+    columns = {name: Column(arrays[key]) for name, key in part.arrays if key in arrays}
+    if part.offsets is not None:
+        offsets = np.asarray(arrays[part.offsets], np.int64)
+        for name, key in part.ragged:
+            values = arrays[key]
+            if offsets[0] != 0 or offsets[-1] != len(values) or (np.diff(offsets) < 0).any():
+                raise Unreadable("length-mismatch", f"{part.offsets} does not fit {key}", file=file, field=name)
+            columns[name] = Column([values[a:b] for a, b in itertools.pairwise(offsets)])
+    return columns
+
+
+def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:
+    ranks = {len(s) for s in shapes}
+    if len(ranks) != 1:
+        return (None,)
+    return tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
+
+
+def declared_classes(listing: Listing) -> tuple[str, ...] | None:
+    """Class names by index from ``classes.json``, ``labels.json`` or ``classes.txt`` beside the data."""
+    for name in ("classes.json", "class_names.json", "labels.json", "classes.txt", "labels.txt", "class_names.txt"):
+        if listing.find(name) is None and not (listing.single and (listing.base / name).is_file()):
+            continue
+        try:
+            data = listing.read(name, 1 << 20).decode("utf-8")
+        except (Unreadable, UnicodeDecodeError):
+            continue
+        if name.endswith(".txt"):
+            return tuple(line.strip() for line in data.splitlines() if line.strip()) or None
+        try:
+            names = json.loads(data)
+        except ValueError:
+            continue
+        if isinstance(names, dict) and all(str(v).isdigit() for v in names.values()):
+            names = [k for k, _ in sorted(names.items(), key=lambda kv: int(kv[1]))]
+        if isinstance(names, list) and all(isinstance(n, str) for n in names):
+            return tuple(names)
+    return None

@@ -1,0 +1,238 @@
+"""CSV: delimiter, header and quoting are found from the file and named; a unit is a run of records."""
+
+from __future__ import annotations
+
+import csv as stdlib_csv
+import io
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Block, Source, Unit
+from dataloader_expert.sources.bundle import declared_classes
+from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.lines import read_range, record_ranges, utf8
+from dataloader_expert.sources.tables import Table, columns_of
+
+NULLS = ["", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None"]
+"""Texts that mean absent. ``nan`` is not among them: it is a number that is none, and counted as such."""
+
+SAMPLE = 256 << 10
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a file is written. ``names`` are the columns'; ``skip`` the bytes before the first record."""
+
+    delimiter: str
+    quoted: bool
+    header: bool
+    names: tuple[str, ...]
+    skip: int
+
+
+class Csv(Table):
+    format = "csv"
+    kinds = frozenset({"csv"})
+    delimiters: ClassVar[str] = ",;\t|"
+    listing: Listing
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        entries = listing.of(cls.kinds)
+        source = cls()
+        source.listing = listing
+        source.files, source.bytes = len(entries), sum(e.size for e in entries)
+        source.dialects, source.types = {}, None
+        folders, _, _ = read_folders([e.path for e in entries])
+        units: list[Unit] = []
+        start = 0
+        for entry, folder in zip(entries, folders, strict=True):
+            if not entry.size:
+                continue  # already reported as empty
+            try:
+                dialect = source.dialects[entry.path] = source._dialect(entry)
+                ranges = record_ranges(listing, entry.path, dialect.quoted, dialect.skip)
+            except Unreadable as problem:
+                source.problems.append(problem)
+                continue
+            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
+            for lo, hi, records in ranges:
+                units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
+                start += records
+        if not units:
+            raise RequestError("format-unknown", f"no {cls.format} file with records; give a file with data")
+        source.units = tuple(units)
+        first = source.dialects[units[0].file]
+        source._check_headers(first)
+        source.describe(source.decode(units[0], source.read(units[0])))
+        source.classes = declared_classes(listing)
+        n = len(source.dialects)
+        source.sharding = (
+            f"{n} file{'s' * (n != 1)}, delimiter {first.delimiter!r}, "
+            f"{'with' if first.header else 'without'} a header, quoting {'on' if first.quoted else 'off'}"
+        )
+        return source
+
+    dialects: dict[str, Dialect]
+    types: dict[str, Any] | None
+
+    def _dialect(self, entry: Entry) -> Dialect:
+        head = self.listing.head(entry.path, SAMPLE)
+        if b"\0" in head:
+            raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=entry.path)
+        return sniff_dialect(head, self.delimiters, len(head) == entry.size)
+
+    def _check_headers(self, first: Dialect) -> None:
+        for path, dialect in self.dialects.items():
+            for name in set(first.names) - set(dialect.names):
+                self.problems.append(Unreadable("missing-key", f"column {name} is absent", file=path, field=name))
+            for name in set(dialect.names) - set(first.names):
+                self.problems.append(
+                    Unreadable("extra-key", f"column {name} is in this file only", file=path, field=name)
+                )
+
+    def read(self, unit: Unit) -> bytes:
+        return read_range(self.listing, unit.file, *unit.at)
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        problems: list[Unreadable] = []
+        table = self._table(unit, utf8(raw, unit.file, problems), problems)
+        if self.types is None:
+            self.types = {f.name: f.type for f in table.schema}
+        return Block(unit, columns_of(table, unit.file, problems), (), problems)
+
+    def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        dialect = self.dialects[unit.file]
+
+        def wrong(row: Any) -> str:
+            where = unit.start + (row.number or 1) - 1 if row.number is not None else None
+            text = f"{row.actual_columns} fields, expected {row.expected_columns}: {row.text[:80]!r}"
+            problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
+            return "skip"
+
+        def parse(types: dict[str, Any]) -> Any:
+            return pc.read_csv(
+                io.BytesIO(data),
+                read_options=pc.ReadOptions(
+                    column_names=list(dialect.names), use_threads=False, block_size=max(len(data) + 1, 1 << 16)
+                ),
+                parse_options=pc.ParseOptions(
+                    delimiter=dialect.delimiter,
+                    quote_char='"' if dialect.quoted else False,
+                    newlines_in_values=dialect.quoted,
+                    invalid_row_handler=wrong,
+                ),
+                convert_options=pc.ConvertOptions(
+                    null_values=NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=types
+                ),
+            )
+
+        if self.types is None:
+            return parse({})
+        try:
+            return parse(self.types)
+        except pa.ArrowInvalid as e:
+            del problems[:]
+            table = parse({})
+            drift = [n for n in table.schema.names if n in self.types and table.schema.field(n).type != self.types[n]]
+            for name in drift:
+                text = f"{name} was {self.types[name]}, here {table.schema.field(name).type} ({str(e)[:80]})"
+                problems.append(Unreadable("dtype-drift", text, file=unit.file, field=name))
+            return table
+
+
+def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
+    """Delimiter (most consistent field count), quoting, header and names from a file's first bytes."""
+    bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    text = head[bom:].decode("utf-8", "replace")
+    if not whole and "\n" in text:
+        text = text[: text.rindex("\n") + 1]
+    lines = [line for line in text.splitlines() if line][:2000]
+
+    def fit(mark: str) -> tuple[float, int]:
+        counts = [line.count(mark) for line in lines]
+        most = max(set(counts), key=counts.count)
+        return (counts.count(most) / len(counts) if most else 0.0, most)
+
+    if not lines:
+        raise Unreadable("empty-file", "no lines")
+    delimiter = max(delimiters, key=fit)
+    quoted = _quoted(lines, delimiter)
+    reader = stdlib_csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        quoting=stdlib_csv.QUOTE_MINIMAL if quoted else stdlib_csv.QUOTE_NONE,
+    )
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+            if len(rows) >= 1000:
+                break
+    except stdlib_csv.Error:
+        pass  # the readable head is enough to sniff
+    header = _has_header(rows)
+    width = len(rows[0])
+    names = _unique(rows[0]) if header else tuple(f"f{i}" for i in range(width))
+    skip = bom
+    if header:
+        first = head[bom:]
+        at, odd = 0, False
+        while at < len(first) and (odd or first[at : at + 1] != b"\n"):
+            odd ^= quoted and first[at : at + 1] == b'"'
+            at += 1
+        skip += at + 1
+    return Dialect(delimiter, quoted, header, names, skip)
+
+
+def _quoted(lines: list[str], delimiter: str) -> bool:
+    """Whether double quotes wrap fields: off where every line splits evenly without them and some are unpaired."""
+    if not any('"' in line for line in lines):
+        return delimiter != "\t"
+    even = len({line.count(delimiter) for line in lines}) == 1
+    cells = [c for line in lines for c in line.split(delimiter) if '"' in c]
+    wrapped = sum(len(c) > 1 and c[0] == '"' == c[-1] and c[1:-1].count('"') % 2 == 0 for c in cells)
+    return not (even and wrapped < len(cells))
+
+
+def _has_header(rows: list[list[str]]) -> bool:
+    first, rest = rows[0], rows[1:]
+    if not rest or any(c.strip() in ("", "NA") or _number(c) for c in first) or len(set(first)) < len(first):
+        return not rest and not any(_number(c) for c in first)
+    for i in range(len(first)):
+        column = [r[i] for r in rest if len(r) > i and r[i] not in NULLS]
+        if column and sum(map(_number, column)) > 0.9 * len(column):
+            return True
+    return all(first[i] not in {r[i] for r in rest if len(r) > i} for i in range(len(first))) and all(
+        len(c) <= 64 for c in first
+    )
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    out: list[str] = []
+    for name in names:
+        name = name.strip()
+        base, n = name, 1
+        while name in out:
+            n += 1
+            name = f"{base}_{n}"
+        out.append(name)
+    return tuple(out)
+
+
+SOURCE = Csv

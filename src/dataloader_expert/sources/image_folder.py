@@ -1,0 +1,48 @@
+"""Image folder: ``[split/]class/name.jpg``, with or without splits or classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Block, Field, Source, Unit
+from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.pictures import decode_image, type_named
+from dataloader_expert.sources.samples import FileSamples, spread
+
+
+class ImageFolder(FileSamples):
+    format = "image-folder"
+    kinds = frozenset({"image"})
+    value = "image"
+    modality = "image"
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        entries = listing.of(cls.kinds)
+        source = cls(listing, ref, entries)
+        sizes: Counter[tuple[int | None, ...]] = Counter()
+        for entry in spread(entries, 16):
+            try:
+                image = decode_image(listing.read(entry.path), entry.path)
+            except Unreadable:
+                continue  # the scan reports it, with its place
+            sizes[(image.height, image.width, len(image.getbands()))] += 1
+        shapes = list(sizes)
+        shape: tuple[int | None, ...] = (None, None, None)
+        if shapes:
+            shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
+        source.fields = (Field("image", "image", "uint8", shape), *source.label_field())
+        return source
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        block = Block(unit, self.with_label(unit, decode_image(raw, unit.file)), (raw,))
+        other = type_named(raw, unit.file)
+        if other:
+            block.problems.append(Unreadable("wrong-extension", f"holds {other}", file=unit.file))
+        return block
+
+
+SOURCE = ImageFolder

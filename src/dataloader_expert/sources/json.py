@@ -1,0 +1,80 @@
+"""JSON: a list of objects, an object of equally long lists, or one key that holds a list of objects."""
+
+from __future__ import annotations
+
+import json as stdlib_json
+from typing import Any
+
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Block, Source, Unit
+from dataloader_expert.sources.files import SIDE_FILES, Listing
+from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.lines import utf8
+from dataloader_expert.sources.tables import Table, columns_of_records
+
+
+class Json(Table):
+    format = "json"
+    kinds = frozenset({"json"})
+    listing: Listing
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        entries = [e for e in listing.of(cls.kinds) if e.path.rsplit("/", 1)[-1] not in SIDE_FILES or listing.single]
+        source = cls()
+        source.listing = listing
+        source.files, source.bytes = len(entries), sum(e.size for e in entries)
+        folders, _, _ = read_folders([e.path for e in entries])
+        units: list[Unit] = []
+        start = 0
+        for entry, folder in zip(entries, folders, strict=True):
+            try:
+                records = records_of(listing.read(entry.path), entry.path, [])
+            except Unreadable as problem:
+                source.problems.append(problem)
+                continue
+            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
+            units.append(Unit(len(units), entry.path, start, len(records), entry.size, split))
+            start += len(records)
+        if not units:
+            why = source.problems[0].message if source.problems else "no JSON file"
+            raise RequestError("format-unknown", f"{why}; give a list of objects, JSON lines or another format")
+        source.units = tuple(units)
+        source.describe(source.decode(units[0], source.read(units[0])))
+        source.sharding = f"{len(entries)} JSON document{'s' * (len(entries) != 1)}"
+        return source
+
+    def read(self, unit: Unit) -> bytes:
+        return self.listing.read(unit.file)
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        problems: list[Unreadable] = []
+        records = records_of(raw, unit.file, problems)
+        return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems)
+
+
+def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[str, Any]]:
+    """The objects of a JSON document.
+
+    Raises:
+        Unreadable: ``parse-error`` if it is no JSON or holds no list of objects.
+    """
+    try:
+        document: Any = stdlib_json.loads(utf8(data, file, problems))
+    except (ValueError, RecursionError) as e:
+        raise Unreadable("parse-error", f"not JSON: {str(e)[:100]}", file=file) from None
+    if isinstance(document, dict) and {"images", "annotations"} <= set(document):
+        raise Unreadable("not-the-format", "COCO annotations, which are not read yet", file=file)
+    if isinstance(document, dict):
+        lists = {k: v for k, v in document.items() if isinstance(v, list)}
+        if lists and len({len(v) for v in lists.values()}) == 1 and len(lists) == len(document):
+            document = [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+        elif len(lists) == 1:
+            document = next(iter(lists.values()))
+    if not isinstance(document, list) or not document or not all(isinstance(r, dict) for r in document):
+        raise Unreadable("parse-error", "holds no list of objects", file=file)
+    return document
+
+
+SOURCE = Json

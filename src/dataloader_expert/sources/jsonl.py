@@ -1,0 +1,111 @@
+"""JSON lines: one object a line, parsed strictly; a unit is a run of lines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Block, Source, Unit
+from dataloader_expert.sources.bundle import declared_classes
+from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.lines import read_range, record_ranges, utf8
+from dataloader_expert.sources.tables import Table, columns_of_records
+
+MAX_DEPTH = 200
+
+
+class Jsonl(Table):
+    format = "jsonl"
+    kinds = frozenset({"jsonl"})
+    listing: Listing
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        entries = [e for e in listing.of(cls.kinds) if e.size]
+        source = cls()
+        source.listing = listing
+        source.files, source.bytes = len(entries), sum(e.size for e in entries)
+        folders, _, _ = read_folders([e.path for e in entries])
+        units: list[Unit] = []
+        start = 0
+        for entry, folder in zip(entries, folders, strict=True):
+            bom = 3 if listing.head(entry.path, 3) == b"\xef\xbb\xbf" else 0
+            try:
+                ranges = record_ranges(listing, entry.path, False, bom)
+            except Unreadable as problem:
+                source.problems.append(problem)
+                continue
+            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
+            for lo, hi, records in ranges:
+                units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
+                start += records
+        if not units:
+            raise RequestError("format-unknown", "no JSON lines; give a file with one object a line")
+        source.units = tuple(units)
+        source.describe(source.decode(units[0], source.read(units[0])))
+        source.classes = declared_classes(listing)
+        source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object a line"
+        return source
+
+    def read(self, unit: Unit) -> bytes:
+        return read_range(self.listing, unit.file, *unit.at)
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        problems: list[Unreadable] = []
+        records = []
+        sample = unit.start
+        for line in utf8(raw, unit.file, problems).split(b"\n"):
+            if not line.strip():
+                continue
+            record = parse_record(line, unit.file, sample, problems)
+            if record is not None:
+                records.append(record)
+            sample += 1
+        if not records:
+            raise Unreadable("parse-error", "no line is a JSON object", file=unit.file)
+        return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems)
+
+
+def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]) -> dict[str, Any] | None:
+    """One line's object; None and a problem where it is none."""
+    if max(line.count(b"["), line.count(b"{")) > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+        problems.append(Unreadable("bomb", f"nested deeper than {MAX_DEPTH}", file=file, sample=sample))
+        return None
+    twice: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) < len(items):
+            twice.append(next(k for i, (k, _) in enumerate(items) if k in dict(items[:i])))
+        return made
+
+    try:
+        record = json.loads(line, object_pairs_hook=pairs)
+    except (ValueError, RecursionError) as e:
+        problems.append(Unreadable("parse-error", f"not JSON: {str(e)[:100]}", file=file, sample=sample))
+        return None
+    if twice:
+        problems.append(Unreadable("duplicate-keys", f"key {twice[0]!r} twice", file=file, sample=sample))
+    if not isinstance(record, dict):
+        problems.append(
+            Unreadable("parse-error", f"a {type(record).__name__}, not an object", file=file, sample=sample)
+        )
+        return None
+    return record
+
+
+def _depth(line: bytes) -> int:
+    depth = most = 0
+    for byte in line:
+        if byte in b"[{":
+            depth += 1
+            most = max(most, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return most
+
+
+SOURCE = Jsonl

@@ -1,0 +1,88 @@
+"""Text files of records: byte ranges that end at record ends, found without parsing a value."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.files import Listing, open_below
+
+RANGE_BYTES = 4 << 20
+MAX_LINE = 64 << 20
+Range = tuple[int, int, int]
+"""First byte, end, records."""
+
+
+def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> list[Range]:
+    """Ranges of about 4 MiB that end at record ends, with the number of non-blank records in each.
+
+    Args:
+        quoted: a newline inside double quotes ends no record.
+        skip: bytes to leave out at the start (a byte-order mark, a header).
+
+    Raises:
+        Unreadable: ``bomb`` for a record over 64 MiB.
+    """
+    import numpy as np
+
+    ranges: list[Range] = []
+    fd = open_below(listing.base / path, listing.roots)
+    try:
+        size = os.fstat(fd).st_size
+        start, at, records, odd, last = skip, skip, 0, False, skip - 1
+        while at < size:
+            chunk = os.pread(fd, RANGE_BYTES, at)
+            if not chunk:
+                break
+            bytes_ = np.frombuffer(chunk, np.uint8)
+            ends = np.flatnonzero(bytes_ == 10)
+            if quoted:
+                quotes = np.flatnonzero(bytes_ == 34)
+                before = np.searchsorted(quotes, ends)
+                ends = ends[(before + odd) % 2 == 0]
+                odd = bool((len(quotes) + odd) % 2)
+            if len(ends):
+                ends = ends + at
+                gaps = np.diff(ends, prepend=last)
+                blank = gaps == 1
+                for i in np.flatnonzero(gaps == 2):  # CRLF after nothing
+                    blank[i] = os.pread(fd, 1, int(ends[i]) - 1) == b"\r"
+                records += int((~blank).sum())
+                last = int(ends[-1])
+                ranges.append((start, last + 1, records))
+                start, records = last + 1, 0
+            elif at + len(chunk) - start > MAX_LINE:
+                raise Unreadable("bomb", f"a record of over {MAX_LINE >> 20} MiB", file=path)
+            at += len(chunk)
+        if start < size:
+            tail = os.pread(fd, size - start, start).strip()
+            if tail:
+                ranges.append((start, size, 1))
+        return [r for r in ranges if r[2]]
+    finally:
+        os.close(fd)
+
+
+def read_range(listing: Listing, path: str, lo: int, hi: int) -> bytes:
+    fd = open_below(listing.base / path, listing.roots)
+    try:
+        return os.pread(fd, hi - lo, lo)
+    finally:
+        os.close(fd)
+
+
+def line_of(listing: Listing, path: str, offset: int) -> int:
+    """The number (from 1) of the line that holds byte ``offset``."""
+    return read_range(listing, path, 0, offset).count(b"\n") + 1
+
+
+def utf8(data: bytes, file: str, problems: list[Any]) -> bytes:
+    """The bytes if they are UTF-8; else Latin-1 re-encoded, and a problem that says where."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as e:
+        text = f"not UTF-8 at byte {e.start}: {data[e.start : e.start + 8]!r}; read as Latin-1"
+        problems.append(Unreadable("encoding-error", text, file=file))
+        return data.decode("latin-1").encode("utf-8")
+    return data

@@ -1,0 +1,142 @@
+"""What a file is, from its first bytes; its suffix only where bytes cannot say."""
+
+from __future__ import annotations
+
+import re
+
+SUFFIXES: dict[str, str] = {
+    **dict.fromkeys((".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".jp2"), "image"),
+    **dict.fromkeys((".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".m4a", ".aac", ".aiff", ".aif"), "audio"),
+    ".npy": "npy",
+    ".npz": "npz",
+    ".pt": "pt",
+    ".pth": "pt",
+    ".safetensors": "safetensors",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".arrow": "arrow",
+    ".tar": "tar",
+    ".txt": "text",
+    # recognised, so that an error can name them; not read
+    **dict.fromkeys((".h5", ".hdf5"), "HDF5"),
+    ".feather": "Feather",
+    ".ts": "sktime .ts",
+    ".xml": "XML (Pascal VOC annotations)",
+    ".yaml": "YAML",
+    ".yml": "YAML",
+    ".tfrecord": "TFRecord",
+    ".zarr": "Zarr",
+    ".lance": "Lance",
+    **dict.fromkeys((".mp4", ".mkv", ".avi", ".mov", ".webm"), "video"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle (never loaded: it can execute code)"),
+    **dict.fromkeys((".zip", ".gz", ".zst", ".xz", ".bz2", ".tgz", ".7z"), "compressed archive"),
+    **dict.fromkeys((".db", ".sqlite", ".mdb", ".lmdb"), "database"),
+}
+
+_MAGIC: tuple[tuple[bytes, int, str], ...] = (
+    (b"\xff\xd8\xff", 0, "image/jpeg"),
+    (b"\x89PNG\r\n\x1a\n", 0, "image/png"),
+    (b"GIF8", 0, "image/gif"),
+    (b"WEBP", 8, "image/webp"),
+    (b"BM", 0, "image/bmp"),
+    (b"II*\0", 0, "image/tiff"),
+    (b"MM\0*", 0, "image/tiff"),
+    (b"II+\0", 0, "image/tiff"),
+    (b"MM\0+", 0, "image/tiff"),
+    (b"WAVE", 8, "audio/wav"),
+    (b"fLaC", 0, "audio/flac"),
+    (b"OggS", 0, "audio/ogg"),
+    (b"ID3", 0, "audio/mp3"),
+    (b"\x93NUMPY", 0, "npy"),
+    (b"PK\x03\x04", 0, "zip"),
+    (b"PK\x05\x06", 0, "zip"),
+    (b"PAR1", 0, "parquet"),
+    (b"PARE", 0, "parquet"),
+    (b"ARROW1\0\0", 0, "arrow"),
+    (b"\xff\xff\xff\xff", 0, "arrow"),
+    (b"ustar", 257, "tar"),
+    (b"\x89HDF\r\n\x1a\n", 0, "HDF5"),
+    (b"\x1f\x8b", 0, "compressed archive"),
+    (b"\x28\xb5\x2f\xfd", 0, "compressed archive"),
+    (b"BZh", 0, "compressed archive"),
+    (b"\xfd7zXZ", 0, "compressed archive"),
+    (b"\x00\x00\x00\x0cjP", 0, "image/jp2"),
+    (b"\x80\x02", 0, "pickle (never loaded: it can execute code)"),
+    (b"\x80\x03", 0, "pickle (never loaded: it can execute code)"),
+    (b"\x80\x04\x95", 0, "pickle (never loaded: it can execute code)"),
+    (b"\x80\x05\x95", 0, "pickle (never loaded: it can execute code)"),
+    (b"SQLite format 3", 0, "database"),
+)
+
+IMAGE_TYPES = {
+    "image/jpeg": ("JPEG", {".jpg", ".jpeg"}),
+    "image/png": ("PNG", {".png"}),
+    "image/gif": ("GIF", {".gif"}),
+    "image/webp": ("WEBP", {".webp"}),
+    "image/bmp": ("BMP", {".bmp"}),
+    "image/tiff": ("TIFF", {".tif", ".tiff"}),
+}
+
+
+def sniff(head: bytes) -> str | None:
+    """The type that the first 512 bytes show, or None: ``image/png``, ``audio/wav``, ``npy``, ``zip``…"""
+    for mark, at, kind in _MAGIC:
+        if head[at : at + len(mark)] == mark:
+            return kind
+    if len(head) >= 10 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 100 << 20:
+        return "safetensors"
+    return None
+
+
+def kind_of(name: str, head: bytes) -> str | None:
+    """The kind of file, one of ``SUFFIXES``' values: bytes decide where they can, else the suffix, else a guess."""
+    suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
+    named = SUFFIXES.get(suffix)
+    seen = sniff(head)
+    if seen is None:
+        if named == "text" and _YOLO.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
+            return "YOLO label"
+        return named if named is not None else guess_text(head)
+    family = seen.split("/")[0]
+    if seen == "zip":
+        return (
+            named if named in ("npz", "pt") else ("pt" if b"data.pkl" in head else "npz" if b".npy" in head else named)
+        )
+    if seen == "arrow" and named == "Feather":
+        return named
+    if seen in ("image/bmp",) and named not in ("image", None):
+        return named  # two letters are weak evidence
+    if named is not None and named != family and family not in ("image", "audio"):
+        return family
+    return family
+
+
+_YOLO = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
+
+
+def guess_text(head: bytes) -> str | None:
+    """Text formats have no magic: JSON lines, JSON, tab- or comma-separated, else plain text; None if binary."""
+    if not head or b"\0" in head:
+        return None
+    try:
+        text = head.decode("utf-8", "strict")
+    except UnicodeDecodeError as e:
+        if e.start < len(head) - 4:
+            return None
+        text = head[: e.start].decode("utf-8")
+    lines = text.splitlines()
+    whole = lines[:-1] if len(lines) > 1 else lines
+    if whole and whole[0].lstrip().startswith("{"):
+        return "jsonl" if whole[0].rstrip().endswith("}") or len(lines) == 1 else "json"
+    if whole and whole[0].lstrip().startswith("["):
+        return "json"
+    for mark, kind in (("\t", "tsv"), (",", "csv")):
+        counts = {line.count(mark) for line in whole if line}
+        if len(whole) >= 2 and 0 not in counts and (len(counts) == 1 or whole[0].count(mark) >= 2):
+            return kind
+    return "text"

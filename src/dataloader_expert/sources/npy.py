@@ -1,0 +1,154 @@
+"""NPY: arrays side by side (``x_train.npy``, ``y_train.npy``), one array, or one sample a file; rows by offset."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.arrays import Header, array_field, modality_of
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources.bundle import declared_classes, merge_shapes
+from dataloader_expert.sources.files import Entry, Listing, open_below
+from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
+from dataloader_expert.sources.npy_header import parse_npy
+from dataloader_expert.sources.samples import spread
+
+RANGE_BYTES = 4 << 20
+Span = tuple[str, str, str, tuple[int, ...], int]
+"""field, file, dtype, shape of a row, byte offset of the first wanted row."""
+
+
+class Npy(Source):
+    format = "npy"
+    kinds = frozenset({"npy"})
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        entries = listing.of(cls.kinds)
+        if not entries:
+            raise RequestError("format-unknown", "no NPY files were found; pass another folder or format=")
+        source = cls()
+        source.listing = listing
+        source.files, source.bytes = len(entries), sum(e.size for e in entries)
+        if not source._side_by_side(entries):
+            source._as_samples(entries)
+        source.classes = declared_classes(listing)
+        source.modality = modality_of(source.fields, source.label)
+        return source
+
+    listing: Listing
+
+    def header(self, entry: Entry) -> tuple[Header, bool, int]:
+        dtype, shape, fortran, at = parse_npy(self.listing.head(entry.path, 70 << 10), entry.size, entry.path)
+        return (dtype, shape), fortran, at
+
+    def _side_by_side(self, entries: list[Entry]) -> bool:
+        """Whether the files are the fields of one set of rows; if so, makes the units."""
+        if len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries):
+            return False
+        groups: dict[str | None, dict[str, tuple[Entry, Header, int]]] = {}
+        folders, _, _ = read_folders([e.path for e in entries])
+        for entry, folder in zip(entries, folders, strict=True):
+            stem = entry.path.rsplit("/", 1)[-1].removesuffix(".npy")
+            split = split_in_name(stem) or folder
+            try:
+                header, fortran, at = self.header(entry)
+            except Unreadable as problem:
+                self.problems.append(problem)
+                continue
+            if not header[1] or (fortran and len(header[1]) > 1):
+                return False
+            name = without_split(stem) or "data"
+            if name in groups.setdefault(split, {}):
+                return False
+            groups[split][name] = (entry, header, at)
+        if not groups or any(len({h[1][0] for _, h, _ in g.values()}) != 1 for g in groups.values()):
+            return False
+        if len({tuple(sorted(g)) for g in groups.values()}) != 1:
+            return False
+        units: list[Unit] = []
+        start = 0
+        for split, group in groups.items():
+            n = next(iter(group.values()))[1][1][0]
+            row = sum(_row_bytes(h) for _, h, _ in group.values())
+            step = max(1, RANGE_BYTES // max(row, 1))
+            for lo in range(0, n, step):
+                hi = min(n, lo + step)
+                spans = tuple(
+                    (name, e.path, h[0], h[1][1:], at + lo * _row_bytes(h)) for name, (e, h, at) in group.items()
+                )
+                file = spans[0][1]
+                units.append(Unit(len(units), file, start + lo, hi - lo, (hi - lo) * row, split, None, spans))
+            start += n
+        self.units = tuple(units)
+        first = next(iter(groups.values()))
+        scalars = [n for n, (_, h, _) in first.items() if len(h[1]) == 1]
+        self.label, self.label_how = label_by_name(scalars)
+        self.fields = tuple(array_field(name, h[0], h[1][1:], name == self.label) for name, (_, h, _) in first.items())
+        self.sharding = f"{len(entries)} arrays side by side"
+        return True
+
+    def _as_samples(self, entries: list[Entry]) -> None:
+        splits, labels, names = read_folders([e.path for e in entries])
+        self.units = tuple(
+            Unit(i, e.path, i, 1, e.size, s, label)
+            for i, (e, s, label) in enumerate(zip(entries, splits, labels, strict=True))
+        )
+        headers = []
+        for entry in spread(entries, 16):
+            try:
+                headers.append(self.header(entry)[0])
+            except Unreadable:
+                continue  # the scan reports it
+        if not headers:
+            raise RequestError(
+                "format-unknown", f"none of {len(entries)} NPY files could be read; see check_quality on one"
+            )
+        fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
+        if names:
+            self.label, self.label_how = "label", "by the folders' names"
+            fields.append(Field("label", "category", "str"))
+        self.fields = tuple(fields)
+        self.sharding = "one file per sample"
+
+    def read(self, unit: Unit) -> Any:
+        if not unit.at:
+            return self.listing.read(unit.file)
+        rows = {}
+        for name, file, dtype, shape, at in unit.at:
+            fd = open_below(self.listing.base / file, self.listing.roots)
+            try:
+                rows[name] = os.pread(fd, unit.samples * _row_bytes((dtype, (1, *shape))), at)
+            finally:
+                os.close(fd)
+        return rows
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        import numpy as np
+
+        if unit.at:
+            columns = {
+                name: Column(np.frombuffer(raw[name], dtype).reshape(unit.samples, *shape))
+                for name, _, dtype, shape, _ in unit.at
+            }
+            return Block(unit, columns)
+        dtype, shape, fortran, at = parse_npy(raw[: 70 << 10], len(raw), unit.file)
+        value = np.frombuffer(raw, dtype, offset=at).reshape(shape, order="F" if fortran else "C")
+        columns = {"data": Column([value])}
+        if self.label:
+            columns["label"] = Column([unit.label])
+        return Block(unit, columns, (raw,))
+
+
+def _row_bytes(header: Header) -> int:
+    import numpy as np
+
+    size = np.dtype(header[0]).itemsize
+    for n in header[1][1:]:
+        size *= n
+    return int(size)
+
+
+SOURCE = Npy

@@ -1,0 +1,56 @@
+"""NPY headers, parsed without evaluating anything and checked against the bytes that are there."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+
+MAX_HEADER = 64 << 10
+
+
+def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
+    """dtype, shape, Fortran order and offset of the payload.
+
+    Args:
+        head: the file's first bytes, at least its header.
+        size: bytes of the whole file or member; the payload must fit exactly.
+
+    Raises:
+        Unreadable: ``not-the-format``, ``executable-payload``, ``header-mismatch``, ``truncated`` or
+            ``trailing-bytes``.
+    """
+    import numpy as np
+
+    if head[:6] != b"\x93NUMPY":
+        raise Unreadable("not-the-format", "no NPY magic", file=file)
+    wide = head[6] >= 2
+    length = int.from_bytes(head[8:12] if wide else head[8:10], "little")
+    at = 12 if wide else 10
+    if length > MAX_HEADER or at + length > len(head):
+        code = "truncated" if at + length > size else "bomb"
+        raise Unreadable(code, f"header of {length} bytes", file=file)
+    text = head[at : at + length].decode("latin-1" if head[6] < 3 else "utf-8", "replace")
+    if max(text.count(c) for c in "([{") > 64:
+        raise Unreadable("bomb", "header nested too deeply", file=file)
+    try:
+        header: Any = ast.literal_eval(text)
+        dtype, shape, fortran = np.dtype(header["descr"]), tuple(header["shape"]), bool(header["fortran_order"])
+    except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
+        raise Unreadable("header-mismatch", "the header is not a NPY description", file=file) from None
+    if dtype.hasobject:
+        raise Unreadable(
+            "executable-payload", "object array: reading it would execute pickled code; not loaded", file=file
+        )
+    if any(not isinstance(n, int) or n < 0 for n in shape):
+        raise Unreadable("header-mismatch", f"shape {shape}", file=file)
+    count = 1
+    for n in shape:
+        count *= n
+    need, there = count * dtype.itemsize, size - at - length
+    if need > there:
+        raise Unreadable("truncated", f"header promises {need} bytes, {there} are there", file=file)
+    if need < there:
+        raise Unreadable("trailing-bytes", f"{there - need} bytes after the array", file=file)
+    return dtype.str, shape, fortran, at + length

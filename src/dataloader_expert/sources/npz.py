@@ -1,0 +1,93 @@
+"""NPZ: shards of named arrays, or one sample a file. Members are inflated with a cap and their CRC is checked."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.arrays import Header
+from dataloader_expert.sources.base import Unit
+from dataloader_expert.sources.bundle import Bundle
+from dataloader_expert.sources.files import MAX_BYTES, Entry
+from dataloader_expert.sources.npy_header import parse_npy
+
+
+class Npz(Bundle):
+    format = "npz"
+    kinds = frozenset({"npz"})
+
+    def headers(self, entry: Entry) -> dict[str, Header]:
+        found: dict[str, Header] = {}
+        archive = open_zip(self.listing.read(entry.path), entry.path)
+        for info in members(archive, entry.path):
+            name = info.filename.removesuffix(".npy")
+            with archive.open(info) as f:
+                head = f.read(1 << 12)
+            dtype, shape, _, _ = parse_npy(head, info.file_size, entry.path)
+            found[name] = (dtype, shape)
+        return found
+
+    def load(self, unit: Unit, raw: Any) -> dict[str, Any]:
+        import numpy as np
+
+        archive = open_zip(raw, unit.file)
+        wanted = set()
+        if unit.at:
+            part = unit.at[0]
+            wanted = {k for _, k in part.arrays} | {k for _, k in part.ragged} | {part.offsets}
+        arrays = {}
+        for info in members(archive, unit.file):
+            name = info.filename.removesuffix(".npy")
+            if wanted and name not in wanted:
+                continue
+            try:
+                data = archive.read(info)
+            except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as e:
+                raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=unit.file) from None
+            dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), unit.file)
+            array = np.frombuffer(data, dtype, offset=at)
+            arrays[name] = array.reshape(shape, order="F" if fortran else "C")
+        return arrays
+
+
+def open_zip(data: bytes, file: str) -> zipfile.ZipFile:
+    """Raises: Unreadable: ``empty-file``, ``not-the-format`` or ``truncated``."""
+    if not data:
+        raise Unreadable("empty-file", "0 bytes", file=file)
+    try:
+        return zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):
+        cut = data[:4] == b"PK\x03\x04"
+        raise Unreadable(
+            "truncated" if cut else "not-the-format",
+            "the archive's directory is missing" if cut else f"begins with {data[:12]!r}",
+            file=file,
+        ) from None
+
+
+def members(archive: zipfile.ZipFile, file: str) -> list[zipfile.ZipInfo]:
+    """The members, refused where they could hurt: overlapping, encrypted, oversized, twice, or with odd paths."""
+    infos = [i for i in archive.infolist() if not i.is_dir()]
+    end = 0
+    for info in sorted(infos, key=lambda i: i.header_offset):
+        if info.header_offset < end:
+            raise Unreadable("bomb", "members overlap", file=file)
+        end = info.header_offset + 30 + info.compress_size
+        if info.flag_bits & 1:
+            raise Unreadable("unreadable", f"member {info.filename} is encrypted", file=file)
+        if info.file_size > MAX_BYTES or (
+            info.file_size > 16 << 20 and info.file_size > 200 * max(info.compress_size, 1)
+        ):
+            raise Unreadable("bomb", f"member {info.filename} claims {info.file_size} bytes", file=file)
+        if info.filename.startswith("/") or ".." in info.filename.split("/"):
+            raise Unreadable("outside-root", f"member named {info.filename}", file=file)
+    names = [i.filename for i in infos]
+    if len(set(names)) < len(names):
+        raise Unreadable("duplicate-keys", "a member's name occurs twice", file=file)
+    return [i for i in infos if i.filename.endswith(".npy")]
+
+
+SOURCE = Npz

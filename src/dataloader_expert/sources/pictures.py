@@ -1,0 +1,110 @@
+"""Decoding images strictly: what a lenient reader would let through is an ``Unreadable``."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import zlib
+from typing import TYPE_CHECKING
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.magic import IMAGE_TYPES, sniff
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")
+"""Pillow's rare plugins have had memory faults: they are never tried."""
+MAX_PIXELS = 178_956_970
+MAX_DECODED = 1 << 30
+_ZEROS = bytes(64)
+_SIZE_SUFFIX = re.compile(r"\.[A-Za-z0-9]+$")
+
+
+def decode_image(data: bytes, name: str) -> Image:
+    """The image, fully decoded.
+
+    Raises:
+        Unreadable: ``empty-file``, ``not-the-format``, ``bomb``, ``truncated`` or ``unreadable``.
+    """
+    if not data:
+        raise Unreadable("empty-file", "0 bytes", file=name)
+    seen = sniff(data[:512])
+    if seen == "image/jp2":
+        raise Unreadable("unreadable", "JPEG 2000 is not decoded: that plug-in is never tried", file=name)
+    if seen not in IMAGE_TYPES:
+        what = f"holds {seen}" if seen else f"begins with {data[:16]!r}"
+        raise Unreadable("not-the-format", f"is not an image: {what}", file=name)
+    from PIL import Image, ImageFile
+
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            image = Image.open(io.BytesIO(data), formats=FORMATS)
+            width, height = image.size
+            if width * height > MAX_PIXELS or width * height * len(image.getbands()) > MAX_DECODED:
+                raise Unreadable("bomb", f"header claims {width} x {height} pixels", file=name)
+            image.load()
+    except Unreadable:
+        raise
+    except Image.DecompressionBombError:
+        raise Unreadable("bomb", "header claims more than 178 million pixels", file=name) from None
+    except MemoryError:
+        raise Unreadable("bomb", "decoding needs more memory than there is", file=name) from None
+    except Exception as e:  # Pillow raises OSError, SyntaxError, ValueError, struct.error… on hostile bytes
+        text = str(e)
+        cut = "truncated" in text or "broken data stream" in text or "Truncated" in text
+        raise Unreadable("truncated" if cut else "unreadable", f"does not decode: {text[:160]}", file=name) from None
+    if seen == "image/jpeg":
+        _check_jpeg(data, name)
+    elif seen == "image/png":
+        _check_png(data, name)
+    return image
+
+
+def as_rgb(image: Image) -> Image:
+    """The image in mode RGB; colour spaces that Pillow does not convert keep their first three bands as they are."""
+    try:
+        return image if image.mode == "RGB" else image.convert("RGB")
+    except ValueError:
+        from PIL import Image as images
+
+        bands = image.split()
+        return images.merge("RGB", (bands * 3)[:3])
+
+
+def type_named(data: bytes, name: str) -> str | None:
+    """What the bytes are, where the suffix says something else; None where they agree."""
+    seen = sniff(data[:512])
+    if seen not in IMAGE_TYPES:
+        return None
+    label, suffixes = IMAGE_TYPES[seen]
+    suffix = _SIZE_SUFFIX.search(name)
+    return None if suffix is None or suffix.group().lower() in suffixes else label
+
+
+def _check_jpeg(data: bytes, name: str) -> None:
+    end = data.rfind(b"\xff\xd9")
+    if end < 0:
+        raise Unreadable("truncated", "no end-of-image marker", file=name)
+    scan = data.find(b"\xff\xda")
+    if data.find(_ZEROS, max(scan, 0), end) >= 0:
+        raise Unreadable("truncated", "a run of 64 zero bytes inside the picture data", file=name)
+
+
+def _check_png(data: bytes, name: str) -> None:
+    at = 8
+    while at + 12 <= len(data):
+        size = int.from_bytes(data[at : at + 4], "big")
+        kind = data[at + 4 : at + 8]
+        if at + 12 + size > len(data):
+            raise Unreadable("truncated", f"chunk {kind!r} runs past the end", file=name)
+        stored = int.from_bytes(data[at + 8 + size : at + 12 + size], "big")
+        if zlib.crc32(data[at + 4 : at + 8 + size]) != stored:
+            raise Unreadable("checksum-mismatch", f"chunk {kind!r} fails its CRC", file=name)
+        if kind == b"IEND":
+            return
+        at += 12 + size
+    raise Unreadable("truncated", "no IEND chunk", file=name)

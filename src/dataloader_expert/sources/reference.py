@@ -1,0 +1,280 @@
+"""Python references: the user's own Dataset or DataLoader, imported and called in the measuring child.
+
+Runs in the user's interpreter: standard library, numpy and torch only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.arrays import modality_of
+from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.files import below
+from dataloader_expert.sources.layout import label_by_name
+from dataloader_expert.sources.tables import field_of
+
+if TYPE_CHECKING:
+    from dataloader_expert.sources.files import Listing
+
+MARKS = ("pyproject.toml", ".git", "setup.py", "config.ini")
+
+
+class Raised(Exception):
+    """The user's code raised. ``str()`` is the error and the user's own frames, without ours."""
+
+    def __init__(self, error: BaseException, sample: int | None = None) -> None:
+        self.error, self.sample = error, sample
+        at = f" at sample {sample}" if sample is not None else ""
+        super().__init__(f"{type(error).__name__}{at}: {shown(error, 300)}\n{user_frames(error)}".rstrip())
+
+
+def user_frames(error: BaseException, most: int = 6) -> str:
+    """The last frames of the traceback that are not ours, one a line."""
+    here = str(Path(__file__).parent.parent)
+    frames = [
+        f
+        for f in traceback.extract_tb(error.__traceback__)
+        if not f.filename.startswith((here, "<frozen", str(Path(importlib.__file__).parent.parent)))
+    ]
+    return "\n".join(f"  {f.filename}:{f.lineno} in {f.name}: {shown(f.line or '', 100)}" for f in frames[-most:])
+
+
+class Reference(Source):
+    """Attributes: ``dataset`` the user's dataset, ``loader`` their DataLoader, if that is what was named."""
+
+    format = "reference"
+    kinds = frozenset()
+    dataset: Any
+    loader: Any = None
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        import torch.utils.data as td
+
+        source = cls()
+        made = load(ref.name, dict(ref.args), ref.roots)
+        if isinstance(made, td.DataLoader):
+            source.loader, source.dataset = made, made.dataset
+        else:
+            source.dataset = made
+        source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
+        source.modality = "array"
+        if source.iterable:
+            source.units = ()
+            source.sharding = "a stream of the user's code"
+        else:
+            try:
+                n = len(source.dataset)
+            except (TypeError, NotImplementedError) as e:
+                raise RequestError(
+                    "dataset-raised", f"len() of the dataset raised {shown(e)}; a map-style dataset needs __len__"
+                ) from None
+            except Exception as e:
+                raise RequestError("dataset-raised", f"len() of the dataset raised: {Raised(e)}") from None
+            if n <= 0:
+                raise RequestError("dataset-raised", f"the dataset's length is {n}; give one with samples")
+            source.units = _Samples(n)
+            source.sharding = "the user's code"
+        return source
+
+    def describe(self, first: Block) -> None:
+        """Fields, label and modality from samples that were read; classes from the dataset, if it names them."""
+        self.fields = tuple(field_of(name, column) for name, column in first.columns.items())
+        scalar = [f.name for f in self.fields if not f.shape and f.kind in ("number", "category", "boolean")]
+        self.label, self.label_how = label_by_name(scalar)
+        if self.label is None and scalar and list(first.columns)[-1] == scalar[-1] and len(self.fields) > 1:
+            if "float" not in next(f for f in self.fields if f.name == scalar[-1]).dtype:
+                self.label, self.label_how = scalar[-1], "guessed: the last item of a sample, a whole number or text"
+        classes = getattr(self.dataset, "classes", None)
+        if isinstance(classes, list | tuple) and all(isinstance(c, str) for c in classes):
+            self.classes = tuple(classes)
+        self.modality = modality_of(self.fields, self.label)
+
+    def read(self, unit: Unit) -> Any:
+        return None
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        return Block(unit, columns_of_sample(self.sample(unit.start)))
+
+    def sample(self, index: int) -> Any:
+        """The dataset's sample.
+
+        Raises:
+            Raised: whatever the user's code raised, ``SystemExit`` too.
+        """
+        try:
+            return self.dataset[index]
+        except (Exception, SystemExit) as e:
+            raise Raised(e, index) from None
+
+
+class _Samples:
+    """Units of a map-style dataset, made when asked for: a dataset of 1e9 samples costs no list."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return [self[j] for j in range(*i.indices(self._n))]
+        if i < 0:
+            i += self._n
+        if not 0 <= i < self._n:
+            raise IndexError(i)
+        return Unit(i, "", i, 1, 0)
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(self._n))
+
+
+def columns_of_sample(sample: Any) -> dict[str, Column]:
+    """A sample's fields by name: keys of a mapping, fields of a named tuple, else ``0``, ``1``…; numpy values."""
+    return {name: _column(value) for name, value in items_of(sample)}
+
+
+def items_of(sample: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    if isinstance(sample, dict):
+        pairs = [(str(k), v) for k, v in sample.items()]
+    elif isinstance(sample, tuple) and hasattr(sample, "_fields"):
+        pairs = list(zip(sample._fields, sample, strict=True))
+    elif hasattr(sample, "__dataclass_fields__"):
+        pairs = [(k, getattr(sample, k)) for k in sample.__dataclass_fields__]
+    elif isinstance(sample, tuple | list) and not (
+        sample and all(isinstance(v, int | float | str) for v in sample) and len(sample) > 8
+    ):
+        pairs = [(str(i), v) for i, v in enumerate(sample)]
+    else:
+        return [(prefix or "data", sample)]
+    out: list[tuple[str, Any]] = []
+    for key, value in pairs:
+        name = f"{prefix}.{key}" if prefix else key
+        out += items_of(value, name) if isinstance(value, dict) else [(name, value)]
+    return out
+
+
+def _column(value: Any) -> Column:
+    import numpy as np
+
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+    if isinstance(value, np.ndarray | np.generic | bool | int | float):
+        array = np.asarray(value)
+        return Column([array] if array.ndim else array.reshape(1))
+    if isinstance(value, list):
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            return Column([value])
+        return Column([array if array.dtype.kind in "biuf" else value])
+    return Column([value], np.array([True]) if value is None else None)
+
+
+def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
+    """What the reference names, called with ``args`` if it is a class or function.
+
+    Raises:
+        RequestError: ``source-not-found``, ``outside-roots``, ``import-failed`` or ``dataset-raised``.
+    """
+    where, _, attribute = name.rpartition(":")
+    module = _module(where, roots)
+    if not hasattr(module, attribute):
+        import difflib
+
+        names = [n for n in vars(module) if not n.startswith("_")]
+        near = difflib.get_close_matches(attribute, names, 3) or names[:8]
+        raise RequestError(
+            "import-failed",
+            f"{shown(where)} has no {shown(attribute)}; it has {', '.join(map(shown, near)) or 'nothing'}",
+        )
+    target = getattr(module, attribute)
+    if not callable(target) or (hasattr(target, "__getitem__") and not isinstance(target, type)):
+        if args:
+            raise RequestError("invalid-argument", f"{shown(name)} is an object, not a class: it takes no source_args")
+        return target
+    if hasattr(target, "__iter__") and not isinstance(target, type):
+        return target
+    try:
+        return target(**args)
+    except (Exception, SystemExit) as e:
+        hint = "; pass its arguments as source_args" if isinstance(e, TypeError) else ""
+        raise RequestError("dataset-raised", f"making {shown(name)} raised {Raised(e)}{hint}") from None
+
+
+def project_root(path: Path) -> Path:
+    """The nearest folder above with a project's mark, else the file's own."""
+    for folder in (path.parent, *path.parent.parents):
+        if any((folder / mark).exists() for mark in MARKS):
+            return folder
+    return path.parent
+
+
+def _module(where: str, roots: tuple[str, ...]) -> Any:
+    if where.endswith(".py"):
+        path = Path(where).absolute()
+        if not path.is_file():
+            raise RequestError("source-not-found", f"{shown(where)} does not exist; give file.py:name below a root")
+    else:
+        path = _find(where, roots)
+    if not below(os.path.realpath(path), roots):
+        raise RequestError("outside-roots", f"{shown(path)} lies outside the roots; start the server with --root")
+    root = project_root(path)
+    for folder in (str(root), str(path.parent)):
+        if folder in sys.path:
+            sys.path.remove(folder)
+        sys.path.insert(0, folder)
+    os.chdir(root)
+    relative = path.relative_to(root).with_suffix("")
+    parts = list(relative.parts)
+    if parts and parts[0] == "src" and not (root / "src" / "__init__.py").exists():
+        parts = parts[1:]
+        sys.path.insert(0, str(root / "src"))
+    dotted = ".".join(p for p in parts if p != "__init__") if all(p.isidentifier() for p in parts) else path.stem
+    try:
+        if all(p.isidentifier() for p in parts):
+            try:
+                found = importlib.util.find_spec(dotted)
+            except (ImportError, ValueError):
+                found = None
+            if found is not None and found.origin and os.path.realpath(found.origin) == os.path.realpath(path):
+                return importlib.import_module(dotted)
+        spec = importlib.util.spec_from_file_location(dotted, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[dotted] = module
+        spec.loader.exec_module(module)
+        return module
+    except (Exception, SystemExit) as e:
+        raise RequestError(
+            "import-failed",
+            f"importing {shown(where)} with {shown(sys.executable)} raised {Raised(e)}"
+            "; mend the import, or name the interpreter that has its packages with --python",
+        ) from None
+
+
+def _find(dotted: str, roots: tuple[str, ...]) -> Path:
+    for root in roots:
+        for base in (Path(root), Path(root) / "src"):
+            stem = base.joinpath(*dotted.split("."))
+            for path in (stem.with_suffix(".py"), stem / "__init__.py"):
+                if path.is_file():
+                    return path
+    raise RequestError(
+        "source-not-found",
+        f"no module {shown(dotted)} below the roots ({', '.join(map(shown, roots))}); give file.py:name or add --root",
+    )
+
+
+SOURCE = Reference

@@ -1,0 +1,131 @@
+"""Which format the files are of: this folder is walked for readers, entry points add third parties' own."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections import Counter
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from dataloader_expert.errors import RequestError, Unreadable, shown
+from dataloader_expert.facts import Unknown
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
+from dataloader_expert.sources.magic import SUFFIXES
+
+GROUP = "dataloader_expert.sources"
+
+
+def formats() -> dict[str, type[Source]]:
+    """Our readers by format name."""
+    found = {}
+    package = importlib.import_module("dataloader_expert.sources")
+    for module in pkgutil.iter_modules(package.__path__):
+        source = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "SOURCE", None)
+        if source is not None:
+            found[source.format] = source
+    return found
+
+
+def plugins(unknowns: list[Unknown]) -> dict[str, type[Source]]:
+    """Third parties' readers; one that does not load is an unknown, never an error."""
+    found = {}
+    for point in entry_points(group=GROUP):
+        try:
+            source = point.load()
+            found[source.format] = source
+        except Exception as e:  # third-party code: anything may be raised
+            unknowns.append(Unknown(f"format {point.name}", f"its plug-in does not load: {shown(e)}"))
+    return found
+
+
+def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
+    """The opened source.
+
+    Raises:
+        RequestError: ``source-not-found``, ``outside-roots``, ``format-unknown``, ``label-not-found``,
+            ``invalid-argument`` (a split that is not there) or ``import-failed``.
+    """
+    known = {**formats(), **plugins(unknowns)}
+    if ref.code:
+        source = known["reference"].open(Listing(Path(), ref.roots), ref)
+    else:
+        if ref.format is not None and ref.format not in known:
+            raise RequestError(
+                "format-unknown", f"format {shown(ref.format)} is not known; known are {', '.join(sorted(known))}"
+            )
+        listing = list_files(ref.name, ref.roots)
+        cls, kinds = _chosen(listing, ref, known)
+        source = cls.open(listing, ref)
+        held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
+        source.files, source.bytes = len(held), sum(e.size for e in held)
+        source.problems = [*listing.problems, *_foreign(listing, kinds), *source.problems]
+    if ref.split is not None:
+        splits = source.splits
+        if ref.split not in splits:
+            there = ", ".join(splits) or "none"
+            raise RequestError("invalid-argument", f"split {shown(ref.split)} is not there; splits are: {there}")
+        source.keep_split(ref.split)
+    if ref.label is not None:
+        names = [f.name for f in source.fields]
+        if ref.label not in names:
+            raise RequestError(
+                "label-not-found", f"field {shown(ref.label)} is not there; fields are: {', '.join(map(shown, names))}"
+            )
+        source.label, source.label_how = ref.label, "as asked"
+    return source
+
+
+def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) -> tuple[type[Source], frozenset[str]]:
+    if ref.format is not None:
+        return known[ref.format], known[ref.format].kinds
+    if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
+        return known["hf-disk"], frozenset({"arrow", "json"})
+    counts = Counter(e.kind for e in listing.entries if not _beside(e) or listing.single)
+    readable = {kind: cls for cls in known.values() for kind in cls.kinds if cls.format != "hf-disk"}
+    total = sum(counts.values())
+    if not total:
+        listed = (
+            "; ".join(f"{p.where.get('file')}: {p.message}" for p in listing.problems[:3]) or "only files about data"
+        )
+        raise RequestError("format-unknown", f"{shown(ref.name)} holds no data file ({listed})")
+    (kind, most), *_ = counts.most_common()
+    few = max(1, total // 20) if total > 2 else 0
+    if kind in readable and total - most <= few and not any(k in readable for k in counts if k != kind):
+        return readable[kind], readable[kind].kinds
+    if kind in readable and total - most <= total // 100:
+        return readable[kind], readable[kind].kinds
+    listed = ", ".join(f"{n} {_plural(k)}" for k, n in counts.most_common())
+    if len(counts) == 1:
+        what = f"{shown(ref.name)} holds {listed}, which is not read"
+    else:
+        what = f"{shown(ref.name)} holds several kinds of files: {listed}"
+    hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
+    raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
+
+
+def _plural(kind: str | None) -> str:
+    return "files of unknown kind" if kind is None else f"{kind} files"
+
+
+def _beside(entry: Entry) -> bool:
+    return is_about(entry.path) or entry.path.rsplit("/", 1)[-1] in SIDE_FILES
+
+
+def _foreign(listing: Listing, kinds: frozenset[str]) -> list[Unreadable]:
+    """Files that are not of the data set, and files whose name says another format than their bytes."""
+    problems = []
+    for entry in listing.entries:
+        if _beside(entry):
+            continue
+        suffix = "." + entry.path.rsplit(".", 1)[-1].lower() if "." in entry.path.rsplit("/", 1)[-1] else ""
+        if entry.kind not in kinds:
+            kind = entry.kind or "unknown"
+            problems.append(
+                Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=shown(entry.path))
+            )
+        elif SUFFIXES.get(suffix, entry.kind) != entry.kind:
+            problems.append(Unreadable("wrong-extension", f"holds {entry.kind}", file=shown(entry.path)))
+    return problems

@@ -1,0 +1,218 @@
+"""Tables: Arrow columns as plain values, fields from a schema, labels from names and values."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
+from dataloader_expert.sources.base import Block, Column, Field, Source
+from dataloader_expert.sources.layout import label_by_name
+from dataloader_expert.sources.pictures import decode_image
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAX_CLASSES = 100
+
+
+def columns_of(table: pa.Table | pa.RecordBatch, file: str, problems: list[Unreadable]) -> dict[str, Column]:
+    """Each column as numpy values, strings, arrays or images, with its nulls apart from its NaN."""
+    import pyarrow as pa
+
+    columns = {}
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(array, pa.ChunkedArray):  # older pyarrow keeps one chunk wrapped
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+        columns[name] = _column(array, name, file, problems)
+    return columns
+
+
+def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -> Column:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    kind = array.type
+    nulls = np.asarray(array.is_null()) if array.null_count else None
+    if isinstance(kind, pa.ExtensionType):
+        return _column(array.storage, name, file, problems)
+    if t.is_dictionary(kind):
+        return _column(array.dictionary_decode(), name, file, problems)
+    if t.is_boolean(kind):
+        return Column(np.asarray(array.fill_null(False)) if nulls is not None else np.asarray(array), nulls)
+    if t.is_integer(kind) or t.is_floating(kind):
+        filled = array.fill_null(0) if nulls is not None else array
+        return Column(filled.to_numpy(zero_copy_only=False), nulls)
+    if t.is_temporal(kind) and not t.is_interval(kind):
+        return Column(_seconds(array), nulls)
+    if t.is_decimal(kind):
+        return Column(np.array([0.0 if v is None else float(v) for v in array.to_pylist()]), nulls)
+    if t.is_string(kind) or t.is_large_string(kind) or str(kind) == "string_view":
+        return Column(array.to_pylist(), nulls)
+    if t.is_null(kind):
+        return Column([None] * len(array), np.ones(len(array), bool))
+    if t.is_struct(kind) and {"bytes", "path"} >= {f.name for f in kind} and any(f.name == "bytes" for f in kind):
+        return Column([_picture(b, name, file, problems) for b in array.field("bytes").to_pylist()], nulls)
+    if t.is_binary(kind) or t.is_large_binary(kind):
+        return Column([_picture(b, name, file, problems) for b in array.to_pylist()], nulls)
+    if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
+        return Column(_lists(array), nulls)
+    return Column(array.to_pylist(), nulls)
+
+
+def _seconds(array: pa.Array) -> Any:
+    """Times as seconds: of the epoch, of the day, or of a duration; float64."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if t.is_date(array.type):
+        array = array.cast(pa.timestamp("s"))
+    unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit]
+    wide = array.cast(pa.int32() if t.is_time32(array.type) else pa.int64()).fill_null(0)
+    return np.asarray(wide, np.float64) / unit
+
+
+def _lists(array: pa.Array) -> Any:
+    import numpy as np
+    import pyarrow.types as t
+
+    if t.is_fixed_size_list(array.type) and not array.null_count and not t.is_nested(array.type.value_type):
+        flat = array.flatten()
+        if not flat.null_count and not t.is_string(flat.type):
+            return flat.to_numpy(zero_copy_only=False).reshape(len(array), -1)
+    inner = array.type.value_type
+    if (t.is_integer(inner) or t.is_floating(inner)) and not array.null_count:
+        flat = array.flatten()
+        if not flat.null_count:
+            values = flat.to_numpy(zero_copy_only=False)
+            ends = np.cumsum([len(x) for x in array]) if t.is_fixed_size_list(array.type) else None
+            offsets = np.asarray(array.offsets) if ends is None else np.concatenate([[0], ends])
+            offsets = offsets - offsets[0]
+            return stacked([values[a:b] for a, b in itertools.pairwise(offsets)])
+    return as_arrays(array.to_pylist())
+
+
+def as_arrays(values: list[Any]) -> Any:
+    """Lists of numbers as arrays, stacked where they agree; what is no array of numbers stays as it is."""
+    import numpy as np
+
+    out: list[Any] = []
+    for value in values:
+        if isinstance(value, list):
+            try:
+                made = np.asarray(value)
+            except ValueError:
+                made = None
+            out.append(value if made is None or made.dtype.kind not in "biuf" else made)
+        else:
+            out.append(value)
+    return stacked(out)
+
+
+def _picture(data: bytes | None, name: str, file: str, problems: list[Unreadable]) -> Any:
+    """Bytes that are an image as the image; other bytes stay bytes; a damaged image is None and a problem."""
+    from dataloader_expert.sources.magic import IMAGE_TYPES, sniff
+
+    if data is None or sniff(data[:512]) not in IMAGE_TYPES:
+        return data
+    try:
+        return decode_image(data, file)
+    except Unreadable as problem:
+        problem.where["field"] = name
+        problems.append(problem)
+        return None
+
+
+def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[str, Column]:
+    """Columns of a run of records; a key that a record lacks is null there."""
+    import numpy as np
+
+    names = list(dict.fromkeys([*known, *(k for r in records for k in r)]))
+    columns = {}
+    for name in names:
+        values = [r.get(name) for r in records]
+        absent = np.array([v is None for v in values])
+        nulls = absent if absent.any() else None
+        present = [v for v in values if v is not None]
+        if present and all(type(v) is bool for v in present):
+            columns[name] = Column(np.array([bool(v) for v in values]), nulls)
+        elif present and all(type(v) is int and abs(v) < 1 << 63 for v in present):
+            columns[name] = Column(np.array([v or 0 for v in values], np.int64), nulls)
+        elif present and all(type(v) in (int, float) for v in present):
+            columns[name] = Column(np.array([0.0 if v is None else float(v) for v in values]), nulls)
+        else:
+            columns[name] = Column(as_arrays(values), nulls)
+    return columns
+
+
+class Table(Source):
+    """A member makes ``units`` and decodes each into columns; fields and label follow from the first block."""
+
+    def describe(self, first: Block) -> None:
+        """Fields, label and modality from the first block's values."""
+        self.fields = tuple(field_of(name, column) for name, column in first.columns.items())
+        self.label, self.label_how = find_label(first)
+        if self.label is not None:
+            self.fields = tuple(
+                Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
+                for f in self.fields
+            )
+        self.modality = modality_of(self.fields, self.label)
+
+
+def field_of(name: str, column: Column) -> Field:
+    """The field that these values make."""
+    import numpy as np
+
+    from dataloader_expert.sources.arrays import array_field
+
+    values = column.values
+    if isinstance(values, np.ndarray):
+        return array_field(name, values.dtype.str, values.shape[1:])
+    present = [v for v in values if v is not None]
+    if not present:
+        return Field(name, "other", "null")
+    first = present[0]
+    if isinstance(first, str):
+        mean = sum(len(v) for v in present if isinstance(v, str)) / len(present)
+        spaced = sum(" " in v for v in present if isinstance(v, str)) > len(present) // 2
+        distinct = len(set(map(str, present)))
+        return Field(name, "text" if mean >= 20 and spaced and distinct > len(present) // 2 else "category", "str")
+    if hasattr(first, "getbands"):
+        shapes = {(v.height, v.width, len(v.getbands())) for v in present}
+        shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
+        return Field(name, "image", "uint8", shape)
+    if isinstance(first, np.ndarray):
+        shapes = {v.shape for v in present if isinstance(v, np.ndarray)}
+        same = len({len(s) for s in shapes}) == 1
+        shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True)) if same else (None,)
+        return array_field(name, first.dtype.str, shape)
+    if isinstance(first, bool | int | float):
+        return Field(name, "boolean" if isinstance(first, bool) else "number", plain_dtype(np.asarray(first).dtype.str))
+    return Field(name, "bytes" if isinstance(first, bytes) else "other", type(first).__name__)
+
+
+def find_label(block: Block) -> tuple[str | None, str]:
+    """By name; else the first or last column, if it has few distinct values: said as the guess that it is."""
+    import numpy as np
+
+    names = list(block.columns)
+    found = {n: field_of(n, block.columns[n]) for n in names}
+    scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
+    strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])
+    if strong is not None and ";" not in how:
+        return strong, how
+    for name, place in ((names[0], "first"), (names[-1], "last")) if len(names) > 1 else ():
+        if name not in scalar:
+            continue
+        values = block.columns[name].values
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            continue
+        distinct = len({v for v in (values.tolist() if isinstance(values, np.ndarray) else values) if v is not None})
+        if 2 <= distinct <= min(MAX_CLASSES, max(2, len(values) // 10)):
+            return name, f"guessed: the {place} column, with {distinct} distinct values; pass label= if it is another"
+    return strong, how

@@ -1,0 +1,78 @@
+"""Jinja templates and the one function that renders them. A name that a template misspells is an error."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render(template: str, /, **values: Any) -> str:
+    """The template ``TEMPLATE.jinja`` (``analysis.md``, ``code.py``) with these values, blank lines collapsed."""
+    text = _environment().get_template(f"{template}.jinja").render(**values)
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.strip() or (lines and lines[-1].strip()):
+            lines.append(line.rstrip())
+    return "\n".join(lines).strip() + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("dataloader_expert", "templates"),
+        undefined=StrictUndefined,
+        autoescape=False,  # Markdown, not HTML: names pass the filter q instead
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(q=quoted, num=number, fig=figure, size=size, pct=percent)
+    return environment
+
+
+def quoted(value: object, limit: int = 80) -> str:
+    """A name from outside for Markdown: one line, marks escaped, shortened."""
+    text = " ".join(str(value).split())
+    text = text if len(text) <= limit else text[: limit - 1] + "…"
+    return "".join("\\" + c if c in "|`<>*_[]#" else c for c in text)
+
+
+def number(value: float | int | None) -> str:
+    """Four significant digits, thousands separated; an em dash for nothing."""
+    if value is None:
+        return "—"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def figure(value: Any) -> str:
+    """A figure with its interval and how it was got: ``1,204 samples/s (95 % 1,190 to 1,221, n=9, timed)``."""
+    if value is None:
+        return "unknown"
+    low, high = value.low, value.high
+    parts = [f"95 % {number(low)} to {number(high)}"] if low is not None and high is not None else []
+    parts += [f"n={value.n}"] if value.n is not None else []
+    parts.append(value.how)
+    return f"{number(value.value)} {value.unit} ({', '.join(parts)})".replace("  ", " ")
+
+
+def size(value: float | None) -> str:
+    """Bytes in the nearest unit of 1000."""
+    if value is None:
+        return "unknown"
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def percent(value: float | None) -> str:
+    return "—" if value is None else f"{100 * value:.1f} %"

@@ -1,0 +1,91 @@
+"""The whole analysis in one pass over the data, rendered in the structure that the persona fixes."""
+
+from __future__ import annotations
+
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.batch import BatchLook
+from dataloader_expert.probes.draws import Draws
+from dataloader_expert.probes.environment import Environment
+from dataloader_expert.probes.layout import Layout
+from dataloader_expert.probes.loading import BatchSizes, Loading
+from dataloader_expert.probes.scan import Scan
+from dataloader_expert.probes.stages import Stages
+from dataloader_expert.probes.storage import Storage
+from dataloader_expert.report import Model, Next, Report
+from dataloader_expert.tools import (
+    characterize_dataset,
+    check_quality,
+    diagnose_io,
+    recommend_batch_spec,
+    suggest_sampler,
+)
+from dataloader_expert.tools.base import Measured, Request, Said, Tool
+
+
+class Fields(Model):
+    characterization: characterize_dataset.Fields
+    batch_spec: recommend_batch_spec.Fields
+    io: diagnose_io.Fields
+    quality: check_quality.Fields
+    sampler: suggest_sampler.Fields
+
+
+class Result(Report, Fields):
+    pass
+
+
+def recipe(request: Request) -> tuple[Probe, ...]:
+    return (
+        Environment(),
+        Layout(),
+        Scan(share=0.45),
+        BatchLook(),
+        BatchSizes(share=0.2),
+        Stages(share=0.2),
+        Storage(),
+        Draws(),
+        Loading(share=0.85),
+    )
+
+
+def conclude(request: Request, measured: Measured) -> Said:
+    common = request.model_dump()
+    parts = {
+        "characterization": (characterize_dataset, Request(**common)),
+        "batch_spec": (recommend_batch_spec, recommend_batch_spec.Request(**common)),
+        "io": (diagnose_io, diagnose_io.Request(**common)),
+        "quality": (check_quality, check_quality.Request(**common)),
+        "sampler": (suggest_sampler, suggest_sampler.Request(**common)),
+    }
+    said = {name: module.conclude(own, measured) for name, (module, own) in parts.items()}
+    fields = {name: parts[name][0].Fields(**s.fields) for name, s in said.items()}
+    advice = {a.setting: a for s in said.values() for a in s.advice}
+    unknowns = list(dict.fromkeys(u for s in said.values() for u in s.unknowns))
+    findings = list({f.code: f for s in said.values() for f in s.findings}.values())
+    summary = " ".join(said[n].summary.split(". ")[0].rstrip(".") + "." for n in ("characterization", "io", "quality"))
+    steps = [s for n in ("quality", "sampler") for s in said[n].next if s.tool != "recommend_batch_spec"]
+    if not steps:
+        steps = [
+            Next(
+                tool="diagnose_io",
+                arguments={"source": request.source, "step_ms": 100},
+                why="stall shares for your step time",
+            )
+        ]
+    return Said(fields, summary, list(advice.values()), steps, unknowns, findings)
+
+
+TOOL = Tool(
+    "analyze_dataset",
+    "analyze",
+    "Analyze a data set whole",
+    "One pass over a local data set (or your own Dataset/DataLoader) that runs all five analyses - characterization, "
+    "batch specification, loading speed, quality, sampler - and renders the whole dataset analysis as one report. Start "
+    "here; use the single tools to go deeper or to pass their own arguments. Takes 10-30 s.",
+    Request,
+    Result,
+    recipe,
+    conclude,
+    limit=24_000,
+    hint="analyze dataset dataloader report whole pipeline",
+)

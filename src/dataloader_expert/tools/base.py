@@ -1,0 +1,188 @@
+"""What tools share: the arguments common to all, a tool as data, and what its conclusion may look at."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dataloader_expert.checks.base import CLASS_COUNTS
+from dataloader_expert.conclusions import Advice, Finding
+from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
+from dataloader_expert.lab.surroundings import Surroundings
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.environment import ENVIRONMENT
+from dataloader_expert.probes.layout import FILES, FORMAT, MODALITY, SAMPLES
+from dataloader_expert.probes.scan import SCANNED
+from dataloader_expert.report import (
+    AdviceLine,
+    Coverage,
+    Environment,
+    EvidenceLine,
+    Figure,
+    FindingLine,
+    Next,
+    Report,
+    UnknownLine,
+)
+
+
+class Request(BaseModel):
+    """Arguments common to the tools."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str = Field(
+        description="data set folder, file or glob; or a Python reference file.py:name or package.module:name "
+        "(Dataset class or object, DataLoader, or a function returning one)"
+    )
+    source_args: dict[str, Any] = Field(
+        default_factory=dict, description="keyword arguments for that class or function"
+    )
+    format: str | None = Field(None, description="format, where the guess from the files would be wrong")
+    split: str | None = Field(None, description="one split only; null: all")
+    label: str | None = Field(None, description="label field; null: found, and the result says how")
+    budget_s: float | None = Field(30, gt=0, description="seconds the call may take; then the best answer so far")
+    seed: int = Field(0, description="every random choice follows from it")
+    detail: Literal["concise", "full"] = Field("concise", description="concise shortens lists; all is at report_uri")
+
+
+FAILED = Quantity("failed", "", "why measuring ended before it was done")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a tool concludes from: nothing else crosses from the measuring to the judging."""
+
+    facts: Facts
+    findings: tuple[Finding, ...]
+    unknowns: tuple[Unknown, ...]
+    surroundings: Surroundings
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class Said:
+    """A conclusion before it is a result: the tool's own fields, its advice, summary and next steps."""
+
+    fields: dict[str, Any]
+    summary: str
+    advice: Sequence[Advice] = ()
+    next: Sequence[Next] = ()
+    unknowns: Sequence[Unknown] = ()
+    findings: Sequence[Finding] = field(default=())
+
+
+@dataclass(frozen=True)
+class Tool:
+    """``recipe``: which probes; ``conclude``: facts to fields, pure; ``model``: the request needs the user's host."""
+
+    name: str
+    command: str
+    title: str
+    description: str
+    request: type[Request]
+    result: type[Report]
+    recipe: Callable[[Any], tuple[Probe, ...]]
+    conclude: Callable[[Any, Measured], Said]
+    limit: int = 12_000
+    hint: str = ""
+
+
+def all_tools() -> dict[str, Tool]:
+    """The tools of this folder by name, in the order of ``ORDER`` and then by name."""
+    found = {}
+    package = importlib.import_module("dataloader_expert.tools")
+    for module in pkgutil.iter_modules(package.__path__):
+        tool = getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "TOOL", None)
+        if tool is not None:
+            found[tool.name] = tool
+    order = ("analyze_dataset", "characterize_dataset", "recommend_batch_spec", "diagnose_io", "check_quality")
+    return dict(sorted(found.items(), key=lambda kv: (order.index(kv[0]) if kv[0] in order else len(order), kv[0])))
+
+
+def coverage(facts: Facts) -> Coverage:
+    scanned = facts.value(SCANNED, {"read": 0, "failed": 0, "total": None})
+    total = facts.value(SAMPLES, scanned["total"])
+    files = facts.value(FILES)
+    read = scanned["read"] + scanned["failed"]
+    from dataloader_expert.checks.integrity import FILES_READ
+
+    files_read = facts.value(FILES_READ)
+    complete = total is not None and read >= total
+    if files is not None and complete:
+        files_read = files  # files beside the samples, such as lists of class names, are read too
+    return Coverage(
+        samples_total=total, samples_read=scanned["read"], files_total=files, files_read=files_read, complete=complete
+    )
+
+
+def environment(facts: Facts, around: Surroundings) -> Environment:
+    seen = facts.value(ENVIRONMENT, {"python": None, "torch": None, "devices": []})
+    return Environment(
+        python=seen["python"],
+        torch=seen["torch"],
+        cpus=around.cpus,
+        memory_bytes=around.memory_bytes,
+        shm_bytes=around.shm_bytes,
+        devices=seen["devices"],
+    )
+
+
+def finding_line(finding: Finding) -> FindingLine:
+    return FindingLine.model_validate(finding.to_json())
+
+
+def advice_line(advice: Advice) -> AdviceLine:
+    gain = None if advice.gain is None else Figure.model_validate(advice.gain)
+    return AdviceLine(
+        setting=advice.setting,
+        value=advice.value,
+        instead_of=advice.instead_of,
+        why=advice.why,
+        gain=gain,
+        cost=advice.cost,
+        evidence=[EvidenceLine.model_validate(e) for e in advice.evidence],
+    )
+
+
+def result(tool: Tool, request: Request, measured: Measured, said: Said) -> Report:
+    """The tool's result model, built here and nowhere else."""
+    from dataloader_expert.report import supported
+
+    findings = sorted(
+        [*measured.findings, *said.findings], key=lambda f: ("error", "warning", "info").index(f.severity)
+    )
+    supported(findings, list(said.advice), measured.facts)
+    unknowns = list(dict.fromkeys([*measured.unknowns, *said.unknowns]))
+    return tool.result(
+        tool=tool.name,
+        source=request.source,
+        format=measured.facts.value(FORMAT, "unknown"),
+        modality=measured.facts.value(MODALITY),
+        summary=said.summary,
+        findings=[finding_line(f) for f in findings],
+        coverage=coverage(measured.facts),
+        environment=environment(measured.facts, measured.surroundings),
+        unknowns=[UnknownLine(what=u.what, why=u.why) for u in unknowns],
+        advice=[advice_line(a) for a in said.advice],
+        next=list(said.next),
+        elapsed_s=round(measured.elapsed_s, 3),
+        **said.fields,
+    )
+
+
+def fact_figure(value: float | None, fact: Fact, unit: str | None = None) -> Figure:
+    """A figure derived from a fact: its own value in its own words."""
+    return Figure(
+        value=value, unit=fact.quantity.unit if unit is None else unit, n=fact.evidence.seen, how=fact.evidence.how
+    )
+
+
+def class_counts(facts: Facts) -> dict[str, int] | None:
+    value: Json = facts.value(CLASS_COUNTS, None, split=None)
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,146 @@
+"""Carrying a request out: down the stairs once, up once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.facts import Evidence, Fact, Unknown
+from dataloader_expert.lab.door import Door, Limits, OnEvent, Outcome
+from dataloader_expert.lab.surroundings import surroundings
+from dataloader_expert.report import Report
+from dataloader_expert.sources.files import below
+from dataloader_expert.tools.base import FAILED, Measured, Request, Tool, result
+from dataloader_expert.tools.code import is_reference, ref_of
+
+MEMORY_SHARE = 0.7
+RENDER_S = 0.6
+"""Kept of the budget for judging and rendering."""
+
+FINDING_OF = {
+    "timed-out": "sample-hangs",
+    "worker-crashed": "sample-crashes",
+    "out-of-memory": "memory-limit-reached",
+    "dataset-raised": "sample-raises",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the server or command line was started with."""
+
+    roots: tuple[str, ...]
+    no_code: bool = False
+    python: str | None = None
+    memory_limit_gb: float | None = None
+
+
+def default_roots() -> tuple[str, ...]:
+    """CLAUDE_PROJECT_DIR, else the current directory; never ``/`` or the home folder unless named."""
+    folder = os.path.realpath(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+    return () if folder in ("/", os.path.realpath(Path.home())) else (folder,)
+
+
+def resolve(request: Request, settings: Settings) -> str:
+    """The absolute path or reference, refused where the rules say so.
+
+    Raises:
+        RequestError: ``outside-roots``, ``code-refused`` or ``source-not-found``.
+    """
+    source = request.source
+    if "://" in source:
+        raise RequestError(
+            "outside-roots", f"{shown(source)} is a URL: remote storage is not read by this version; fetch it first"
+        )
+    if not settings.roots:
+        raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
+    code = is_reference(source) and not Path(source).exists()
+    if code and settings.no_code:
+        raise RequestError(
+            "code-refused", f"{shown(source)} is a Python reference and --no-code is on; give a path to data"
+        )
+    name, attribute = source.rsplit(":", 1) if code else (source, "")
+    if code and not name.endswith(".py"):
+        return source
+    path = _find(name, settings.roots)
+    real = os.path.realpath(path)
+    if not below(real, settings.roots):
+        raise RequestError(
+            "outside-roots",
+            f"{shown(source)} lies outside the roots ({', '.join(map(shown, settings.roots))}); start with --root naming its folder",
+        )
+    return f"{path}:{attribute}" if code else str(path)
+
+
+def _find(name: str, roots: tuple[str, ...]) -> Path:
+    path = Path(name).expanduser()
+    if path.is_absolute():
+        return path
+    for root in (str(Path.cwd()), *roots):
+        if (Path(root) / path).exists():
+            return Path(root) / path
+    return Path(roots[0]) / path
+
+
+async def carry_out(
+    tool: Tool, request: Request, door: Door, settings: Settings, on_event: OnEvent | None = None
+) -> Report:
+    """The tool's full result.
+
+    Raises:
+        RequestError: if nothing could be measured.
+    """
+    begun = time.monotonic()
+    source = resolve(request, settings)
+    around = surroundings()
+    memory = (
+        int(settings.memory_limit_gb * 1e9)
+        if settings.memory_limit_gb is not None
+        else int(MEMORY_SHARE * around.memory_bytes)
+    )
+    seconds = None if request.budget_s is None else max(1.0, request.budget_s - min(RENDER_S, 0.1 * request.budget_s))
+    ref = ref_of(request, source, settings.roots)
+    user = ref.code or getattr(request, "model", None) is not None
+    if user and settings.no_code:
+        raise RequestError("code-refused", "model= is a Python reference and --no-code is on")
+    message: dict[str, Any] = {
+        "source": ref.to_json(),
+        "probes": [p.to_json() for p in tool.recipe(request)],
+        "seed": request.seed,
+        "cpus": around.cpus,
+        "memory_bytes": around.memory_bytes,
+        "reserve": 1.0 if seconds is None else min(1.0, 0.15 * seconds),
+        "folder": settings.roots[0],
+    }
+    outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
+    facts, findings, unknowns = _with_failure(outcome)
+    measured = Measured(facts.facts, tuple(findings), tuple(unknowns), around, time.monotonic() - begun)
+    return await asyncio.to_thread(_conclude, tool, request, measured)
+
+
+def _conclude(tool: Tool, request: Request, measured: Measured) -> Report:
+    return result(tool, request, measured, tool.conclude(request, measured))
+
+
+def _with_failure(outcome: Outcome) -> tuple[Outcome, list[Finding], list[Unknown]]:
+    """A failure after something was measured is a finding and an unknown; before, it is the answer."""
+    findings, unknowns = list(outcome.findings), list(outcome.unknowns)
+    failure = outcome.failure
+    if failure is None:
+        return outcome, findings, unknowns
+    measured = any(f.evidence.by not in ("probe layout", "probe environment") for f in outcome.facts)
+    if not measured:
+        raise failure
+    fact = Fact(FAILED, failure.to_json(), Evidence("counted", "door", seen=1))
+    outcome.facts.add(fact)
+    code = FINDING_OF.get(failure.code)
+    if code is not None:
+        findings.append(finding(code, "error", failure.message, fact, "mend what is named and call again"))
+    unknowns.append(Unknown("what was not yet measured", str(failure)))
+    return outcome, findings, unknowns

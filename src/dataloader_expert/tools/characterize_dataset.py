@@ -1,0 +1,274 @@
+"""What a data set is: structure, classes, statistics, preprocessing."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from dataloader_expert.advice.normalization import normalization, normalization_advice
+from dataloader_expert.checks.base import MISSING, STATISTICS
+from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
+from dataloader_expert.checks.duplicates import DISTINCT, NEAR
+from dataloader_expert.checks.integrity import SAMPLE_BYTES
+from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
+from dataloader_expert.facts import Facts, Unknown
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.environment import Environment
+from dataloader_expert.probes.layout import BYTES, FIELDS, FILES, LABEL, MODALITY, SAMPLES, SHARDING, SPLITS, Layout
+from dataloader_expert.probes.scan import SCANNED, Scan
+from dataloader_expert.report import Figure, Model, Next, Report
+from dataloader_expert.tools.base import Measured, Request, Said, Tool, class_counts, fact_figure
+
+
+class Task(Model):
+    name: str
+    how: str
+
+
+class Split(Model):
+    name: str
+    samples: int
+    fraction: float
+
+
+class Classes(Model):
+    label: str
+    count: int
+    counts: dict[str, int]
+    imbalance_ratio: float
+    severe_imbalance: bool
+    missing: int
+
+
+class Sizes(Model):
+    min: float
+    median: float
+    p95: float
+    max: float
+
+
+class FieldLine(Model):
+    name: str
+    kind: str
+    dtype: str
+    shape: list[int | None]
+    bytes: Sizes | None
+    missing: int | None
+
+
+class Outliers(Model):
+    rule: str
+    low: float | None
+    high: float | None
+    count: int
+    where: list[dict[str, Any]]
+
+
+class Statistics(Model):
+    mean: float | None
+    std: float | None
+    min: float | None
+    max: float | None
+    quantiles: dict[str, float] | None
+    skewness: float | None
+    kurtosis: float | None
+    distribution: Literal[
+        "constant", "categorical", "count", "uniform", "normal", "skewed", "heavy-tailed", "multi-modal", "other"
+    ]
+    zeros: int
+    nan: int
+    inf: int
+    outliers: Outliers | None
+    n: int
+
+
+class Pair(Model):
+    a: str
+    b: str
+    r: float
+
+
+class Correlation(Model):
+    pairs: list[Pair]
+    effective_rank: float
+
+
+class Normalization(Model):
+    method: Literal["standard", "min-max", "unit-norm", "log", "none"]
+    mean: Any
+    std: Any
+    computed_on: str
+    applied: bool | None
+
+
+class Diversity(Model):
+    distinct_fraction: Figure | None
+    effective_rank: Figure | None
+    near_duplicate_fraction: Figure | None
+
+
+class Fields(Model):
+    task: Task
+    samples: int | None
+    files: int | None
+    bytes: int | None
+    location: str
+    sharding: str | None
+    splits: list[Split] | None
+    classes: Classes | None
+    fields: list[FieldLine]
+    statistics: dict[str, Any]
+    correlation: Correlation | None
+    normalization: Normalization | None
+    diversity: Diversity
+
+
+class Result(Report, Fields):
+    pass
+
+
+def recipe(request: Request) -> tuple[Probe, ...]:
+    return (Environment(), Layout(), Scan(share=0.95))
+
+
+def conclude(request: Request, measured: Measured) -> Said:
+    facts = measured.facts
+    unknowns: list[Unknown] = []
+    splits = facts.value(SPLITS)
+    samples = facts.value(SAMPLES)
+    total = sum(splits.values()) if splits else 0
+    if splits is None:
+        unknowns.append(Unknown("splits", "neither folders, file names nor metadata name any"))
+    classes = classes_of(facts)
+    if classes is None:
+        unknowns.append(Unknown("classes", facts.value(LABEL, {"how": "no sample was read"})["how"]))
+    correlation = facts.find(CORRELATION)
+    if correlation is None:
+        unknowns.append(Unknown("correlation", "fewer than two numeric fields or components vary"))
+    if samples is None:
+        unknowns.append(Unknown("samples", "a stream has no length; it was not read to its end"))
+    fields = {
+        "task": task_of(facts, classes),
+        "samples": samples,
+        "files": facts.value(FILES),
+        "bytes": facts.value(BYTES),
+        "location": "local",
+        "sharding": facts.value(SHARDING),
+        "splits": None
+        if not splits
+        else [Split(name=k, samples=n, fraction=round(n / total, 6)) for k, n in splits.items()],
+        "classes": classes,
+        "fields": fields_of(facts),
+        "statistics": statistics_of(facts),
+        "correlation": None if correlation is None else Correlation.model_validate(correlation.value),
+        "normalization": None if (n := normalization(facts)) is None else Normalization.model_validate(n),
+        "diversity": diversity_of(facts),
+    }
+    steps = [
+        Next(tool="recommend_batch_spec", arguments={"source": request.source}, why="batch size, collate and settings"),
+        Next(tool="check_quality", arguments={"source": request.source}, why="the checklist and every finding"),
+    ]
+    if classes is not None and classes.severe_imbalance:
+        arguments = {"source": request.source, "objective": "balanced"}
+        steps.insert(0, Next(tool="suggest_sampler", arguments=arguments, why="the classes are over 10:1"))
+    return Said(fields, summary(facts, classes), normalization_advice(facts), steps, unknowns)
+
+
+def classes_of(facts: Facts) -> Classes | None:
+    counts = class_counts(facts)
+    if counts is None:
+        return None
+    ratio = facts.value(IMBALANCE)
+    return Classes(
+        label=facts.value(LABEL)["name"],
+        count=len(counts),
+        counts=counts,
+        imbalance_ratio=round(ratio, 4),
+        severe_imbalance=ratio > SEVERE,
+        missing=facts.value(LABELS_MISSING, 0),
+    )
+
+
+def task_of(facts: Facts, classes: Classes | None) -> Task:
+    modality = facts.value(MODALITY)
+    if modality is None:
+        return Task(name="unknown", how="no sample could be read")
+    label = facts.value(LABEL, {"name": None, "how": ""})
+    if classes is not None:
+        kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
+        return Task(
+            name=f"{kind}classification", how=f"label {label['name']} with {classes.count} classes, {label['how']}"
+        )
+    if label["name"] is not None:
+        return Task(name=f"{modality} regression", how=f"label {label['name']} is not made of classes, {label['how']}")
+    if modality in ("text", "tokens"):
+        return Task(name="language modelling", how="texts without a label")
+    return Task(name="unknown", how="no label field was found")
+
+
+def fields_of(facts: Facts) -> list[FieldLine]:
+    lines = []
+    for f in facts.value(FIELDS, []):
+        sizes = facts.value(SAMPLE_BYTES, None, field=f["name"])
+        lines.append(
+            FieldLine(
+                name=f["name"],
+                kind=f["kind"],
+                dtype=f["dtype"],
+                shape=f["shape"],
+                bytes=None if sizes is None else Sizes(**sizes),
+                missing=facts.value(MISSING, None, field=f["name"]),
+            )
+        )
+    return lines
+
+
+def statistics_of(facts: Facts) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for fact in facts.all(STATISTICS):
+        made = Statistics.model_validate(fact.value)
+        if "channel" in fact.at:
+            out.setdefault(fact.at["field"], {})[fact.at["channel"]] = made
+        else:
+            out[fact.at["field"]] = made
+    return out
+
+
+def diversity_of(facts: Facts) -> Diversity:
+    distinct, near, rank = facts.find(DISTINCT), facts.find(NEAR), facts.find(DIVERSITY_RANK)
+    read = facts.value(SCANNED, {"read": 0})["read"]
+    if distinct is None or not read:
+        return Diversity(distinct_fraction=None, effective_rank=None, near_duplicate_fraction=None)
+    return Diversity(
+        distinct_fraction=fact_figure(distinct.value / read, distinct, ""),
+        effective_rank=None if rank is None else fact_figure(rank.value, rank),
+        near_duplicate_fraction=None if near is None else fact_figure(near.value["extra"] / read, near, ""),
+    )
+
+
+def summary(facts: Facts, classes: Classes | None) -> str:
+    scanned = facts.value(SCANNED, {"read": 0, "failed": 0})
+    modality = facts.value(MODALITY, "unknown")
+    said = f"{scanned['read']:,} samples of modality {modality} were read"
+    said += f" and {scanned['failed']:,} could not be." if scanned["failed"] else "; every one tried could be."
+    if classes is not None:
+        said += f" {classes.count} classes, {classes.imbalance_ratio:.1f} to 1."
+    splits = facts.value(SPLITS)
+    if splits:
+        said += " Splits: " + ", ".join(f"{k} {n:,}" for k, n in splits.items()) + "."
+    return said
+
+
+TOOL = Tool(
+    "characterize_dataset",
+    "characterize",
+    "Characterize a data set",
+    "Reads a local data set (or your own Dataset class) and returns what it holds: format, modality, samples, files, "
+    "splits, per-class counts, fields, statistics per field and channel, correlation, normalisation constants of the "
+    "training split, diversity. Decodes every sample within the budget and names what cannot be read. Takes seconds. "
+    "For loader settings use recommend_batch_spec or diagnose_io, for the pass/fail checklist check_quality.",
+    Request,
+    Result,
+    recipe,
+    conclude,
+    hint="dataset statistics classes splits format modality",
+)

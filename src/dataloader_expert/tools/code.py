@@ -1,0 +1,97 @@
+"""The code that a result hands over: it runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dataloader_expert.facts import Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.batch import BATCH, COLLATE
+from dataloader_expert.probes.layout import FORMAT, LABEL, PRESENT
+from dataloader_expert.templates import render
+from dataloader_expert.tools.base import Request, class_counts
+
+_REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
+
+
+def is_reference(source: str) -> bool:
+    """Whether ``source`` has the form of a Python reference: ``file.py:name`` or ``package.module:name``."""
+    return bool(_REFERENCE.match(source)) and "://" not in source
+
+
+def loader_code(
+    request: Request, facts: Facts, settings: dict[str, Any], setup: tuple[str, ...] = (), split: str | None = None
+) -> str:
+    """Lines that define ``dataset``, make ``DataLoader(dataset, …)`` with these settings, and check one batch."""
+    reference = is_reference(request.source)
+    collate = facts.value(COLLATE, {"name": "default", "size": None})
+    arguments = ""
+    if reference:
+        arguments = "".join(f", {k}={v!r}" for k, v in request.source_args.items())
+    else:
+        given = {"format": request.format, "split": split or request.split, "label": request.label}
+        arguments = "".join(f", {k}={v!r}" for k, v in given.items() if v is not None)
+        if collate["size"]:
+            arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
+        label = facts.value(LABEL, {"name": None, "declared": None})
+        counts = class_counts(facts)
+        if label["name"] is not None and not label["declared"] and counts is not None and len(counts) <= 100:
+            arguments += f", classes={list(counts)!r}"
+    name = {"pad": "pad_collate", "list": "list"}.get(collate["name"])
+    shown = {k: repr(v) for k, v in settings.items() if v is not None}
+    if name is not None and facts.find(PRESENT) is None:
+        shown["collate_fn"] = name
+    if (
+        reference
+        and facts.find(PRESENT) is not None
+        and collate["name"] not in ("default_collate", "default", "list", "pad")
+    ):
+        setup = (*setup, f"collate_fn = load_reference({request.source!r}{arguments}).collate_fn  # yours, kept")
+        shown["collate_fn"] = "collate_fn"
+    return render(
+        "code.py",
+        reference=reference,
+        is_loader=facts.find(PRESENT) is not None,
+        source=repr(request.source),
+        arguments=arguments,
+        collate=name,
+        settings=shown,
+        setup=setup,
+        checks=_checks(facts),
+    )
+
+
+def _checks(facts: Facts) -> list[str]:
+    """Asserts on the fixed part of each tensor field's shape: an unbounded batch shape is then caught at once."""
+    batch = facts.value(BATCH)
+    if batch is None or batch["structure"] != "dict":
+        return ["print(batch)"]
+    lines = []
+    for field in batch["fields"]:
+        shape = field["shape"]
+        if field["dtype"] == "str" or not shape or shape[0] != "B" or "." in field["name"]:
+            continue
+        rest = tuple(shape[1:])
+        if None in rest:
+            lines.append(f"assert batch[{field['name']!r}].ndim == {len(shape)}")
+        else:
+            lines.append(f"assert tuple(batch[{field['name']!r}].shape[1:]) == {rest!r}")
+    return lines or ["print(batch)"]
+
+
+def ref_of(request: Request, source: str, roots: tuple[str, ...]) -> SourceRef:
+    """What crosses the door: the request's source with its absolute path or reference."""
+    return SourceRef(
+        source,
+        roots,
+        is_reference(request.source),
+        dict(request.source_args),
+        request.format,
+        request.split,
+        request.label,
+    )
+
+
+def known_format(facts: Facts) -> str:
+    return str(facts.value(FORMAT, "unknown"))

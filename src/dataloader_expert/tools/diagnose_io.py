@@ -1,0 +1,371 @@
+"""Where the time goes and which settings are best: measured, compared, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.batch import TO_DEVICE, BatchLook
+from dataloader_expert.probes.environment import ENVIRONMENT, Environment
+from dataloader_expert.probes.layout import Layout
+from dataloader_expert.probes.loading import SPEEDUP, TRIALS, Loading
+from dataloader_expert.probes.scan import Scan
+from dataloader_expert.probes.stages import MEMORY_GROWTH, NONDETERMINISTIC, OPEN_FILES, OVERHEAD, SLOW, STAGE, Stages
+from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
+from dataloader_expert.report import Figure, Model, Next, Report
+from dataloader_expert.report import figure as figure_of
+from dataloader_expert.tools.base import FAILED, Measured, Said, Tool
+from dataloader_expert.tools.base import Request as Common
+from dataloader_expert.tools.code import loader_code
+
+LATER = "not yet measured by this version"
+
+
+class WhatIf(Model):
+    cpus: float | None = None
+    devices: int | None = None
+    loaders: int | None = None
+    step_ms: float | None = None
+    storage_mb_s: float | None = None
+    storage_latency_ms: float | None = None
+
+
+class Request(Common):
+    batch_size: int | None = Field(None, ge=1, description="as it is today; null: the loader's, else 32")
+    num_workers: int | None = Field(None, ge=0, description="as it is today; null: the loader's, else 0")
+    step_ms: float | None = Field(None, gt=0, description="what the training step takes per batch")
+    max_workers: int | None = Field(None, ge=0, description="most to try; null: the CPUs, up to 16 where samples wait")
+    local_world_size: int = Field(1, ge=1, description="training processes that share this machine's CPUs")
+    device: str = Field("auto", description="auto, cpu or cuda")
+    model: str | None = Field(
+        None, description="Python reference to the model, to time the step where step_ms is unknown"
+    )
+    model_args: dict[str, Any] = Field(default_factory=dict, description="keyword arguments for the model")
+    what_if: WhatIf | None = Field(None, description="other hardware to forecast")
+
+
+class Stage(Model):
+    name: str
+    ms_per_sample: Figure
+    share: Figure
+    cpu_ms: float
+    wait_ms: float
+    queue_ms: float
+
+
+class Trial(Model):
+    num_workers: int
+    batch_size: int
+    throughput: Figure
+    blocks: list[float]
+    startup_s: float | None
+
+
+class Consumer(Model):
+    step_ms: float
+    stall_share_current: Figure | None
+    stall_share_recommended: Figure | None
+    workers_needed: int | None
+
+
+class StorageLine(Model):
+    cold_mb_s: Figure | None
+    warm_mb_s: Figure | None
+    open_ms: Figure | None
+
+
+class Health(Model):
+    open_files_per_1000: float | None
+    memory_mb_per_1000: float | None
+    hung: bool
+    crashed: bool
+    slow_samples: list[dict[str, Any]] | None
+    nondeterministic: bool | None
+
+
+class SettingsLine(Model):
+    batch_size: int
+    num_workers: int
+    prefetch_factor: int | None
+    pin_memory: bool
+    persistent_workers: bool
+    throughput: Figure | None
+    made_by: str | None = None
+
+
+class Fields(Model):
+    stages: list[Stage]
+    bottleneck: str | None
+    hotspots: list[dict[str, Any]] | None
+    reading: dict[str, Any] | None
+    overhead: float | None
+    current: SettingsLine | None
+    recommended: SettingsLine | None
+    speedup: Figure | None
+    trials: list[Trial]
+    consumer: Consumer | None
+    storage: StorageLine
+    cacheable: list[dict[str, Any]] | None
+    health: Health
+    forecast: dict[str, Any] | None
+    code: str | None
+
+
+class Result(Report, Fields):
+    pass
+
+
+def recipe(request: Request) -> tuple[Probe, ...]:
+    return (
+        Environment(),
+        Layout(),
+        Scan(share=0.12, near=False, most=512),
+        BatchLook(request.batch_size),
+        Stages(batch_size=request.batch_size),
+        Storage(),
+        Loading(
+            batch_size=request.batch_size,
+            num_workers=request.num_workers,
+            max_workers=request.max_workers,
+            local_world_size=request.local_world_size,
+        ),
+    )
+
+
+def conclude(request: Request, measured: Measured) -> Said:
+    facts = measured.facts
+    current, recommended = settings(facts)
+    unknowns = [Unknown(name, LATER) for name in ("hotspots", "reading", "cacheable")]
+    if request.what_if is not None:
+        unknowns.append(Unknown("forecast", LATER))
+    if request.model is not None and request.step_ms is None:
+        unknowns.append(Unknown("consumer", "timing the step from a model is " + LATER + "; pass step_ms"))
+    elif request.step_ms is None:
+        unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes"))
+    if not facts.value(ENVIRONMENT, {"devices": []})["devices"]:
+        unknowns.append(Unknown("stages: pin, to_device", "no CUDA device is visible to the measuring process"))
+    if recommended is None:
+        unknowns.append(Unknown("recommended", "no setting could be measured; see the other unknowns"))
+    stages = stages_of(facts)
+    fields = {
+        "stages": stages,
+        "bottleneck": max(stages, key=lambda s: s.share.value or 0).name if stages else None,
+        "hotspots": None,
+        "reading": None,
+        "overhead": facts.value(OVERHEAD),
+        "current": None if current is None else line_of(current, throughput_at(facts, current["num_workers"])),
+        "recommended": None
+        if recommended is None
+        else line_of(recommended["settings"], throughput_at(facts, recommended["workers"])),
+        "speedup": figure_of(facts.find(SPEEDUP)),
+        "trials": [Trial.model_validate(t) for t in facts.value(TRIALS, [])],
+        "consumer": consumer_of(request.step_ms, facts, current, recommended),
+        "storage": StorageLine(
+            cold_mb_s=figure_of(facts.find(COLD)),
+            warm_mb_s=figure_of(facts.find(WARM)),
+            open_ms=figure_of(facts.find(OPEN)),
+        ),
+        "cacheable": None,
+        "health": health_of(facts),
+        "forecast": None,
+        "code": None if recommended is None else loader_code(request, facts, recommended["settings"]),
+    }
+    steps = [
+        Next(tool="check_quality", arguments={"source": request.source}, why="speed is worth little on broken samples")
+    ]
+    return Said(
+        fields,
+        summary(facts, stages),
+        worker_advice(facts),
+        steps,
+        unknowns,
+        findings(request, facts, fields["consumer"]),
+    )
+
+
+def stages_of(facts: Facts) -> list[Stage]:
+    """Shares of CPU plus blocked time; waiting for a core is the machine's, not the stage's."""
+    found = list(facts.all(STAGE))
+    total = sum(f.value["cpu_ms"] + f.value["wait_ms"] for f in found)
+    out = []
+    for fact in found:
+        v = fact.value
+        share = (v["cpu_ms"] + v["wait_ms"]) / total if total else 0.0
+        low, high = fact.evidence.interval or (None, None)
+        out.append(
+            Stage(
+                name=str(fact.at["stage"]),
+                ms_per_sample=Figure(value=v["ms"], unit="ms", low=low, high=high, n=fact.evidence.seen, how="timed"),
+                share=Figure(value=share, unit="", n=fact.evidence.seen, how="derived"),
+                cpu_ms=v["cpu_ms"],
+                wait_ms=v["wait_ms"],
+                queue_ms=v["queue_ms"],
+            )
+        )
+    pinned = facts.find(TO_DEVICE, pinned=True)
+    if pinned is not None:
+        seen = pinned.evidence.seen
+        zero = Figure(value=None, unit="ms", n=seen, how="derived")
+        out.append(Stage(name="to_device", ms_per_sample=zero, share=zero, cpu_ms=0.0, wait_ms=0.0, queue_ms=0.0))
+    return out
+
+
+def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
+    return SettingsLine(
+        batch_size=given["batch_size"],
+        num_workers=given["num_workers"],
+        prefetch_factor=given.get("prefetch_factor"),
+        pin_memory=given["pin_memory"],
+        persistent_workers=bool(given.get("persistent_workers")),
+        throughput=figure_of(fact),
+        made_by=given.get("made_by"),
+    )
+
+
+def stall(step_ms: float, batch: int, workers: int, throughput: Fact) -> Figure:
+    """The share of time that the step waits: in series at 0 workers, else only where loading is slower."""
+    load_ms = 1e3 * batch / throughput.value
+    value = load_ms / (load_ms + step_ms) if workers == 0 else max(0.0, 1 - step_ms / load_ms)
+    return Figure(value=value, unit="", n=throughput.evidence.seen, how="derived")
+
+
+def consumer_of(
+    step_ms: float | None, facts: Facts, current: dict[str, Any] | None, recommended: dict[str, Any] | None
+) -> Consumer | None:
+    if step_ms is None or current is None or recommended is None:
+        return None
+    batch, now, best = current["batch_size"], current["num_workers"], recommended["workers"]
+    before, after = throughput_at(facts, now), throughput_at(facts, best)
+    enough = [
+        t["num_workers"]
+        for t in facts.value(TRIALS, [])
+        if t["num_workers"] and 1e3 * batch / t["throughput"]["value"] <= step_ms
+    ]
+    return Consumer(
+        step_ms=step_ms,
+        stall_share_current=None if before is None else stall(step_ms, batch, now, before),
+        stall_share_recommended=None if after is None else stall(step_ms, batch, best, after),
+        workers_needed=min(enough) if enough else None,
+    )
+
+
+def health_of(facts: Facts) -> Health:
+    failed = facts.value(FAILED, {"code": ""})["code"]
+    return Health(
+        open_files_per_1000=facts.value(OPEN_FILES),
+        memory_mb_per_1000=facts.value(MEMORY_GROWTH),
+        hung=failed == "timed-out",
+        crashed=failed == "worker-crashed",
+        slow_samples=facts.value(SLOW),
+        nondeterministic=facts.value(NONDETERMINISTIC),
+    )
+
+
+def findings(request: Request, facts: Facts, consumer: Consumer | None) -> list[Finding]:
+    out = []
+    speedup = facts.find(SPEEDUP)
+    if consumer is not None and consumer.stall_share_current is not None and speedup is not None:
+        waits = consumer.stall_share_current.value or 0.0
+        if waits > 0.2:
+            out.append(
+                finding(
+                    "accelerator-starves",
+                    "warning",
+                    f"at {request.step_ms:g} ms a step the consumer waits {waits:.0%} of the time",
+                    [f for f in (speedup, throughput_at(facts, 0)) if f is not None],
+                    "use the recommended settings"
+                    if consumer.workers_needed
+                    else "no number of workers tried hides the loading: make a sample cheaper",
+                )
+            )
+    transfer, rest = (
+        facts.find(STAGE, stage="worker_transfer"),
+        [f for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"],
+    )
+    slower = [f for f in _trial_facts(facts) if f.at["workers"]]
+    base = throughput_at(facts, 0)
+    if transfer is not None and base is not None and slower and transfer.value["ms"] > sum(f.value["ms"] for f in rest):
+        if all(f.value < 0.9 * base.value for f in slower):
+            out.append(
+                finding(
+                    "samples-cheaper-than-transport",
+                    "info",
+                    "a sample costs less than bringing it from a worker: workers slow this loader",
+                    [transfer, base],
+                    "num_workers=0, or fetch whole batches with __getitems__",
+                )
+            )
+    waiting = [f for f in facts.all(STAGE) if f.value["ms"] > 0.5 and f.value["wait_ms"] > 0.5 * f.value["ms"]]
+    out += [
+        finding(
+            "latency-bound",
+            "info",
+            f"{fact.at['stage']} waits {fact.value['wait_ms']:.2f} of {fact.value['ms']:.2f} ms a sample",
+            fact,
+            "more workers than cores help: they wait at the same time",
+        )
+        for fact in waiting
+        if fact.at["stage"] in ("read", "unattributed")
+    ]
+    collate = facts.find(STAGE, stage="collate")
+    spent = sum(f.value["cpu_ms"] for f in facts.all(STAGE))
+    if collate is not None and spent and collate.value["cpu_ms"] > 0.25 * spent and collate.value["ms"] > 0.05:
+        out.append(
+            finding(
+                "slow-collate",
+                "warning",
+                f"collate takes {collate.value['cpu_ms'] / spent:.0%} of the CPU time of a sample",
+                collate,
+                "stack arrays in one call; move per-sample work into __getitem__, where workers share it",
+            )
+        )
+    return out
+
+
+def _trial_facts(facts: Facts) -> list[Fact]:
+    from dataloader_expert.probes.loading import THROUGHPUT
+
+    return list(facts.all(THROUGHPUT))
+
+
+def summary(facts: Facts, stages: list[Stage]) -> str:
+    current, recommended = settings(facts)
+    speedup = facts.find(SPEEDUP)
+    if current is None or recommended is None or speedup is None:
+        return "Throughput could not be measured; see unknowns."
+    now = throughput_at(facts, current["num_workers"])
+    said = (
+        f"{now.value:,.0f} samples/s at num_workers={current['num_workers']}, batch size {current['batch_size']}."
+        if now
+        else ""
+    )
+    if speedup.evidence.interval is None:
+        said += " Nothing tried is surely faster: keep the settings."
+    else:
+        low, high = speedup.evidence.interval
+        said += f" num_workers={recommended['workers']} gives {speedup.value:.2f} times that (95 % {low:.2f} to {high:.2f})."
+    if stages:
+        top = max(stages, key=lambda s: s.share.value or 0)
+        said += f" {top.name} takes most of a sample's time ({100 * (top.share.value or 0):.0f} %)."
+    return said
+
+
+TOOL = Tool(
+    "diagnose_io",
+    "diagnose",
+    "Diagnose data loading",
+    "Runs real DataLoaders over a local data set (or your own Dataset/DataLoader) and returns where a sample's time "
+    "goes (read, decode, transform, collate, worker transfer), throughput over num_workers in alternating blocks, the "
+    "cheapest settings that nothing beats with the measured speedup and interval, stall shares for step_ms, storage "
+    "speed, leaks and slow samples. Takes 5-30 s. It changes nothing; for batch size and shapes use recommend_batch_spec.",
+    Request,
+    Result,
+    recipe,
+    conclude,
+    hint="slow dataloader num_workers GPU idle bottleneck throughput",
+)

@@ -1,0 +1,312 @@
+"""What a batch is and should be: shapes, collate, size, memory, preprocessing, settings per split."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dataloader_expert.advice.batch_size import batch_advice, batch_size, limit
+from dataloader_expert.advice.normalization import normalization, normalization_advice
+from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_advice
+from dataloader_expert.checks.base import STATISTICS
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Facts, Unknown
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.batch import BATCH, COLLATE, DEVICE_PEAK, MODEL, BatchLook, ModelCheck
+from dataloader_expert.probes.environment import ENVIRONMENT, Environment
+from dataloader_expert.probes.layout import FIELDS, PRESENT, SAMPLES, SPLITS, Layout
+from dataloader_expert.probes.loading import RECOMMENDED, BatchSizes, Loading
+from dataloader_expert.probes.scan import Scan
+from dataloader_expert.report import Figure, Model, Next, Report
+from dataloader_expert.report import figure as figure_of
+from dataloader_expert.tools.base import Measured, Said, Tool
+from dataloader_expert.tools.base import Request as Common
+from dataloader_expert.tools.code import loader_code
+
+READ_TIMEOUT_S = 120
+
+
+class Request(Common):
+    batch_size: int | None = Field(None, ge=1, description="as it is today; null: recommended")
+    model: str | None = Field(
+        None, description="Python reference to a torch.nn.Module class, object or function; fed a batch"
+    )
+    model_args: dict[str, Any] = Field(default_factory=dict, description="keyword arguments for the model")
+    device: str = Field("auto", description="auto, cpu or cuda")
+    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of the training step")
+    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="for the memory of a training step")
+    memory_limit_gb: float | None = Field(None, gt=0, description="device memory that may be used; null: all")
+    safety_margin: float = Field(0.1, ge=0, lt=1, description="share of memory left free")
+
+
+class BatchField(Model):
+    name: str
+    dtype: str
+    shape: list[int | str | None]
+    bytes_per_sample: float
+    variable: bool
+
+
+class Collate(Model):
+    name: str
+    why: str
+
+
+class Limit(Model):
+    value: int
+    limited_by: str
+
+
+class Memory(Model):
+    batch_bytes: int | None
+    host_bytes: int | None
+    device_peak_bytes: Figure | None
+    device_total_bytes: int | None
+    how: str
+
+
+class Preprocessing(Model):
+    normalization: dict[str, Any] | None
+    resize: str
+    augmentation: str
+    dtype: str
+    layout: str
+    outliers: str
+
+
+class Settings(Model):
+    train: dict[str, Any]
+    val: dict[str, Any]
+    test: dict[str, Any]
+
+
+class ModelCheckLine(Model):
+    accepted: bool
+    expected: str
+    got: dict[str, str]
+    error: str | None
+
+
+class Fields(Model):
+    structure: dict[str, str]
+    fields: list[BatchField]
+    collate: Collate | None
+    batch_size: int
+    batch_size_limit: Limit
+    memory: Memory
+    preprocessing: Preprocessing
+    dataloader: Settings
+    model_check: ModelCheckLine | None
+    code: str
+
+
+class Result(Report, Fields):
+    pass
+
+
+def recipe(request: Request) -> tuple[Probe, ...]:
+    probes: list[Probe] = [Environment(), Layout(), Scan(share=0.35, near=False), BatchLook(request.batch_size)]
+    if request.model is not None:
+        probes.append(
+            ModelCheck(
+                request.model,
+                request.model_args,
+                request.batch_size,
+                request.device,
+                request.optimizer,
+                request.precision,
+            )
+        )
+    if request.batch_size is None:
+        probes.append(BatchSizes())
+    return (*probes, Loading(batch_size=request.batch_size, share=0.7, block_s=0.2))
+
+
+def conclude(request: Request, measured: Measured) -> Said:
+    facts = measured.facts
+    devices = facts.value(ENVIRONMENT, {"devices": []})["devices"]
+    total = devices[0]["total_bytes"] if devices and request.device != "cpu" else None
+    if total is not None and request.memory_limit_gb is not None:
+        total = min(total, int(request.memory_limit_gb * 1e9))
+    bound = limit(facts, measured.surroundings.memory_bytes, total, request.safety_margin)
+    size, why = batch_size(facts, request.batch_size or facts.value(PRESENT, {}).get("batch_size"), bound["value"])
+    batch = facts.value(BATCH, {"structure": "unknown", "fields": []})
+    collate = facts.value(COLLATE)
+    recommended = facts.value(RECOMMENDED, {"workers": 0})
+    workers = recommended["workers"]
+    settings = dataloader(facts, size, workers, total is not None)
+    unknowns = []
+    if not devices:
+        unknowns.append(
+            Unknown("memory.device_peak_bytes", "no CUDA device is visible: device memory was computed, not measured")
+        )
+    elif facts.find(DEVICE_PEAK) is None:
+        unknowns.append(Unknown("memory.device_peak_bytes", "pass model= to measure the peak of a training step"))
+    if request.model is None:
+        unknowns.append(Unknown("model_check", "no model was given"))
+    elif facts.find(MODEL) is None:
+        unknowns.append(Unknown("model_check", "the model could not be tried; see the other unknowns"))
+    if facts.find(RECOMMENDED) is None:
+        unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 is the safe start"))
+    memory = batch_bytes(facts, size)
+    fields = {
+        "structure": {f["name"]: _words(f) for f in batch["fields"]},
+        "fields": [BatchField(**f) for f in batch["fields"]],
+        "collate": None if collate is None else Collate(name=collate["name"], why=collate["why"]),
+        "batch_size": size,
+        "batch_size_limit": Limit(**bound),
+        "memory": Memory(
+            batch_bytes=memory,
+            host_bytes=host_bytes(facts, size, workers, 2),
+            device_peak_bytes=figure_of(facts.find(DEVICE_PEAK)),
+            device_total_bytes=total,
+            how="bytes of real batches; in flight: workers x prefetch + 1 batches"
+            + (
+                "; device peak by torch.cuda statistics"
+                if facts.find(DEVICE_PEAK)
+                else "; device memory computed: no step was run on one"
+            ),
+        ),
+        "preprocessing": preprocessing(facts),
+        "dataloader": Settings(**settings),
+        "model_check": None if facts.find(MODEL) is None else ModelCheckLine(**facts.value(MODEL)),
+        "code": loader_code(
+            request,
+            facts,
+            _code_settings(settings["train"]),
+            split="train" if "train" in (facts.value(SPLITS) or {}) else None,
+        ),
+    }
+    advice = [*batch_advice(facts, size, why, memory), *worker_advice(facts), *normalization_advice(facts)]
+    steps = [
+        Next(
+            tool="diagnose_io",
+            arguments={"source": request.source, "batch_size": size},
+            why="where a sample's time goes",
+        )
+    ]
+    return Said(fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(facts, size))
+
+
+def dataloader(facts: Facts, size: int, workers: int, device: bool) -> dict[str, dict[str, Any]]:
+    """Keyword arguments for training, validation and test."""
+    common: dict[str, Any] = {"num_workers": workers, "pin_memory": device}
+    if workers:
+        common.update(prefetch_factor=2, persistent_workers=True, timeout=READ_TIMEOUT_S)
+    train_samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES) or 0
+    last_is_one = bool(train_samples and train_samples % size == 1 and train_samples > size)
+    train = {"batch_size": size, "shuffle": True, "drop_last": last_is_one, **common}
+    evaluate = {"batch_size": size, "shuffle": False, "drop_last": False, **common}
+    return {"train": train, "val": dict(evaluate), "test": dict(evaluate)}
+
+
+def _code_settings(train: dict[str, Any]) -> dict[str, Any]:
+    return dict(train)
+
+
+def preprocessing(facts: Facts) -> Preprocessing:
+    fields = facts.value(FIELDS, [])
+    kinds = {f["kind"] for f in fields}
+    collate = facts.value(COLLATE, {"size": None, "name": "default"})
+    resize = "none: samples agree in shape"
+    if collate["size"]:
+        resize = f"to {collate['size'][0]} x {collate['size'][1]} (height x width): the median size, at most 512"
+    elif collate["name"] == "pad":
+        resize = "none: padded to the longest of the batch"
+    augmentation = "none measured; train only"
+    if "image" in kinds:
+        augmentation = (
+            "random horizontal flip and crop, train only; leave the flip out where left and right differ in meaning"
+        )
+    elif "audio" in kinds:
+        augmentation = "time shift and added noise, train only"
+    elif "text" in kinds or "tokens" in kinds:
+        augmentation = "none: texts are rarely augmented"
+    layout = "as stored"
+    if "image" in kinds:
+        layout = "uint8 [B, C, H, W]; convert to float and divide by 255 on the device"
+    outliers = [f for f in facts.all(STATISTICS) if (f.value["outliers"] or {}).get("count")]
+    what = "none beyond 3 x IQR"
+    if outliers:
+        names = sorted({str(f.at["field"]) for f in outliers})
+        what = f"clip or use a robust scale for {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+    return Preprocessing(
+        normalization=normalization(facts),
+        resize=resize,
+        augmentation=augmentation,
+        dtype="torch.float32",
+        layout=layout,
+        outliers=what,
+    )
+
+
+def findings(facts: Facts, size: int) -> list[Finding]:
+    out = []
+    samples = facts.find(SAMPLES)
+    trained = (facts.value(SPLITS) or {}).get("train") or (samples.value if samples is not None else None)
+    if samples is not None and trained and trained > size and trained % size == 1:
+        out.append(
+            finding(
+                "last-batch-breaks-model",
+                "info",
+                f"{trained} training samples leave a last batch of one at batch size {size}",
+                samples,
+                "drop_last=True for training: batch normalisation raises on a batch of one",
+            )
+        )
+    model = facts.find(MODEL)
+    if model is not None and not model.value["accepted"]:
+        text = str(model.value["error"])
+        code = "dtype-mismatch" if "dtype" in text or ("type" in text and "expected" in text) else "shape-mismatch"
+        if "channels" in text:
+            code = "channels-mismatch"
+        out.append(
+            finding(
+                code,
+                "error",
+                f"the model refuses a batch: {text.splitlines()[0][:200]}",
+                model,
+                f"the model expects {model.value['expected']}, the batch holds {model.value['got']}",
+            )
+        )
+    collate = facts.find(COLLATE)
+    if collate is not None and collate.value["name"] == "list":
+        out.append(
+            finding(
+                "not-collatable",
+                "error",
+                "the default collate cannot stack these samples",
+                collate,
+                "pad or resize in the dataset, or pass a collate_fn",
+            )
+        )
+    return out
+
+
+def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:
+    held = f", {memory / 1e6:.2f} MB a batch" if memory is not None else ""
+    return f"Batch size {size} ({why}){held}. The most is {bound['value']:,}, limited by {bound['limited_by']}."
+
+
+def _words(f: dict[str, Any]) -> str:
+    if f["dtype"] == "str":
+        return "list[str], length B"
+    shape = ", ".join("*" if d is None else str(d) for d in f["shape"])
+    return f"torch.Tensor {f['dtype']} [{shape}]"
+
+
+TOOL = Tool(
+    "recommend_batch_spec",
+    "batch-spec",
+    "Recommend a batch specification",
+    "Builds real DataLoaders over a local data set (or your own Dataset/DataLoader) and returns the batch's exact "
+    "shapes, dtypes and bytes, the collate function, a batch size with its limit and memory, preprocessing, and "
+    "DataLoader keyword arguments for train, val and test with code that runs. With model= a batch is fed to the "
+    "model; on CUDA its peak memory is measured. Takes 5-30 s. For where time goes use diagnose_io.",
+    Request,
+    Result,
+    recipe,
+    conclude,
+    hint="batch size collate shapes memory OOM preprocessing",
+)

@@ -1,0 +1,81 @@
+"""A result in the asked detail: lists and maps shortened until it fits, and its Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dataloader_expert.report import Detail, Report, Shortened
+from dataloader_expert.templates import number, render
+from dataloader_expert.tools.base import Tool
+
+CAPS = (40, 25, 16, 12, 10, 8, 6, 5, 4, 3, 2, 1)
+DIGITS = 9
+MAPS_FROM = 10
+"""Maps of up to this many entries are left whole: they are arguments and settings, not data."""
+
+
+def in_detail(tool: Tool, full: Report, detail: Detail) -> Report:
+    """The result with its Markdown; concise ones stay within the tool's limit of characters."""
+    if detail == "full":
+        return full.model_copy(update={"report_markdown": markdown(tool, full)})
+    for cap in CAPS:
+        cuts: dict[str, Shortened] = {}
+        short: Report = _cut(full, cap, "", cuts).model_copy(update={"shortened": cuts})
+        short = short.model_copy(update={"report_markdown": markdown(tool, short)})
+        if len(short.model_dump_json(by_alias=True)) <= tool.limit:
+            return short
+    room = tool.limit - len(short.model_copy(update={"report_markdown": ""}).model_dump_json(by_alias=True))
+    text = short.report_markdown[: max(0, int(room * 0.8))]
+    return short.model_copy(update={"report_markdown": text + "\n…\n"})
+
+
+def markdown(tool: Tool, report: Report) -> str:
+    """The report by the tool's template."""
+    name = Path(report.source).name or report.source
+    values: dict[str, Any] = {"r": report, "name": name}
+    if tool.name == "analyze_dataset":
+        classes = report.characterization.classes  # type: ignore[attr-defined]
+        values["total"] = (report.characterization.samples or 0) if classes else 0  # type: ignore[attr-defined]
+        values["code"] = report.batch_spec.code  # type: ignore[attr-defined]
+        values["short"] = short_value
+    return render(f"{tool.name}.md", **values)
+
+
+def short_value(value: Any) -> str:
+    """A list or map of constants, at most six of them."""
+    if isinstance(value, dict):
+        shown = ", ".join(f"{k} {number(v)}" for k, v in list(value.items())[:6])
+        return shown + (f" … ({len(value)} fields)" if len(value) > 6 else "")
+    if isinstance(value, list):
+        return "[" + ", ".join(number(v) for v in value[:6]) + (" …]" if len(value) > 6 else "]")
+    return number(value)
+
+
+def _cut(value: Any, cap: int, path: str, cuts: dict[str, Shortened]) -> Any:
+    from pydantic import BaseModel
+
+    if isinstance(value, BaseModel):
+        changed = {}
+        for name in type(value).model_fields:
+            if name in ("report_markdown", "shortened", "code"):
+                continue
+            old = getattr(value, name)
+            new = _cut(old, cap, f"{path}.{name}" if path else name, cuts)
+            if new is not old:
+                changed[name] = new
+        return value.model_copy(update=changed) if changed else value
+    if isinstance(value, list):
+        kept = value[:cap]
+        if len(kept) < len(value):
+            cuts.setdefault(path, Shortened(shown=len(kept), total=len(value)))
+        return [_cut(v, cap, f"{path}[]", cuts) for v in kept]
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        most = max(cap, MAPS_FROM) if cap > 2 else MAPS_FROM
+        kept_map = dict(list(value.items())[:most])
+        if len(kept_map) < len(value):
+            cuts.setdefault(path, Shortened(shown=len(kept_map), total=len(value)))
+        return {k: _cut(v, cap, f"{path}.*", cuts) for k, v in kept_map.items()}
+    return value

@@ -1,0 +1,41 @@
+"""Hypothesis profiles, and the rule that nothing is skipped in silence where everything must run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "full", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+MAY_SKIP = {"gpu", "client"}
+STRICT = os.environ.get("DATALOADER_EXPERT_CI") == "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With DATALOADER_EXPERT_CI=1 a skipped test fails, unless it is marked gpu or client."""
+    report = yield
+    excused = hasattr(report, "wasxfail") or MAY_SKIP & {mark.name for mark in item.iter_markers()}
+    if STRICT and report.skipped and not excused:
+        report.outcome, report.longrepr = "failed", f"skipped, and nothing may be: {_reason(report)}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A whole module that skips itself has no marks to be excused by."""
+    report = yield
+    if STRICT and report.skipped:
+        report.outcome, report.longrepr = "failed", f"skipped, and nothing may be: {_reason(report)}"
+    return report
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else str(report.longrepr)

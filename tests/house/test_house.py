@@ -1,0 +1,170 @@
+"""The house keeps its shape: links, layers, the tops of modules, what a family knows, what is shipped.
+
+Ground files, which any member of a family may import:
+
+- sources: base (the contract), files (opening below the roots), magic (kinds of files), layout (splits and
+  classes by folder), arrays, bundle, tables, samples (what several formats share), lines (text in ranges),
+  pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares).
+- checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge).
+
+A variant may know the one member that it narrows: TSV is CSV with tabs, ``save_to_disk`` Arrow with a list.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "dataloader_expert"
+NAME = "dataloader_expert"
+LINKS = ("server", "tools", "prompts", "templates")
+GROUND = {
+    "sources": {
+        *("base", "files", "magic", "layout", "arrays", "bundle", "tables", "samples", "lines"),
+        *("pictures", "sounds", "npy_header", "hub"),
+    },
+    "checks": {"base", "fingerprint", "numbers"},
+}
+MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
+VARIANTS = {("tsv", "csv"), ("hf_disk", "arrow")}
+ALSO_AT_TOP = {
+    "checks/fingerprint.py": {"xxhash"},  # small, and tried: a user's interpreter may lack it
+    "loaders/": {"torch", "numpy"},
+    "samplers/": {"torch", "numpy"},
+    "report.py": {"pydantic"},
+    "tools/": {"pydantic"},
+    "server/": {"pydantic", "mcp"},
+}
+LATER = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+every_module = pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_at_the_top_is_relative_and_leads_to_its_folder(name: str) -> None:
+    """Our promise: the four folders stand at the top of the repository under their names."""
+    link = ROOT / name
+    if not link.is_symlink() and link.is_file():
+        pytest.skip("git made a text file of the link: this system or checkout has no symbolic links")
+    assert link.readlink() == Path("src", NAME, name)
+    assert link.resolve() == (PACKAGE / name).resolve()
+    assert link.is_dir()
+
+
+def test_imports_run_down_the_stairs_and_in_no_circle() -> None:
+    """Our promise: the contracts of pyproject.toml hold."""
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()"]
+    done = subprocess.run([*command, "--no-cache", "--no-logo"], cwd=ROOT, env=_env(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@every_module
+def test_only_light_modules_stand_at_the_top(path: Path) -> None:
+    """Our promise: importing a room loads the standard library and our rooms, pydantic where it must."""
+    relative = path.relative_to(PACKAGE).as_posix()
+    allowed = {NAME, *sys.stdlib_module_names}
+    allowed |= {m for room, more in ALSO_AT_TOP.items() if relative.startswith(room) for m in more}
+    heavy = {m for m in _imports(_parse(path), top=True) if m.split(".")[0] not in allowed}
+    assert not heavy, f"import {', '.join(sorted(heavy))} inside the functions that need it"
+
+
+@every_module
+def test_rooms_that_load_torch_are_imported_late(path: Path) -> None:
+    """Our promise: loaders and samplers import torch at their top, so nobody else imports them at theirs."""
+    if path.relative_to(PACKAGE).parts[0] in ("loaders", "samplers"):
+        return
+    rooms = tuple(f"{NAME}.{room}" for room in ("loaders", "samplers"))
+    eager = {m for m in _imports(_parse(path), top=True) if f"{m}.".startswith(tuple(f"{r}." for r in rooms))}
+    assert not eager, f"import {', '.join(sorted(eager))} inside the functions that need it"
+
+
+@every_module
+def test_only_the_loaders_make_a_dataloader(path: Path) -> None:
+    """Our promise: one room calls ``DataLoader(``; others describe it as data or write it in users' code."""
+    if path.relative_to(PACKAGE).parts[0] == "loaders":
+        return
+    calls = [node for node in ast.walk(_parse(path)) if isinstance(node, ast.Call)]
+    made = [call.lineno for call in calls if _last_name(call.func) == "DataLoader"]
+    assert not made, f"lines {made} call DataLoader: build it in loaders/"
+
+
+@pytest.mark.parametrize("family", sorted(GROUND))
+def test_ground_files_are_there_and_are_no_members(family: str) -> None:
+    """Our promise: the list of ground files in this module's docstring is true."""
+    members = {p.stem for p in _members(family)}
+    assert members
+    assert not members & GROUND[family]
+    assert {p.stem for p in (PACKAGE / family).glob("*.py")} >= GROUND[family]
+
+
+@pytest.mark.parametrize(
+    ("family", "path"),
+    [pytest.param(f, p, id=f"{f}/{p.stem}") for f in sorted(GROUND) for p in sorted((PACKAGE / f).glob("*.py"))],
+)
+def test_a_member_of_a_family_is_known_to_no_sibling(family: str, path: Path) -> None:
+    """Our promise: a format or check can be taken out by deleting its file."""
+    prefix = f"{NAME}.{family}."
+    members = {p.stem for p in _members(family)}
+    known = {m.removeprefix(prefix).split(".")[0] for m in _imports(_parse(path)) if m.startswith(prefix)}
+    siblings = {s for s in known & members if (path.stem, s) not in VARIANTS}
+    assert not siblings, f"{family}/{path.name} imports {', '.join(sorted(siblings))}; share it through a ground file"
+
+
+def test_a_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+    """Our promise: what is in the tree is what is installed; text files and templates are not forgotten."""
+    build = "import sys, uv_build; print(uv_build.build_wheel(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=ROOT, env=_env(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    shipped = {n for n in zipfile.ZipFile(wheel).namelist() if n.startswith(f"{NAME}/") and not n.endswith("/")}
+    files = {p.relative_to(PACKAGE.parent).as_posix() for p in PACKAGE.rglob("*") if p.is_file()}
+    assert shipped == {f for f in files if "__pycache__" not in f}
+
+
+def _env() -> dict[str, str]:
+    """The interpreter's own commands are found even where its environment is not activated."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PATH": path}
+
+
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def _members(family: str) -> Iterator[Path]:
+    """Modules that define the family's constant at their top."""
+    for path in (PACKAGE / family).glob("*.py"):
+        targets = [t for node in _parse(path).body if isinstance(node, ast.Assign) for t in node.targets]
+        if any(isinstance(t, ast.Name) and t.id == MEMBER[family] for t in targets):
+            yield path
+
+
+def _imports(tree: ast.AST, top: bool = False) -> Iterator[str]:
+    """Dotted names that a module imports; ``top``: only those that run when it is imported."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"line {node.lineno}: relative imports hide which room they reach"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif top and isinstance(node, LATER):
+            continue
+        elif top and isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING":
+            continue  # for type checkers only
+        else:
+            yield from _imports(node, top)
+
+
+def _last_name(node: ast.expr) -> str | None:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
