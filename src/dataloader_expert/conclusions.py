@@ -84,5 +84,5 @@ def finding(
 ) -> Finding:
     """A finding that cites ``facts``; keeps the first 20 places."""
     cited = [facts] if isinstance(facts, Fact) else facts
-    places = tuple({k: v for k, v in place.items() if v is not None} for place in list(where)[:MAX_PLACES])
+    places = tuple({k: v for k, v in place.items() if v not in (None, "")} for place in list(where)[:MAX_PLACES])
     return Finding(code, severity, message, tuple(f.cite() for f in cited), fix, places, count)

@@ -34,6 +34,11 @@ class Context:
     handled: str | None = None
     """How the user's own loader already treats imbalance, if it does."""
     near: bool = True
+    group: str | None = None
+    time: str | None = None
+    length: str | None = None
+    difficulty: str | None = None
+    """Fields that the request names; None: likely ones are found by name."""
     pivots: dict[str, float] = field(default_factory=dict)
 
     @staticmethod

@@ -165,8 +165,11 @@ def near_text(value: str) -> int:
     return digest64(_BLANK.sub(" ", value.casefold()).strip().encode("utf-8", "surrogatepass"))
 
 
-def vectors(block: Block, names: list[str]) -> Any:
-    """A short vector a sample for diversity, shape [samples, d], float64; NaN where a value is absent."""
+def vectors(block: Block, names: list[str], whole: bool = False) -> Any:
+    """A short vector a sample for diversity, shape [samples, d], float64; NaN where a value is absent.
+
+    ``whole``: arrays of one shape give their own components instead of a summary.
+    """
     import numpy as np
 
     n, parts = block.samples, []
@@ -175,6 +178,8 @@ def vectors(block: Block, names: list[str]) -> Any:
         if column is None:
             continue
         values = column.values
+        if whole and not isinstance(values, np.ndarray):
+            values = np.stack(values)
         if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
             if values.ndim == 1:
                 part = values.astype(np.float64)[:, None]

@@ -6,28 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.leakage import GROUP_NAMES
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.sources.base import Block
 
 LENGTHS = Quantity("lengths", "items", "quantiles of the samples' lengths (first dimension, or characters of a text)")
-GROUP_NAMES = (
-    "group",
-    "group_id",
-    "subject",
-    "subject_id",
-    "patient",
-    "patient_id",
-    "speaker",
-    "speaker_id",
-    "user",
-    "user_id",
-    "session",
-    "session_id",
-    "scene",
-    "series_id",
-    "video_id",
-    "document_id",
-)
 MOST = 50_000_000
 
 
@@ -39,7 +22,8 @@ class Labels(Check):
         self.length: list[tuple[int, Any]] = []
         self.group: list[tuple[int, Any]] = []
         self.group_names: dict[str, int] = {}
-        self.long = next(
+        self.difficulty: list[tuple[int, Any]] = []
+        self.long = context.length or next(
             (
                 f.name
                 for f in context.fields
@@ -49,7 +33,7 @@ class Labels(Check):
             ),
             None,
         )
-        self.grouped = next((f.name for f in context.fields if f.name.lower() in GROUP_NAMES), None)
+        self.grouped = context.group or next((f.name for f in context.fields if f.name.lower() in GROUP_NAMES), None)
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -65,7 +49,11 @@ class Labels(Check):
             self.group.append((start, _codes(block.columns[self.grouped].values[:n], self.group_names)))
         if self.long is not None and self.long in block.columns:
             values = block.columns[self.long].values[:n]
-            self.length.append((start, np.array([0 if v is None else len(v) for v in values], np.int32)))
+            sizes = [0 if v is None else len(v) if hasattr(v, "__len__") else int(v) for v in values]
+            self.length.append((start, np.array(sizes, np.int32)))
+        hard = self.context.difficulty
+        if hard is not None and hard in block.columns:
+            self.difficulty.append((start, np.asarray(block.columns[hard].values[:n], np.float64)))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Labels)
@@ -77,6 +65,7 @@ class Labels(Check):
             place = _places(names, codes)
             mine += [(start, place[values]) for start, values in theirs]
         self.length += other.length
+        self.difficulty += other.difficulty
 
     def codes(self) -> Any:
         """One class code per sample that was read, in index order, int32; None without a label."""
@@ -88,6 +77,9 @@ class Labels(Check):
 
     def lengths(self) -> Any:
         return _in_order(self.length)
+
+    def difficulties(self) -> Any:
+        return _in_order(self.difficulty)
 
     def group_codes(self) -> Any:
         return _in_order(self.group)

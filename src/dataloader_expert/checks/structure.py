@@ -50,7 +50,7 @@ class Structure(Check):
         import numpy as np
 
         self.seen += block.samples
-        x = vectors(block, self.fields)
+        x = vectors(block, self.fields, whole=self.components)
         if not x.size:
             return
         if x.shape[1] > MOST:

@@ -2,7 +2,7 @@
 
 Run by its path: ``PYTHON boot.py CONTROL_FD PACKAGE_FOLDER``. Whoever dies first - server, warden or host -
 nothing stays behind: the host ends at the control socket's end of file and with the warden, the warden sweeps
-what the host leaves.
+what the host leaves, the package folder too.
 """
 
 import contextlib
@@ -97,6 +97,9 @@ def main() -> None:
         if pid == host:
             break
     sweep()
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(package, "dataloader_expert"))  # a link, or this fails and nothing is lost
+        os.rmdir(package)
 
 
 if __name__ == "__main__":

@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import faulthandler
 import json
-import mmap
+import math
 import os
 import signal
 import socket
 import threading
+import time
 from typing import Any
 
-from dataloader_expert.lab.host import NOTES_AT
+from dataloader_expert.lab.notes import NOTES_AT, Notes
 
 
-class Notes:
-    """The sample at hand, in a shared page that outlives this process: a crash is then known by its sample."""
+def work(channel: socket.socket, notes_fd: int, deadline: float | None) -> None:
+    """Carries out the request that the channel brings.
 
-    def __init__(self, fd: int) -> None:
-        os.ftruncate(fd, NOTES_AT)
-        self._page = mmap.mmap(fd, 64)
-        self.at(-1)
-
-    def at(self, sample: int) -> None:
-        self._page[:8] = sample.to_bytes(8, "little", signed=True)
-
-
-def sample_at(page: bytes) -> int | None:
-    """What ``Notes.at`` said last, from the file's first bytes."""
-    value = int.from_bytes(page[:8], "little", signed=True)
-    return None if value < 0 or len(page) < 8 else value
-
-
-def work(channel: socket.socket, notes_fd: int) -> None:
+    At ``deadline`` (monotonic) the host asks for stacks by a signal, which wakes a blocked call: what the child
+    says from then on is an outcome of that, not of the request, and is kept back.
+    """
     notes = Notes(notes_fd)
     os.lseek(notes_fd, NOTES_AT, os.SEEK_SET)
     faulthandler.register(signal.SIGUSR1, file=notes_fd, all_threads=True, chain=False)
     owner = os.getpid()
     lock = threading.Lock()
+    end = math.inf if deadline is None else deadline
 
     def emit(event: dict[str, Any]) -> None:
-        if os.getpid() == owner:
+        if os.getpid() == owner and time.monotonic() < end:
             with lock:
                 channel.sendall(json.dumps(event, allow_nan=False, default=str).encode() + b"\n")
 
@@ -56,3 +45,5 @@ def work(channel: socket.socket, notes_fd: int) -> None:
 
     run(request, emit, notes.at)
     emit({"event": "done"})
+    while time.monotonic() >= end:
+        time.sleep(1)  # the host ends this process for its time

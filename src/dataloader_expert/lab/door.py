@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,12 +23,18 @@ from typing import Any
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import RequestError, shown
 from dataloader_expert.facts import Fact, Facts, Unknown
-from dataloader_expert.lab.child import sample_at
-from dataloader_expert.lab.host import NOTES_AT
+from dataloader_expert.lab.notes import NOTES_AT
 
 KEEP = 8 << 10
+STACKS = 64 << 10
+LINE_MOST = 32 << 20
+"""Characters of one event: more is no answer of ours, and the server must not hold it."""
 START_S = 120.0
-SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|PRIVATE|AUTH|COOKIE", re.IGNORECASE)
+START_LEAST_S = 15.0
+"""A host may take this long to start even where the budget is smaller: it starts once."""
+SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE|AUTH|COOKIE", re.IGNORECASE)
+SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
+"""A URL with a password in it."""
 PLAIN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -69,17 +76,23 @@ class Host:
         self.alive = True
         self.folder = package_folder()
         boot = Path(__file__).with_name("boot.py")
-        self.process = subprocess.Popen(
-            [python, str(boot), str(theirs.fileno()), self.folder],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(),),
-            start_new_session=True,
-            env=environment(user),
-            cwd="/",
-        )
-        theirs.close()
+        try:
+            self.process = subprocess.Popen(
+                [python, str(boot), str(theirs.fileno()), self.folder],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env=environment(user),
+                cwd="/",
+            )
+        except OSError:
+            ours.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        finally:
+            theirs.close()
         asyncio.get_running_loop().add_reader(ours, self._read)
 
     def _read(self) -> None:
@@ -140,26 +153,31 @@ class Door:
             host.close()
         self.hosts = {}
 
-    async def host(self, user: bool, roots: tuple[str, ...]) -> tuple[Host, dict[str, Any]]:
+    async def host(self, user: bool, roots: tuple[str, ...], seconds: float = START_S) -> tuple[Host, dict[str, Any]]:
         """The started host; a user's runs in the user's interpreter.
 
         Raises:
-            RequestError: ``import-failed`` if its interpreter lacks what is needed.
+            RequestError: ``import-failed`` if its interpreter lacks what is needed, ``timed-out`` if it is not
+                ready in ``seconds``; it goes on starting.
         """
         python = find_python(self.python, roots) if user else sys.executable
         key = (python, user)
         host = self.hosts.get(key)
-        if host is None or not host.alive:
-            host = self.hosts[key] = Host(python, user)
-        ready = await asyncio.wait_for(asyncio.shield(host.ready), START_S)
+        try:
+            if host is None or not host.alive:
+                host = self.hosts[key] = Host(python, user)
+            ready = await asyncio.wait_for(asyncio.shield(host.ready), seconds)
+        except asyncio.TimeoutError:
+            raise RequestError(
+                "timed-out",
+                f"the measuring process is still starting after {seconds:.0f} s (it imports torch once); call again",
+            ) from None
+        except OSError as e:
+            raise _unfit(python, e) from None
         if "error" in ready:
             self.hosts.pop(key, None)
             host.close()
-            raise RequestError(
-                "import-failed",
-                f"the interpreter {shown(python)} cannot measure: {shown(ready['error'], 300)}; "
-                "it needs Python >= 3.10 with torch >= 2.4 and numpy; name another with --python",
-            )
+            raise _unfit(python, ready["error"])
         return host, ready
 
     async def run(
@@ -171,10 +189,9 @@ class Door:
         on_event: OnEvent | None = None,
     ) -> Outcome:
         """Runs the request's probes in a child. Cancelling this coroutine ends the child's whole group."""
-        import time
-
         begun = time.monotonic()
-        host, ready = await self.host(user, roots)
+        patience = START_S if limits.seconds is None else max(START_LEAST_S, limits.seconds)
+        host, ready = await self.host(user, roots, patience)
         left = None if limits.seconds is None else max(1.0, limits.seconds - (time.monotonic() - begun))
         self.count += 1
         id_ = self.count
@@ -213,11 +230,11 @@ class Door:
             loop.remove_reader(ours)
             ours.close()
             texts = [stream.close() for stream in streams]
-            page = os.pread(notes, NOTES_AT + (64 << 10), 0)
+            stacks = os.pread(notes, STACKS, NOTES_AT).decode("utf-8", "replace")
             os.close(notes)
         outcome.prints = "\n".join(t for t in texts if t)
         if (not events.done or end["reason"]) and events.error is None:
-            outcome.failure = failure_of(end, page, texts[1], limits)
+            outcome.failure = failure_of(end, stacks, texts[1], limits)
         outcome.failure = events.error or outcome.failure
         return outcome
 
@@ -232,6 +249,14 @@ class Door:
                 host.close()
 
 
+def _unfit(python: str, why: object) -> RequestError:
+    return RequestError(
+        "import-failed",
+        f"the interpreter {shown(python)} cannot measure: {shown(why, 300)}; "
+        "it needs Python >= 3.10 with torch >= 2.4 and numpy; name another with --python",
+    )
+
+
 def _unnamed() -> int:
     """A descriptor of a file without a name, where there is no memfd."""
     fd, path = tempfile.mkstemp()
@@ -240,7 +265,7 @@ def _unnamed() -> int:
 
 
 class _Events:
-    """Reads a child's JSON lines as they come."""
+    """Reads a child's JSON lines as they come. The user's code may write there too: what is no event is passed over."""
 
     def __init__(self, channel: socket.socket, outcome: Outcome, on_event: OnEvent | None) -> None:
         self.channel, self.outcome, self.on_event = channel, outcome, on_event
@@ -261,7 +286,10 @@ class _Events:
             self.buffer += part
             *lines, self.buffer = self.buffer.split(b"\n")
             for line in lines:
-                self._take(json.loads(line))
+                with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+                    self._take(json.loads(line))
+            if len(self.buffer) > LINE_MOST:
+                self.buffer = b""
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["event"]
@@ -320,22 +348,22 @@ class _Stream:
         return (self.head + middle + self.tail).decode("utf-8", "replace")
 
 
-def failure_of(end: dict[str, Any], page: bytes, stderr: str, limits: Limits) -> RequestError:
+def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits) -> RequestError:
     """Why a child did not finish, as one of the contract's errors."""
-    sample = sample_at(page)
+    sample = end.get("sample")
     at = f" at sample {sample}" if sample is not None else ""
     if end["reason"] == "time":
-        stack = user_stack(page[NOTES_AT:].decode("utf-8", "replace"))
         return RequestError(
             "timed-out",
-            f"nothing came back within {limits.seconds:.0f} s{at}; it was ended{stack}; "
+            f"nothing came back within {limits.seconds:.0f} s{at}; it was ended{user_stack(stacks)}; "
             "raise budget_s, or mend what hangs there",
         )
     if end["reason"] == "memory":
         used, limit = end["figures"]["used"] / 1e9, end["figures"]["limit"] / 1e9
+        n = end["figures"]["processes"]
         return RequestError(
             "out-of-memory",
-            f"{end['figures']['processes']} processes held {used:.2f} GB{at}, over the limit of {limit:.2f} GB; ended. "
+            f"{n} process{'es' if n != 1 else ''} held {used:.2f} GB{at}, over the limit of {limit:.2f} GB; ended. "
             "Look for what grows, or raise --memory-limit",
         )
     if end["signal"] is not None:
@@ -369,9 +397,10 @@ def user_stack(text: str) -> str:
 def environment(user: bool) -> dict[str, str]:
     """The host's environment, without what looks like a secret; a scan's holds only what it needs, one thread."""
     if user:
-        return {k: v for k, v in os.environ.items() if not SECRET.search(k)} | {"DATALOADER_EXPERT_HOST": "user"}
-    kept = {k: os.environ[k] for k in PLAIN if k in os.environ}
-    return {**kept, **ONE_THREAD, "DATALOADER_EXPERT_HOST": "scan", "PYTHONDONTWRITEBYTECODE": "1"}
+        kept = {k: v for k, v in os.environ.items() if not SECRET.search(k) and not SECRET_VALUE.search(v)}
+        return {**kept, "DATALOADER_EXPERT_HOST": "user"}
+    plain = {k: os.environ[k] for k in PLAIN if k in os.environ}
+    return {**plain, **ONE_THREAD, "DATALOADER_EXPERT_HOST": "scan", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def package_folder() -> str:
@@ -388,7 +417,7 @@ def find_python(given: str | None, roots: tuple[str, ...]) -> str:
     places = [Path(os.environ["VIRTUAL_ENV"])] if os.environ.get("VIRTUAL_ENV") else []
     places += [Path(root) / ".venv" for root in roots]
     for place in places:
-        for python in (place / "bin" / "python", place / "Scripts" / "python.exe"):
-            if python.is_file():
-                return str(python)
+        python = place / "bin" / "python"
+        if os.access(python, os.X_OK):
+            return str(python)
     return sys.executable

@@ -28,22 +28,29 @@ from dataloader_expert.lab.boot import (
     kill,
     prctl,
 )
+from dataloader_expert.lab.notes import sample_at
 
 POLL_S = 0.1
 STRAY_S = 0.2
-NOTES_AT = 4096
-"""Where stacks begin in the request's notes file; before it stands the sample at hand."""
+STACK_S = 0.05
+STACKS_OF = 9
+"""Processes of a group that are asked for their stacks: the child and eight workers."""
 
 
 @dataclass
 class Child:
-    """A request at work. ``limit_bytes`` bounds its group's memory, ``deadline`` its time (monotonic)."""
+    """A request at work. ``limit_bytes`` bounds its group's memory, ``deadline`` its time (monotonic).
+
+    ``sample`` is the one at hand when it ended or was to be ended, read from ``notes``, the request's notes file.
+    """
 
     id: int
     pid: int
     deadline: float | None
     limit_bytes: int
     shm_before: int
+    notes: int
+    sample: int | None = None
     reason: str | None = None
     figures: dict[str, int] = field(default_factory=dict)
     shm_names: set[str] = field(default_factory=set)
@@ -98,20 +105,21 @@ class Host:
     def _start(self, order: dict[str, Any], fds: list[int]) -> None:
         shm = shm_used()
         host = os.getpid()
+        limit = order.get("limit_s")
+        deadline = None if limit is None else time.monotonic() + limit
         pid = os.fork()
         if pid == 0:
             try:
-                self._become_child(host, fds)
+                self._become_child(host, fds, deadline)
             finally:
                 os._exit(70)
-        for fd in fds:
+        *others, notes = fds
+        for fd in others:
             os.close(fd)
-        limit = order.get("limit_s")
-        deadline = None if limit is None else time.monotonic() + limit
-        self.children[pid] = Child(order["id"], pid, deadline, order["limit_bytes"], shm)
+        self.children[pid] = Child(order["id"], pid, deadline, order["limit_bytes"], shm, notes)
         self._send({"event": "started", "id": order["id"], "pid": pid})
 
-    def _become_child(self, host: int, fds: list[int]) -> None:
+    def _become_child(self, host: int, fds: list[int], deadline: float | None) -> None:
         request, out, err, notes = fds
         signal.set_wakeup_fd(-1)
         for signum in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
@@ -144,7 +152,7 @@ class Host:
         sys.argv = [""]
         from dataloader_expert.lab.child import work
 
-        work(socket.socket(fileno=request), notes)
+        work(socket.socket(fileno=request), notes, deadline)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
@@ -159,6 +167,8 @@ class Host:
                 return
             child = self.children.pop(pid, None)
             if child is not None:
+                if child.reason is None:
+                    child.sample = sample_at(child.notes)
                 self.ended.append((time.monotonic() + STRAY_S, child, status))
 
     def _bound(self) -> None:
@@ -181,10 +191,11 @@ class Host:
 
     def _end(self, child: Child, reason: str) -> None:
         """Stops and kills the whole group. At the time limit, first lets each process write its stack."""
-        child.reason = reason
-        if reason == "time":
-            kill([child.pid, *descendants_of(child.pid)], signal.SIGUSR1)
-            time.sleep(0.05)
+        if child.reason is None:
+            child.reason, child.sample = reason, sample_at(child.notes)
+            if reason == "time":
+                for pid in [child.pid, *descendants_of(child.pid)][:STACKS_OF]:
+                    ask_stack(pid, child.notes)
         known: set[int] = set()
         while True:
             group = {child.pid, *descendants_of(child.pid)}
@@ -215,6 +226,7 @@ class Host:
         if strays and now < max(due for due, _, _ in self.ended) + 2:
             return
         for _, child, status in self.ended:
+            os.close(child.notes)
             for name in child.shm_names:
                 try:
                     os.unlink(f"/dev/shm/{name}")
@@ -228,6 +240,7 @@ class Host:
                     "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
                     "status": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
                     "figures": child.figures,
+                    "sample": child.sample,
                     "seconds": time.monotonic() - child.since,
                 }
             )
@@ -238,6 +251,18 @@ class Host:
             self.control.send(json.dumps(event).encode())
         except OSError:
             self.stop = True
+
+
+def ask_stack(pid: int, notes: int) -> None:
+    """One process after the other: their lines share a file and would mix."""
+    before = size = os.fstat(notes).st_size
+    until = time.monotonic() + STACK_S
+    kill([pid], signal.SIGUSR1)
+    while time.monotonic() < until:
+        time.sleep(0.005)
+        known, size = size, os.fstat(notes).st_size
+        if before < known == size:
+            return
 
 
 def shm_used() -> int:

@@ -30,7 +30,7 @@ class Bench:
     Attributes:
         at: told the sample at hand, so that a crash is known by it.
         deadline: monotonic time by which measuring must end; None: no limit.
-        labels, lengths: per sample in index order, once a scan has read them.
+        labels, lengths, groups, difficulty: per sample in index order, once a scan has read them.
     """
 
     source: Source
@@ -45,6 +45,7 @@ class Bench:
     labels: Any = None
     lengths: Any = None
     groups: Any = None
+    difficulty: Any = None
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)
     raised: list[tuple[int | None, str]] = field(default_factory=list)
@@ -175,7 +176,7 @@ def _loader_failed(bench: Bench, error: Exception, emit: Callable[[dict[str, Any
 
     text = str(error)
     died = "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text)
-    code = "worker-died" if died else "sample-raises"
+    code = "worker-died" if died else "sample-hangs" if "timed out after" in text else "sample-raises"
     fact = Fact(LOADER_FAILED, _in_words(error), evidence("counted", "loading", seen=1), {})
     bench.facts.add(fact)
     emit(_event(fact))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.facts import Fact, Json, Quantity, Unknown
+from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.serving import Serving, serving
 
@@ -15,7 +15,6 @@ COLLATE = Quantity("collate", "", "the collate function and why")
 BATCH_SIZE_USED = Quantity("batch_samples", "samples", "samples in each batch looked at")
 MODEL = Quantity("model_check", "", "whether the model takes a batch: what it expects, what it got, the error")
 DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak CUDA memory of forward, backward and step on a real batch")
-TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real batch, pinned and not, by CUDA events")
 BATCHES = 4
 
 
@@ -49,7 +48,6 @@ class BatchLook(Probe):
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
         value = {"name": served.collate_name, "why": why(served), "size": served.size}
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
-        yield from on_device(batches[0])
 
 
 def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -97,32 +95,6 @@ def why(served: Serving) -> str:
     if served.size is not None:
         return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stack"
     return "all fields stack as they are"
-
-
-def on_device(batch: Any) -> Iterable[Said]:
-    """Host-to-device bandwidth by CUDA events, median of ten copies; nothing without a device."""
-    import torch
-
-    if not torch.cuda.is_available():
-        return
-    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]
-    if not tensors:
-        return
-    largest = max(tensors, key=lambda t: t.numel() * t.element_size())
-    for pinned in (False, True):
-        host = largest.pin_memory() if pinned else largest
-        rates = []
-        for _ in range(12):
-            event: Any = torch.cuda.Event
-            begin, end = event(enable_timing=True), event(enable_timing=True)
-            begin.record()
-            host.to("cuda", non_blocking=pinned)
-            end.record()
-            torch.cuda.synchronize()
-            rates.append(host.numel() * host.element_size() / (begin.elapsed_time(end) / 1e3) / 1e9)
-        rates = sorted(rates[2:])
-        seen = evidence("timed", "batch", seen=len(rates), spread=(rates[0], rates[-1]))
-        yield Fact(TO_DEVICE, rates[len(rates) // 2], seen, {"pinned": pinned})
 
 
 @dataclass(frozen=True)
@@ -193,6 +165,49 @@ class ModelCheck(Probe):
         )
 
 
+STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
+
+
+@dataclass(frozen=True)
+class StepTime(Probe):
+    """The consumer's step, where its time is not known: median of the steps after two warm ones."""
+
+    name: ClassVar[str] = "step"
+    model: str = ""
+    model_args: Any = None
+    batch_size: int | None = None
+    device: str = "auto"
+    most_s: float = 4.0
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        import time
+
+        import torch
+
+        from dataloader_expert.sources.reference import load
+
+        where = "cuda" if self.device != "cpu" and torch.cuda.is_available() else "cpu"
+        model = load(self.model, dict(self.model_args or {}), bench.ref.roots).to(where).train()
+        served = serving(bench, self.batch_size, 0)
+        plan = served.current.but(workers=0) if served.user_loader is None else served.current
+        inputs = [v.to(where) for v in prepared(inputs_of(next(iter(served.loader(plan))), bench.source.label), model)]
+        optimizer = torch.optim.AdamW(model.parameters())
+        until = time.monotonic() + min(self.most_s, max(0.5, 0.2 * bench.left()))
+        took: list[float] = []
+        while len(took) < 3 or (time.monotonic() < until and len(took) < 200):
+            begun = time.perf_counter()
+            loss: Any = sum(t.float().mean() for _, t in flat(model(*inputs)) if isinstance(t, torch.Tensor))
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            if where == "cuda":
+                torch.cuda.synchronize()
+            took.append(1e3 * (time.perf_counter() - begun))
+        kept = sorted(took[2:])
+        seen = evidence("timed", "step", seen=len(kept), spread=(kept[0], kept[-1]), conditions={"device": where})
+        yield Fact(STEP, kept[len(kept) // 2], seen)
+
+
 def inputs_of(batch: Any, label: str | None) -> list[Any]:
     """What goes into the model: all tensors but the label and the lengths that padding added."""
     import torch
@@ -233,8 +248,4 @@ def expects(model: Any) -> str:
     return "not known: no layer says"
 
 
-def device_unknown() -> Unknown:
-    return Unknown("device", "no CUDA device is visible to the measuring process")
-
-
-PROBES = (BatchLook, ModelCheck)
+PROBES = (BatchLook, ModelCheck, StepTime)

@@ -12,6 +12,8 @@ from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 DRAWN = Quantity("drawn_epoch", "", "what one epoch drawn by a strategy holds")
 STRATEGY = Quantity("strategy", "", "the strategy that the data and the objective ask for, and why")
 MOST = 2_000_000
+ALL_UP_TO = 200_000
+"""Samples up to which the alternatives are drawn too."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +40,15 @@ class Draws(Probe):
         if n > MOST:
             yield Unknown("simulation", f"{n} samples: only epochs up to {MOST} are drawn")
             return
-        strategies = dict.fromkeys([chosen, "random"])
-        for strategy in strategies:
-            batches = self._batches(strategy, n, bench)
+        labelled = labels is not None and n <= ALL_UP_TO
+        others = ["random", *(["weighted", "class-balanced-batch"] if labelled else [])]
+        if lengths is not None and n <= ALL_UP_TO:
+            others.append("length-bucketed")
+        for strategy in dict.fromkeys([chosen, *others]):
+            batches = self._of_rank(self._batches(strategy, n, bench))
             value = {**describe(batches, labels, lengths, n), "class_names": bench.class_names}
-            yield Fact(
-                DRAWN,
-                value,
-                evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed),
-                {"strategy": strategy},
-            )
+            seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
+            yield Fact(DRAWN, value, seen, {"strategy": strategy})
         loader = getattr(bench.source, "loader", None)
         if loader is not None and not bench.source.iterable and n == len(loader.dataset):
             present = present_batches(loader)
@@ -59,6 +60,10 @@ class Draws(Probe):
                     evidence("counted", "draws", seen=value["epoch_samples"], population=n),
                     {"strategy": "present"},
                 )
+
+    def _of_rank(self, batches: Iterator[list[int]]) -> Iterator[list[int]]:
+        """Every ``world_size``-th batch: what the first of the processes gets."""
+        return (batch for i, batch in enumerate(batches) if i % self.world_size == 0)
 
     def _samples(self, bench: Bench) -> int:
         from dataloader_expert.probes.scan import SCANNED
@@ -82,7 +87,14 @@ class Draws(Probe):
         if objective == "metric":
             return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
         if objective == "curriculum":
-            return "curriculum", "asked for easy samples first"
+            by = (
+                f"{self.difficulty}"
+                if self.difficulty
+                else "length"
+                if bench.lengths is not None
+                else "order in the data"
+            )
+            return "curriculum", f"asked for easy samples first; easy is told by {by}"
         if objective == "representative":
             return "random", "a plain shuffle shows each sample once an epoch, in the data's own proportions"
         if self.group_by is not None:
@@ -124,7 +136,8 @@ class Draws(Probe):
         if strategy == "grouped" and bench.groups is not None:
             return iter(GroupBatchSampler(bench.groups, b, bench.seed))
         if strategy == "curriculum":
-            score: Any = bench.lengths if bench.lengths is not None else np.arange(n)
+            score: Any = bench.difficulty if bench.difficulty is not None else bench.lengths
+            score = np.arange(n) if score is None else score
             drawn = list(CurriculumSampler(score, seed=bench.seed))
             return (drawn[i : i + b] for i in range(0, len(drawn), b))
         order = rng.permutation(n).tolist()

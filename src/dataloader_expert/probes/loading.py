@@ -28,7 +28,10 @@ BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the 
 
 WORTH = 1.05
 """The least gain worth more workers: its interval's lower end must exceed this."""
-PAIRS = 6
+PAIRS, LEAST_PAIRS = 8, 4
+"""Fresh pairs of blocks in which a winner must show its gain."""
+ROUNDS = 3
+"""Blocks of every setting tried."""
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
 T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 9: 3.25, 10: 3.17, 11: 3.11, 12: 3.05}
 
@@ -47,15 +50,14 @@ def interval(values: list[float], table: dict[int, float] = T95) -> tuple[float,
 
 @dataclass
 class Runner:
-    """One setting's living loader. ``blocks`` are its throughputs in samples/s."""
+    """One setting's living loader. ``blocks`` are its throughputs in samples/s, ``cost`` its longest block in s."""
 
     plan: LoaderPlan
     serving: Serving
     blocks: list[float] = field(default_factory=list)
     startup: float | None = None
-    batches: int = 0
+    cost: float = 0.0
     _iterator: Iterator[Any] | None = None
-    _delivered: int = 0
 
     def _next(self) -> int:
         """Samples in the next batch; a new epoch begins where one ends."""
@@ -76,26 +78,29 @@ class Runner:
             batch = next(self._iterator, None)
             if batch is None:
                 raise RuntimeError("the loader's second epoch is empty")
-        self.batches += 1
         return self.serving.count(batch)
 
     def block(self, seconds: float, until: float | None) -> float:
-        """Times at least ``seconds`` of whole rounds in steady state; keeps and gives samples/s."""
+        """Times at least ``seconds`` of whole rounds in steady state; keeps and gives samples/s.
+
+        Dropped first: the batches that were ready (workers x prefetch), then one round in which all workers fall
+        into step again.
+        """
+        begun = time.monotonic()
         n = max(1, self.plan.workers)
-        for _ in range(
-            1 + (self.plan.workers * (self.plan.prefetch or 2) + self.plan.workers if self.plan.workers else 0)
-        ):
+        for _ in range(self.plan.workers * (self.plan.prefetch or 2) + n):
             self._next()
             if until is not None and time.monotonic() > until:
                 break
-        samples, begun = 0, time.perf_counter()
+        samples, start = 0, time.perf_counter()
         while True:
             for _ in range(n):
                 samples += self._next()
-            spent = time.perf_counter() - begun
+            spent = time.perf_counter() - start
             if spent >= seconds or (until is not None and time.monotonic() > until):
                 break
         self.blocks.append(samples / spent)
+        self.cost = max(self.cost, time.monotonic() - begun)
         return self.blocks[-1]
 
     def close(self) -> None:
@@ -116,12 +121,16 @@ class Loading(Probe):
     max_workers: int | None = None
     search: bool = True
     share: float = 0.9
-    block_s: float = 0.35
+    block_s: float = 0.25
     local_world_size: int = 1
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, self.batch_size, self.num_workers)
         deadline = bench.until(self.share, 40.0)
+        small = self._affordable(bench, served)
+        if small is not None:
+            served.current = served.current.but(batch_size=small)
+            yield Unknown("throughput at the full batch size", f"a batch takes long: measured at batch size {small}")
         current = served.current
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
         runners: dict[int, Runner] = {}
@@ -136,15 +145,32 @@ class Loading(Probe):
         for workers, why in failed.items():
             yield Unknown(f"throughput at {workers} workers", why)
 
+    def _affordable(self, bench: Bench, served: Serving) -> int | None:
+        """A smaller batch size, where the budget would not hold enough batches of the present one; else None."""
+        from dataloader_expert.probes.stages import STAGE
+
+        per = sum(f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer") / 1e3
+        most = self.share * bench.left() / 40  # three blocks of two settings, and a check, each of a few batches
+        if not served.sizable or served.user_loader is not None or per * served.current.batch_size <= most:
+            return None
+        return max(1, int(most / per))
+
     def _try(
-        self, served: Serving, workers: int, runners: dict[int, Runner], failed: dict[int, str], deadline: float | None
+        self,
+        bench: Bench,
+        served: Serving,
+        workers: int,
+        runners: dict[int, Runner],
+        failed: dict[int, str],
+        deadline: float | None,
     ) -> Runner | None:
         """A new setting's first block; None where it does not run."""
         plan = served.current
         if workers != plan.workers:
             plan = plan.but(workers=workers, prefetch=None)
         if served.user_loader is None:  # the user's own loader keeps its own choice
-            plan = plan.but(persistent=workers > 0)
+            patience = max(5.0, 0.4 * bench.left()) if workers and not math.isinf(bench.left()) else 0.0
+            plan = plan.but(persistent=workers > 0, timeout=patience)  # a hung worker is then an outcome, not the end
         runner = Runner(plan, served)
         try:
             runner.block(self.block_s, deadline)
@@ -162,36 +188,34 @@ class Loading(Probe):
     ) -> Iterator[Said]:
         """From the present setting and 0 workers upwards, as long as more still gains; then alternating blocks."""
         now = served.current.workers
-        self._try(served, now, runners, failed, deadline)
-        if self.search:
-            if 0 not in runners:
-                self._try(served, 0, runners, failed, deadline)
-            for workers in self._candidates(bench, served):
-                if deadline is not None and time.monotonic() > deadline - 6 * self.block_s * (len(runners) + 1):
-                    break
-                if workers in runners or workers in failed:
-                    continue
-                bench.progress(f"trying {workers} workers", None)
-                best = max(r.blocks[0] for r in runners.values())
-                runner = self._try(served, workers, runners, failed, deadline)
-                if runner is None or (runner.blocks[0] < 0.75 * best and workers > 1):
-                    break
-        for _ in range(2):
+        self._try(bench, served, now, runners, failed, deadline)
+        for workers in [0, *self._candidates(bench, served)] if self.search else []:
+            if workers in runners or workers in failed:
+                continue
+            mean = sum(r.cost for r in runners.values()) / len(runners)
+            if _left(deadline) < mean * ((ROUNDS - 1) * len(runners) + ROUNDS + 2 * LEAST_PAIRS):
+                yield Unknown(f"throughput at {workers} workers and more", "the budget does not hold more blocks")
+                break
+            bench.progress(f"trying {workers} workers", None)
+            best = max(r.blocks[0] for r in runners.values())
+            runner = self._try(bench, served, workers, runners, failed, deadline)
+            if runner is None or (runner.blocks[0] < 0.75 * best and workers > 1):
+                break
+        for _ in range(ROUNDS - 1):
             for runner in runners.values():
-                if deadline is not None and time.monotonic() > deadline and len(runner.blocks) >= 1:
-                    continue
-                runner.block(self.block_s, deadline)
+                if len(runner.blocks) < ROUNDS:
+                    runner.block(self.block_s, deadline)
         for workers, runner in runners.items():
             yield throughput_fact(runner, workers)
             yield Fact(STARTUP, runner.startup, evidence("timed", "loading", seen=1), {"workers": workers})
 
     def _candidates(self, bench: Bench, served: Serving) -> list[int]:
-        """1, 2, … the CPUs of this process; beyond them only where samples wait rather than compute."""
+        """1, 2, … the CPUs of this process; where samples wait rather than compute, four times as many and the most."""
         cpus = max(1, int(bench.cpus / self.local_world_size))
         most = self.max_workers if self.max_workers is not None else 16
-        waiting = served.wait_share(bench) > 0.5
-        grown = sorted({1, 2, cpus, *((4, 8, 16, 32, 64) if waiting else ())})
-        return [n for n in grown if n <= most and (waiting or n <= max(cpus, 1))]
+        if served.wait_share(bench) <= 0.5:
+            return [n for n in sorted({1, 2, cpus}) if n <= min(most, max(cpus, 2))]
+        return sorted({min(4 * cpus, most), most} - {0})
 
     def _cheapest(self, runners: dict[int, Runner]) -> int:
         """The fewest workers that no other setting tried beats by more than is worth it."""
@@ -207,20 +231,23 @@ class Loading(Probe):
         ratios: list[float] = []
         if best != now:
             bench.progress("checking the recommended settings", None)
-            for i in range(PAIRS):
-                if deadline is not None and time.monotonic() > deadline and i >= 3:
-                    break
-                pair = (runners[now], runners[best]) if i % 2 == 0 else (runners[best], runners[now])
-                for runner in pair:
+            pair = (runners[now], runners[best])
+            pairs = min(PAIRS, int(_left(deadline) / max(1e-3, sum(r.cost for r in pair)))) if deadline else PAIRS
+            if pairs < LEAST_PAIRS:
+                yield Unknown(
+                    "recommended", f"{best} workers looked faster; the budget held no check of it: raise budget_s"
+                )
+            for i in range(pairs if pairs >= LEAST_PAIRS else 0):
+                for runner in pair if i % 2 == 0 else pair[::-1]:
                     runner.block(self.block_s, None)
                 ratios.append(runners[best].blocks[-1] / runners[now].blocks[-1])
-            if interval(ratios, T99)[1] <= WORTH:
+            if len(ratios) < LEAST_PAIRS or interval(ratios, T99)[1] <= WORTH:
                 best, ratios = now, []
         chosen = runners[best]
         plan = chosen.plan
         value = {
             "settings": {
-                **plan.keywords(),
+                **{k: v for k, v in plan.keywords().items() if k != "timeout"},
                 "prefetch_factor": (plan.prefetch or 2) if plan.workers else None,
                 "persistent_workers": plan.persistent,
             },
@@ -256,6 +283,10 @@ class Loading(Probe):
                 }
             )
         yield Fact(TRIALS, trials, evidence("timed", "loading", seen=sum(len(r.blocks) for r in runners.values())))
+
+
+def _left(deadline: float | None) -> float:
+    return math.inf if deadline is None else deadline - time.monotonic()
 
 
 def throughput_fact(runner: Runner, workers: int) -> Fact:

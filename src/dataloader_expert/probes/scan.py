@@ -35,6 +35,10 @@ class Scan(Probe):
     checks: tuple[str, ...] | None = None
     near: bool = True
     most: int | None = None
+    group: str | None = None
+    time: str | None = None
+    length: str | None = None
+    difficulty: str | None = None
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         source = bench.source
@@ -94,11 +98,27 @@ class Scan(Probe):
         labels = checks["labels"]
         assert isinstance(labels, Labels)
         bench.labels, bench.lengths, bench.groups = labels.codes(), labels.lengths(), labels.group_codes()
+        bench.difficulty = labels.difficulties()
         bench.class_names = labels.class_names()
         counts = bench.facts.find(CLASS_COUNTS, split=None)
         if counts is not None:
             declared = bench.source.classes
             bench.classes = declared if declared is not None else tuple(counts.value)
+
+    def _context(self, source: Source, seed: int) -> Context:
+        """What the checks know, with the fields that the request names.
+
+        Raises:
+            RequestError: ``invalid-argument`` if a named field is not there.
+        """
+        context = Context.of(source, seed, self.near)
+        for name in ("group", "time", "length", "difficulty"):
+            field = getattr(self, name)
+            if field is not None and source.field(field) is None:
+                there = ", ".join(f.name for f in source.fields)
+                raise RequestError("invalid-argument", f"{name} names {field}, which is no field; fields are: {there}")
+            setattr(context, name, field)
+        return context
 
     def _new(self, context: Context) -> dict[str, Check]:
         return {name: cls(context) for name, cls in all_checks().items()}
@@ -109,7 +129,7 @@ class Scan(Probe):
 
         from dataloader_expert.engines.pool import fold
 
-        context = Context.of(source, bench.seed, self.near)
+        context = self._context(source, bench.seed)
         context.pivots = pivots_of(source)
         units = list(range(len(source.units)))
         order = np.random.default_rng(bench.seed).permutation(len(units)).tolist()
@@ -260,7 +280,7 @@ class Scan(Probe):
                 names = ", ".join(f.name for f in source.fields)
                 raise RequestError("label-not-found", f"field {bench.ref.label} is not there; fields are: {names}")
             source.label, source.label_how = bench.ref.label, "as asked"
-        context = Context.of(source, bench.seed, self.near)
+        context = self._context(source, bench.seed)
         if source.loader is not None:
             from dataloader_expert.loaders.building import is_plain, sampler_name
 
@@ -338,9 +358,11 @@ def _next(stream: Any, index: int) -> Any:
 
 
 def _together(values: list[Any]) -> Any:
+    import numpy as np
+
     from dataloader_expert.sources.arrays import stacked
 
-    return stacked(values)
+    return np.array(values) if values and all(isinstance(v, np.generic) for v in values) else stacked(values)
 
 
 PROBES = (Scan,)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.clock import QueueClock, now, since
 from dataloader_expert.sources.reference import Reference
 
 MAX_SIDE = 512
@@ -50,15 +50,16 @@ class Serving:
         """The share of a sample's time in which nothing computes, from a few samples read here."""
         if bench.source.iterable:
             return 0.0
-        n, begun, cpu = 0, time.perf_counter(), time.thread_time()
-        while n < 8 or (time.perf_counter() - begun < 0.05 and n < 200):
+        clock = QueueClock()
+        n, begun, queued = 0, now(), clock.read()
+        while n < 8 or (since(begun)[0] < 0.05 and n < 200):
             try:
                 self.dataset[n % len(self.dataset)]
             except Exception:  # the scan has said which samples raise
                 pass
             n += 1
-        wall = time.perf_counter() - begun
-        return max(0.0, 1 - (time.thread_time() - cpu) / wall) if wall > 0 else 0.0
+        wall, cpu = since(begun)
+        return max(0.0, 1 - (cpu + clock.read() - queued) / wall) if wall > 0 else 0.0
 
 
 def samples_in(batch: Any) -> int:

@@ -12,6 +12,7 @@ from dataloader_expert.conclusions import finding
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.clock import QueueClock, now, since
 from dataloader_expert.probes.serving import Serving, samples_in, serving
 
 STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
@@ -20,6 +21,7 @@ OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open desc
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
 NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
+TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
 MOST = 4096
 
 
@@ -41,7 +43,7 @@ class Stages(Probe):
         n = len(served.dataset)
         order = np.random.default_rng(bench.seed + 1).permutation(min(n, 1_000_000))[:MOST].tolist()
         size = min(served.current.batch_size, len(order))
-        clock = _QueueClock()
+        clock = QueueClock()
         stages: dict[str, list[tuple[float, float, float]]] = {}
         took: list[tuple[float, int]] = []
         files, memory = [(0, _open_files())], [(0, _private())]
@@ -51,7 +53,7 @@ class Stages(Probe):
             index = order[done]
             bench.at(int(index))
             queued = clock.read()
-            begun = _now()
+            begun = now()
             try:
                 if served.ours:
                     sample, spent = served.dataset.timed(index)
@@ -62,7 +64,7 @@ class Stages(Probe):
                     raise RuntimeError(f"the only sample raises: {e}") from e
                 order.pop(done)
                 continue
-            whole = _since(begun)
+            whole = since(begun)
             wait = clock.read() - queued
             if not served.ours:
                 spent = {"unattributed": whole}
@@ -73,9 +75,9 @@ class Stages(Probe):
             waiting.append(sample)
             done += 1
             if len(waiting) >= size or done == len(order):
-                queued, begun = clock.read(), _now()
+                queued, begun = clock.read(), now()
                 served.collate(waiting)
-                wall, cpu = _since(begun)
+                wall, cpu = since(begun)
                 m = len(waiting)
                 stages.setdefault("collate", []).append((wall / m, cpu / m, (clock.read() - queued) / m))
                 waiting = []
@@ -87,15 +89,17 @@ class Stages(Probe):
         if not took:
             raise RuntimeError("no sample could be read for timing")
         if waiting:
-            begun = _now()
+            begun = now()
             served.collate(waiting)
-            wall, cpu = _since(begun)
+            wall, cpu = since(begun)
             stages.setdefault("collate", []).append((wall / len(waiting), cpu / len(waiting), 0.0))
         bench.at(-1)
         stages["worker_transfer"] = transport(bench, served, size)
         for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
             if stages.get(name):
                 yield stage_fact(name, stages[name])
+        again = [served.dataset[i] for i in order[: min(size, done)]]
+        yield from to_device(served.collate(again), len(again))
         per = sum(t for t, _ in took) / len(took)
         yield Fact(
             OVERHEAD,
@@ -106,7 +110,7 @@ class Stages(Probe):
         yield from same_twice(bench, served, order[:3])
 
     def _stream(self, bench: Bench, served: Serving) -> Iterable[Said]:
-        clock = _QueueClock()
+        clock = QueueClock()
         found: list[tuple[float, float, float]] = []
         files, memory = [(0, _open_files())], [(0, _private())]
         took: list[tuple[float, int]] = []
@@ -115,12 +119,12 @@ class Stages(Probe):
         stream = iter(served.dataset)
         while len(found) < MOST and (time.monotonic() < deadline or len(found) < 3):
             bench.at(len(found))
-            queued, begun = clock.read(), _now()
+            queued, begun = clock.read(), now()
             try:
                 samples.append(next(stream))
             except StopIteration:
                 break
-            wall, cpu = _since(begun)
+            wall, cpu = since(begun)
             found.append((wall, cpu, clock.read() - queued))
             took.append((wall, len(found) - 1))
             if len(found) % 32 == 0:
@@ -131,9 +135,9 @@ class Stages(Probe):
             yield Unknown("stages", "the stream gave no sample")
             return
         yield stage_fact("unattributed", found)
-        begun = _now()
+        begun = now()
         served.collate(samples[-32:])
-        wall, cpu = _since(begun)
+        wall, cpu = since(begun)
         m = len(samples[-32:])
         yield stage_fact("collate", [(wall / m, cpu / m, 0.0)])
         yield from health(bench, files, memory, took, len(found))
@@ -189,14 +193,47 @@ def transport(bench: Bench, served: Serving, size: int) -> list[tuple[float, flo
     batch = served.collate(samples)
     out = []
     iterator = iter(deliver(_Ready(batch, 12), 1))  # type: ignore[arg-type]
-    begun = _now()
+    begun = now()
     for i, got in enumerate(iterator):
-        wall, cpu = _since(begun)
+        wall, cpu = since(begun)
         n = samples_in(got) or size
         if i >= 2:
             out.append((wall / n, cpu / n, 0.0))
-        begun = _now()
+        begun = now()
     return out
+
+
+def to_device(batch: Any, size: int) -> Iterable[Said]:
+    """Pinning a real batch and copying it to the device, by CUDA events, median of ten; nothing without a device."""
+    import torch
+
+    from dataloader_expert.probes.batch import flat
+
+    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]
+    if not torch.cuda.is_available() or not tensors:
+        return
+    pins: list[tuple[float, float, float]] = []
+    copies: list[tuple[float, float, float]] = []
+    event: Any = torch.cuda.Event
+    for i in range(12):
+        begun = now()
+        pinned = [t.pin_memory() for t in tensors]
+        wall, cpu = since(begun)
+        begin, end = event(enable_timing=True), event(enable_timing=True)
+        begin.record()
+        moved = [t.to("cuda", non_blocking=True) for t in pinned]
+        end.record()
+        torch.cuda.synchronize()
+        copied = begin.elapsed_time(end) / 1e3
+        if i >= 2:
+            pins.append((wall / size, cpu / size, 0.0))
+            copies.append((copied / size, 0.0, 0.0))
+        del moved
+    yield stage_fact("pin", pins)
+    yield stage_fact("to_device", copies)
+    bytes_ = sum(t.numel() * t.element_size() for t in tensors)
+    rate = bytes_ / (sorted(c for c, _, _ in copies)[len(copies) // 2] * size) / 1e9
+    yield Fact(TO_DEVICE, rate, evidence("timed", "stages", seen=len(copies)))
 
 
 def health(
@@ -271,38 +308,10 @@ def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Sa
     yield Fact(NONDETERMINISTIC, differ, evidence("counted", "stages", seen=len(indices)))
 
 
-class _QueueClock:
-    """Seconds that this thread has waited for a core: Linux's schedstat; elsewhere always 0."""
-
-    def __init__(self) -> None:
-        try:
-            self._fd: int | None = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-        except OSError:
-            self._fd = None
-
-    def read(self) -> float:
-        if self._fd is None:
-            return 0.0
-        parts = os.pread(self._fd, 64, 0).split()
-        return int(parts[1]) / 1e9 if len(parts) > 1 else 0.0
-
-    def __del__(self) -> None:
-        if self._fd is not None:
-            os.close(self._fd)
-
-
-def _now() -> tuple[float, float]:
-    return time.perf_counter(), time.thread_time()
-
-
-def _since(begun: tuple[float, float]) -> tuple[float, float]:
-    return time.perf_counter() - begun[0], time.thread_time() - begun[1]
-
-
 def _timer_cost() -> float:
     begun = time.perf_counter()
     for _ in range(1000):
-        _now()
+        now()
     return (time.perf_counter() - begun) / 1000
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
 import anyio
-from mcp.server import MCPServer
+from mcp.server import CacheHint, MCPServer
 from mcp.server.extension import Extension
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.server.mcpserver.tools import Tool as RegisteredTool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
@@ -24,6 +25,7 @@ from dataloader_expert import __version__
 from dataloader_expert.errors import RequestError, shown
 from dataloader_expert.lab.door import Door
 from dataloader_expert.prompts import persona, render, workflows
+from dataloader_expert.server.schemas import slim
 from dataloader_expert.tools.base import Request, Tool, all_tools
 from dataloader_expert.tools.carrying import Settings, carry_out
 from dataloader_expert.tools.rendering import in_detail, markdown
@@ -35,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 KEEP_REPORTS = 64
 HEARTBEAT_S = 5.0
+FOR_AN_HOUR = CacheHint(ttl_ms=3_600_000, scope="public")
 INSTRUCTIONS = """Measures PyTorch data pipelines on local data: every figure says how it was measured, every unknown is named.
 Start with analyze_dataset (one pass, whole report), or go straight to: characterize_dataset (what the data are),
 recommend_batch_spec (batch shapes, sizes, memory), diagnose_io (slow loading, num_workers), check_quality (corruption,
@@ -166,30 +169,39 @@ def build(settings: Settings) -> MCPServer[Any]:
         version=__version__,
         log_level="WARNING",
         lifespan=lifespan,
+        tools=[_registered(server, tool) for tool in server.tools.values()],
         extensions=[StrictArguments(server.tools)],
+        cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), FOR_AN_HOUR),
     )
-    for tool in server.tools.values():
-        meta: dict[str, Any] = {"anthropic/searchHint": tool.hint, "anthropic/maxResultSizeChars": 100_000}
-        if tool.name == "analyze_dataset":
-            meta["anthropic/alwaysLoad"] = True
-        mcp.add_tool(
-            _function(server, tool),
-            name=tool.name,
-            title=tool.title,
-            description=tool.description,
-            annotations=ToolAnnotations(
-                title=tool.title,
-                read_only_hint=True,
-                destructive_hint=False,
-                idempotent_hint=True,
-                open_world_hint=False,
-            ),
-            meta=meta,
-            structured_output=True,
-        )
     _prompts(mcp)
     _resources(mcp, server)
     return mcp
+
+
+def _registered(server: Server, tool: Tool) -> RegisteredTool:
+    """The tool as the SDK holds it, its schemas as clients read them."""
+    meta: dict[str, Any] = {"anthropic/searchHint": tool.hint, "anthropic/maxResultSizeChars": 100_000}
+    if tool.name == "analyze_dataset":
+        meta["anthropic/alwaysLoad"] = True
+    registered = RegisteredTool.from_function(
+        _function(server, tool),
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        annotations=ToolAnnotations(
+            title=tool.title,
+            read_only_hint=True,
+            destructive_hint=False,
+            idempotent_hint=True,
+            open_world_hint=False,
+        ),
+        meta=meta,
+        structured_output=True,
+    )
+    registered.parameters = slim(registered.parameters)
+    output = registered.fn_metadata
+    output.output_schema = slim(output.output_schema or {})
+    return registered
 
 
 def _function(server: Server, tool: Tool) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import Header, Part, array_field, modality_of, parts_of
+from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, read_folders
@@ -46,7 +46,7 @@ class Bundle(Source):
             why = f"{first.where.get('file')}: {first.message}" if first else "no arrays"
             raise RequestError("format-unknown", f"no file of {cls.format} could be read ({why})")
         shards = sum(p is not None for p in seen.values()) * 2 > len(seen)
-        if shards and len(entries) > 64 and cls._one_sample_each(known):
+        if shards and one_sample_each(known, entries):
             shards = False
         if shards:
             for entry in entries:
@@ -58,13 +58,6 @@ class Bundle(Source):
         source._fields(known, seen if shards else None)
         source.classes = declared_classes(listing)
         return source
-
-    @staticmethod
-    def _one_sample_each(known: Mapping[str, Mapping[str, Header]]) -> bool:
-        """Many small files with one array each and no label array: each is a sample, not a shard."""
-        return all(len(h) == 1 for h in known.values()) or all(
-            label_by_name(list(h))[0] is None and len({s[0] for _, s in h.values() if s}) > 1 for h in known.values()
-        )
 
     def _look(
         self, entry: Entry, known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]
@@ -147,6 +140,20 @@ class Bundle(Source):
                 columns["label"] = Column([unit.label])
             return Block(unit, columns, (raw,) if isinstance(raw, bytes) else ())
         return Block(unit, cut(unit.at[0], arrays, unit.file))
+
+
+def one_sample_each(known: Mapping[str, Mapping[str, Header]], entries: list[Entry]) -> bool:
+    """Whether each file is a sample though its arrays have a first axis: it holds no label or offsets, no two of its
+    arrays need be equally long, and the files lie in class folders, are many, or hold several arrays.
+    """
+    if any(label_by_name(list(h))[0] is not None or OFFSETS & {n.lower() for n in h} for h in known.values()):
+        return False
+    lengths = [[shape[0] for _, shape in h.values() if shape] for h in known.values()]
+    if all(len(set(of)) < len(of) for of in lengths):
+        return False
+    _, _, names = read_folders([e.path for e in entries])
+    several = all(len(of) > 1 for of in lengths)
+    return len(entries) > 64 or len(entries) > len(names) > 1 or (several and len(entries) > 2)
 
 
 def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:

@@ -254,7 +254,7 @@ def summary(facts: Facts, classes: Classes | None) -> str:
         said += f" {classes.count} classes, {classes.imbalance_ratio:.1f} to 1."
     splits = facts.value(SPLITS)
     if splits:
-        said += " Splits: " + ", ".join(f"{k} {n:,}" for k, n in splits.items()) + "."
+        said += f" {len(splits)} split{'s' * (len(splits) != 1)}."
     return said
 
 

@@ -10,7 +10,7 @@ from dataloader_expert.advice.workers import settings, throughput_at, worker_adv
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import TO_DEVICE, BatchLook
+from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.layout import Layout
 from dataloader_expert.probes.loading import SPEEDUP, TRIALS, Loading
@@ -121,13 +121,17 @@ class Result(Report, Fields):
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
+    step: tuple[Probe, ...] = ()
+    if request.model is not None and request.step_ms is None:
+        step = (StepTime(request.model, request.model_args, request.batch_size, request.device),)
     return (
         Environment(),
         Layout(),
-        Scan(share=0.12, near=False, most=512),
+        Scan(share=0.07, near=False, most=512),
         BatchLook(request.batch_size),
-        Stages(batch_size=request.batch_size),
+        Stages(batch_size=request.batch_size, share=0.1),
         Storage(),
+        *step,
         Loading(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -143,10 +147,9 @@ def conclude(request: Request, measured: Measured) -> Said:
     unknowns = [Unknown(name, LATER) for name in ("hotspots", "reading", "cacheable")]
     if request.what_if is not None:
         unknowns.append(Unknown("forecast", LATER))
-    if request.model is not None and request.step_ms is None:
-        unknowns.append(Unknown("consumer", "timing the step from a model is " + LATER + "; pass step_ms"))
-    elif request.step_ms is None:
-        unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes"))
+    step_ms = request.step_ms if request.step_ms is not None else facts.value(STEP)
+    if step_ms is None:
+        unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes, or model"))
     if not facts.value(ENVIRONMENT, {"devices": []})["devices"]:
         unknowns.append(Unknown("stages: pin, to_device", "no CUDA device is visible to the measuring process"))
     if recommended is None:
@@ -164,7 +167,7 @@ def conclude(request: Request, measured: Measured) -> Said:
         else line_of(recommended["settings"], throughput_at(facts, recommended["workers"])),
         "speedup": figure_of(facts.find(SPEEDUP)),
         "trials": [Trial.model_validate(t) for t in facts.value(TRIALS, [])],
-        "consumer": consumer_of(request.step_ms, facts, current, recommended),
+        "consumer": consumer_of(step_ms, facts, current, recommended),
         "storage": StorageLine(
             cold_mb_s=figure_of(facts.find(COLD)),
             warm_mb_s=figure_of(facts.find(WARM)),
@@ -184,7 +187,7 @@ def conclude(request: Request, measured: Measured) -> Said:
         worker_advice(facts),
         steps,
         unknowns,
-        findings(request, facts, fields["consumer"]),
+        findings(facts, fields["consumer"]),
     )
 
 
@@ -207,11 +210,6 @@ def stages_of(facts: Facts) -> list[Stage]:
                 queue_ms=v["queue_ms"],
             )
         )
-    pinned = facts.find(TO_DEVICE, pinned=True)
-    if pinned is not None:
-        seen = pinned.evidence.seen
-        zero = Figure(value=None, unit="ms", n=seen, how="derived")
-        out.append(Stage(name="to_device", ms_per_sample=zero, share=zero, cpu_ms=0.0, wait_ms=0.0, queue_ms=0.0))
     return out
 
 
@@ -266,7 +264,7 @@ def health_of(facts: Facts) -> Health:
     )
 
 
-def findings(request: Request, facts: Facts, consumer: Consumer | None) -> list[Finding]:
+def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
     out = []
     speedup = facts.find(SPEEDUP)
     if consumer is not None and consumer.stall_share_current is not None and speedup is not None:
@@ -276,7 +274,7 @@ def findings(request: Request, facts: Facts, consumer: Consumer | None) -> list[
                 finding(
                     "accelerator-starves",
                     "warning",
-                    f"at {request.step_ms:g} ms a step the consumer waits {waits:.0%} of the time",
+                    f"at {consumer.step_ms:.4g} ms a step the consumer waits {waits:.0%} of the time",
                     [f for f in (speedup, throughput_at(facts, 0)) if f is not None],
                     "use the recommended settings"
                     if consumer.workers_needed

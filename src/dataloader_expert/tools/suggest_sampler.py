@@ -93,7 +93,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         Environment(),
         Layout(),
-        Scan(share=0.8, near=False),
+        Scan(0.8, near=False, group=request.group_by, length=request.length, difficulty=request.difficulty),
         BatchLook(request.batch_size),
         Draws(
             request.batch_size,
@@ -118,8 +118,6 @@ def conclude(request: Request, measured: Measured) -> Said:
     unknowns = [] if drawn is not None else [Unknown("simulation", "no epoch could be drawn; see the other unknowns")]
     if counts is None:
         unknowns.append(Unknown("classes", "there are no class labels"))
-    if request.world_size > 1:
-        unknowns.append(Unknown("simulation per rank", "one process's epoch was drawn; ranks are not simulated yet"))
     fields = {
         "strategy": strategy,
         "why": chosen["why"],

@@ -1,0 +1,111 @@
+"""Driving the real server from outside: started over stdio or HTTP, watched by /proc, never waited for by sleeping.
+
+Every process of a server is known by its environment's TMPDIR, a folder of the test's own, which hosts, children
+and what they fork inherit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mcp import StdioServerParameters
+
+from dataloader_expert.lab.host import shm_held
+
+SERVE = (sys.executable, "-m", "dataloader_expert.server.command", "serve")
+SHM = Path("/dev/shm")
+
+
+def environment(mark: Path, **more: str) -> dict[str, str]:
+    mark.mkdir(exist_ok=True)
+    return {**os.environ, "TMPDIR": str(mark), **more}
+
+
+def stdio(mark: Path, *arguments: str, **more: str) -> StdioServerParameters:
+    """A server that the client starts."""
+    return StdioServerParameters(command=SERVE[0], args=[*SERVE[1:], *arguments], env=environment(mark, **more))
+
+
+@contextlib.contextmanager
+def http(mark: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server at a port of its own; gives its address and process."""
+    port = free_port()
+    command = [*SERVE, "--http", "--port", str(port), *arguments]
+    server = subprocess.Popen(command, env=environment(mark), stderr=subprocess.DEVNULL)
+    try:
+        assert until(lambda: listens(port), 20), "the server does not listen"
+        yield f"http://127.0.0.1:{port}/mcp", server
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def until(holds: Callable[[], Any], seconds: float) -> bool:
+    """Whether it comes to hold within the time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def processes(mark: Path) -> dict[int, str]:
+    """The living processes that carry the mark, with their command lines."""
+    wanted = f"TMPDIR={mark}\0".encode()
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            if wanted in (entry / "environ").read_bytes() and not zombie(entry):
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return found
+
+
+def zombie(entry: Path) -> bool:
+    return (entry / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def shared_memory(mark: Path, before: set[str]) -> set[str]:
+    """New entries of /dev/shm that no process of somebody else's holds."""
+    new = {p.name for p in SHM.iterdir()} - before
+    if not new:
+        return new
+    ours = processes(mark)
+    others = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in ours]
+    return new - shm_held(others)
+
+
+def host_of(mark: Path, kind: str) -> tuple[int, int]:
+    """Warden and host of a kind, ``scan`` or ``user``."""
+    found = sorted(
+        pid
+        for pid, command in processes(mark).items()
+        if "boot.py" in command
+        and f"DATALOADER_EXPERT_HOST={kind}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    )
+    parents = {pid: int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in found}
+    warden = next(pid for pid, parent in parents.items() if parent not in parents)
+    host = next(pid for pid, parent in parents.items() if parent == warden)
+    return warden, host

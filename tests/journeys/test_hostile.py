@@ -1,0 +1,177 @@
+"""Data sets that crash, hang, eat memory, leave or hide: the right code, the next answer right, nothing left."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.driving import SHM, http, processes, shared_memory, stdio, until
+
+Row = tuple[str, int, str]
+FAULTS: dict[str, tuple[str | None, str | None]] = {
+    # what it does: the tool error's code in the main process, the finding's code in a worker (None: a plain answer)
+    "segfault": ("worker-crashed", "worker-died"),
+    "hang": ("timed-out", "sample-hangs"),
+    "hang_in_c": ("timed-out", "sample-hangs"),
+    "private": ("out-of-memory", "memory-limit-reached"),
+    "shared": ("out-of-memory", "memory-limit-reached"),
+    "shm": ("out-of-memory", "memory-limit-reached"),
+    "exits": ("sample-raises", "worker-died"),
+    "raises": ("sample-raises", "sample-raises"),
+    "daemon": (None, None),
+}
+ROWS: list[Row] = [(how, n, wire) for wire in ("stdio", "http") for how in FAULTS for n in (0, 2)]
+TOOL_ERRORS = {"worker-crashed", "timed-out", "out-of-memory", "dataset-raised"}
+BUDGET_S = 4
+
+
+@dataclass
+class Seen:
+    """What one row showed."""
+
+    is_error: bool
+    text: str
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    unknowns: list[dict[str, Any]] = field(default_factory=list)
+    next_right: bool = False
+    processes: list[str] = field(default_factory=list)
+    shared_memory: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def codes(self) -> list[str]:
+        return [self.text.split(":")[0]] if self.is_error else [f["code"] for f in self.findings]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Row, Seen]]:
+    folder = tmp_path_factory.mktemp("hostile")
+    root = folder / "data"
+    root.mkdir()
+    shutil.copy(Path(__file__).with_name("hostile.py"), root)
+    seen = asyncio.run(_drive(folder, root))
+    lines = [
+        f"{how:10} {n} workers {wire:5} {s.seconds:5.2f} s  {','.join(c for c in s.codes if c != 'collinear-fields')}"
+        f"  next {'right' if s.next_right else 'WRONG'}  left {len(s.processes)} processes, {len(s.shared_memory)} in shm"
+        for (how, n, wire), s in sorted(seen.items())
+    ]
+    (folder / "table.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n" + "\n".join(lines) + f"\nwritten to {folder / 'table.txt'}")
+    yield seen
+
+
+async def _drive(folder: Path, root: Path) -> dict[Row, Seen]:
+    """Both wires at once; what fills /dev/shm runs alone, since its growth is everybody's."""
+    options = ("--root", str(root), "--memory-limit", "0.8")
+    marks = {"stdio": folder / "stdio", "http": folder / "http"}
+    seen: dict[Row, Seen] = {}
+    with http(marks["http"], *options) as (address, _):
+        async with Client(stdio(marks["stdio"], *options)) as one, Client(address) as two:
+            clients = {"stdio": one, "http": two}
+
+            async def rows(wire: str, shm: bool) -> None:
+                for row in ROWS:
+                    if row[2] == wire and (row[0] == "shm") == shm:
+                        seen[row] = await _row(clients[wire], marks[wire], root, row)
+
+            for wire in clients:
+                await _right(clients[wire], root)
+            await asyncio.gather(*(rows(wire, shm=False) for wire in clients))
+            for wire in clients:
+                await rows(wire, shm=True)
+    return seen
+
+
+async def _row(client: Client, mark: Path, root: Path, row: Row) -> Seen:
+    how, workers, _ = row
+    at_rest, in_shm = set(processes(mark)), {p.name for p in SHM.iterdir()}
+    begun = time.monotonic()
+    tool, more = ("diagnose_io", {"num_workers": workers}) if workers else ("characterize_dataset", {})
+    result = await client.call_tool(
+        tool,
+        {
+            "source": f"{root}/hostile.py:Hostile",
+            "source_args": {"how": how, "in_worker": workers > 0},
+            "budget_s": BUDGET_S,
+            **more,
+        },
+    )
+    structured = result.structured_content or {}
+    seen = Seen(bool(result.is_error), _text(result), structured.get("findings", []), structured.get("unknowns", []))
+    seen.seconds = time.monotonic() - begun
+    until(lambda: set(processes(mark)) <= at_rest and not shared_memory(mark, in_shm), 1.0)
+    seen.processes = [command for pid, command in processes(mark).items() if pid not in at_rest]
+    seen.shared_memory = sorted(shared_memory(mark, in_shm))
+    seen.next_right = await _right(client, root)
+    return seen
+
+
+async def _right(client: Client, root: Path) -> bool:
+    result = await client.call_tool("characterize_dataset", {"source": f"{root}/hostile.py:Hostile", "budget_s": 20})
+    structured = result.structured_content or {}
+    return not result.is_error and structured["samples"] == 64 and structured["classes"]["counts"] == {"0": 32, "1": 32}
+
+
+def _text(result: Any) -> str:
+    return str(result.content[0].text)
+
+
+every_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]}-{row[1]}-workers-{row[2]}")
+
+
+@every_row
+def test_a_fault_is_named_by_its_code(table: dict[Row, Seen], row: Row) -> None:
+    """Our promise: what was measured comes with a finding and an unknown; with nothing measured it is an error."""
+    how, workers, _ = row
+    expected, seen = FAULTS[how][workers > 0], table[row]
+    if expected is None:
+        assert not seen.is_error
+        assert not {f["code"] for f in seen.findings if f["severity"] == "error"}
+        return
+    assert seen.is_error == (expected in TOOL_ERRORS), seen.text
+    assert expected in seen.codes, seen.codes
+    if seen.is_error:
+        assert "sample 3" in seen.text
+    elif workers:
+        assert {"loading", "what was not yet measured"} & {u["what"] for u in seen.unknowns}
+
+
+@every_row
+def test_the_next_answer_is_right(table: dict[Row, Seen], row: Row) -> None:
+    """Our promise: a fault ends its own call and nothing else."""
+    assert table[row].next_right
+
+
+@every_row
+def test_nothing_is_left_after_a_second(table: dict[Row, Seen], row: Row) -> None:
+    """Our promise: no process and no entry of /dev/shm outlives its call."""
+    assert not table[row].processes
+    assert not table[row].shared_memory
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
+@pytest.mark.parametrize("how", ["hang", "hang_in_c"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_hang_is_known_by_its_line(table: dict[Row, Seen], how: str, workers: int, wire: str) -> None:
+    """Our promise: what was ended at its limit is named by function and file, also inside a C call and a worker."""
+    seen = table[how, workers, wire]
+    told = seen.text if seen.is_error else next(f["message"] for f in seen.findings if f["code"] == "sample-hangs")
+    assert f"in {how} (" in told
+    assert "hostile.py:" in told
+
+
+def test_everything_ends_with_the_servers(table: dict[Row, Seen], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Our promise: after the last client left and the servers ended, none of their processes lives."""
+    assert table
+    folders = [p for p in tmp_path_factory.getbasetemp().iterdir() if p.name.startswith("hostile")]
+    marks = [folder / wire for folder in folders for wire in ("stdio", "http")]
+    assert until(lambda: not any(processes(mark) for mark in marks), 1.0)
+    assert not [p for mark in marks for p in mark.iterdir() if p.name.startswith("dataloader-expert-")]

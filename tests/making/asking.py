@@ -1,0 +1,34 @@
+"""Asking a tool through the door, in process: one loop and one door for as long as the asker lives."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from dataloader_expert.lab.door import Door
+from dataloader_expert.report import Report
+from dataloader_expert.tools.base import all_tools
+from dataloader_expert.tools.carrying import Settings, carry_out
+
+BUDGET_S = 240.0
+
+
+class Asker:
+    """``ask(tool, source, root)`` gives the tool's whole result; a request that fails raises RequestError."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.door = Door()
+        self.tools = all_tools()
+
+    def ask(self, tool: str, source: str, root: str, **more: Any) -> Report:
+        made = self.tools[tool]
+        request = made.request.model_validate({"source": source, "budget_s": BUDGET_S, "detail": "full", **more})
+        return self.loop.run_until_complete(carry_out(made, request, self.door, Settings((root,))))
+
+    def close(self) -> None:
+        async def hosts_closed() -> None:
+            self.door.close()
+
+        self.loop.run_until_complete(hosts_closed())
+        self.loop.close()
