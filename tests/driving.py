@@ -7,6 +7,7 @@ and what they fork inherit.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -109,3 +110,49 @@ def host_of(mark: Path, kind: str) -> tuple[int, int]:
     warden = next(pid for pid, parent in parents.items() if parent not in parents)
     host = next(pid for pid, parent in parents.items() if parent == warden)
     return warden, host
+
+
+def speak(server: subprocess.Popen[bytes], *messages: dict[str, Any]) -> None:
+    """JSON-RPC by hand, for servers that are to be killed under a client's hands."""
+    assert server.stdin is not None
+    for message in messages:
+        server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    server.stdin.flush()
+
+
+def answer(server: subprocess.Popen[bytes], id_: int) -> dict[str, Any]:
+    """The answer to a request; notifications on the way are passed over."""
+    assert server.stdout is not None
+    for line in server.stdout:
+        message: dict[str, Any] = json.loads(line)
+        if message.get("id") == id_:
+            return message
+    raise AssertionError("the server ended without an answer")
+
+
+def opened(mark: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """A server over stdio that has been initialized."""
+    server = subprocess.Popen(
+        [*SERVE, *arguments],
+        env=environment(mark),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+    speak(server, {"id": 0, "method": "initialize", "params": about})
+    answer(server, 0)
+    speak(server, {"method": "notifications/initialized"})
+    return server
+
+
+def closed(server: subprocess.Popen[bytes]) -> None:
+    """The server's pipes closed and its end waited for."""
+    for pipe in (server.stdin, server.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        server.wait(5)
+    server.kill()
+    server.wait(5)

@@ -68,6 +68,13 @@ def sweep() -> None:
                 return
 
 
+def forget(package: str) -> None:
+    """Removes the folder that made our package visible: by host and warden, for either may be killed."""
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(package, "dataloader_expert"))  # a link, or this fails and nothing is lost
+        os.rmdir(package)
+
+
 def main() -> None:
     control, package = int(sys.argv[1]), sys.argv[2]
     prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -84,6 +91,7 @@ def main() -> None:
         from dataloader_expert.lab.host import serve
 
         serve(control)
+        forget(package)
         os._exit(0)
     os.close(control)
     signal.signal(signal.SIGTERM, lambda *_: kill([host], signal.SIGTERM))
@@ -97,9 +105,7 @@ def main() -> None:
         if pid == host:
             break
     sweep()
-    with contextlib.suppress(OSError):
-        os.unlink(os.path.join(package, "dataloader_expert"))  # a link, or this fails and nothing is lost
-        os.rmdir(package)
+    forget(package)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.command == "serve":
         return _serve(given)
+    if given.command == "demo":
+        return _demo(tools["analyze"])
     if given.command == "doctor":
         return _doctor()
     return _tool(tools[given.command], given)
@@ -45,6 +47,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
     serve.add_argument("--port", type=int, default=8000)
     serve.add_argument("--allowed-host", action="append", default=[], help="Host header to accept beyond loopback")
     serve.add_argument("--token", help="bearer token that clients must send")
+    commands.add_parser("demo", help="make a small data set with planted faults and analyse it")
     commands.add_parser("doctor", help="start the measuring processes and say what they find")
     if arguments[:1] == ["serve"]:
         return parser, {}  # the tools' models are imported once, by the server
@@ -186,6 +189,19 @@ def _status(tool: Tool, full: Report, fail_on: str) -> int:
         return FAILED if passed is None else FINE if passed else FOUND
     severities = {"error": {"error"}, "warning": {"error", "warning"}, "never": set()}[fail_on]
     return FOUND if any(f.severity in severities for f in full.findings) else FINE
+
+
+def _demo(tool: Tool) -> int:
+    """Analyses a data set that it makes in a temporary folder; fine if the analysis could be made."""
+    import tempfile
+
+    from dataloader_expert.server.demo import make_demo
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = str(make_demo(Path(folder) / "shapes"))
+        parser, _ = _parser([tool.command, source])
+        status = _tool(tool, parser.parse_args([tool.command, source]))
+    return FAILED if status == FAILED else FINE
 
 
 def _doctor() -> int:

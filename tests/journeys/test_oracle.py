@@ -1,0 +1,133 @@
+"""Every number of the statistics against numpy, as the data lie and under names that say nothing.
+
+The real sets are those of a MANIFEST.json, if such a folder is there; the tiny ones are always there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.tools.characterize_dataset import Result
+from tests.making import oracle
+from tests.making.asking import Asker
+from tests.making.renaming import renamed
+from tests.making.shared import shared
+from tests.making.tiny import TINY
+
+FOLDER = shared()
+
+
+@dataclass(frozen=True)
+class Case:
+    """``suffixes``: of the files that hold the samples; ``reader``: the oracle's, where the format has two."""
+
+    where: str
+    format: str
+    suffixes: tuple[str, ...]
+    reader: str | None = None
+    rename: bool = True
+
+
+MADE = {
+    "tiny images": Case("image-folder", "image-folder", (".png",)),
+    "tiny jpegs": Case("image-folder, jpeg of several sizes, no class, no split", "image-folder", (".jpg",)),
+    "tiny npz": Case("npz, shards", "npz", (".npz",)),
+    "tiny npz a sample": Case("npz, one sample a file", "npz", (".npz",), rename=False),
+    "tiny npy a sample": Case("npy, one sample a file", "npy", (".npy",)),
+    "tiny pt": Case("pt", "pt", (".pt",)),
+    "tiny safetensors": Case("safetensors", "safetensors", (".safetensors",)),
+    "tiny parquet": Case("parquet, a folder of files", "parquet", (".parquet",)),
+    "tiny parquet with images": Case("parquet, images inside", "parquet", (".parquet",)),
+    "tiny parquet with lists": Case("parquet, lists inside", "parquet", (".parquet",)),
+    "tiny csv": Case("csv", "csv", (".csv",)),
+    "tiny tsv": Case("tsv", "tsv", (".tsv",), "tsv, with a header"),
+    "tiny json": Case("json", "json", (".json",)),
+    "tiny jsonl": Case("jsonl", "jsonl", (".jsonl",)),
+    "tiny arrow": Case("arrow, stream", "arrow", (".arrow",)),
+    "tiny hf": Case("hf-disk", "hf-disk", (".arrow",), rename=False),  # its own lists name its files
+    "tiny tar": Case("webdataset", "webdataset", (".tar",)),
+    "tiny texts": Case("text", "text", (".txt",)),
+    "tiny sounds": Case("audio-folder", "audio-folder", (".wav",)),
+}
+REAL = {
+    "photographs": Case("images/clothing_cc0/validation", "image-folder", (".jpg",)),
+    "cifar as npz": Case("reenc/cifar10_npz", "npz", (".npz",)),
+    "cifar as hf": Case("reenc/cifar10_hf", "hf-disk", (".arrow",), rename=False),
+    "cifar as tar": Case("reenc/cifar10_wds", "webdataset", (".tar",)),
+    "cifar as parquet": Case("reenc/cifar10_parquet", "parquet", (".parquet",)),
+    "digits as pt": Case("arrays/digits/pt", "pt", (".pt",)),
+    "digits as safetensors": Case("arrays/digits/safetensors", "safetensors", (".safetensors",)),
+    "digits as csv": Case("arrays/digits/csv", "csv", (".csv",)),
+    "digits as jsonl": Case("arrays/digits/jsonl", "jsonl", (".jsonl",)),
+    "penguins": Case("tabular/penguins/penguins.csv", "csv", (".csv",)),
+    "titanic": Case("tabular/titanic/titanic.parquet", "parquet", (".parquet",)),
+    "taxis": Case("tabular/taxis/parquet", "parquet", (".parquet",)),
+    "diamonds": Case("tabular/diamonds", "parquet", (".parquet",)),
+    "messages": Case("text/sms_spam/sms.tsv", "tsv", (".tsv",)),
+    "sums": Case("text/gsm8k_test", "jsonl", (".jsonl",)),
+    "spoken digits": Case("audio/fsdd", "audio-folder", (".wav",)),
+    "vowels": Case("sequences/japanese_vowels/npy", "npy", (".npy",)),
+}
+CASES = {**MADE, **(REAL if FOLDER is not None else {})}
+
+
+def place(case: Case, made: Path) -> Path:
+    if case in MADE.values():
+        return Path(TINY[case.where](made).source)
+    assert FOLDER is not None
+    path = FOLDER / case.where
+    return path if path.exists() else next(path.parent.glob(f"*{path.suffix}"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_statistic_is_what_numpy_says(asker: Asker, tmp_path: Path, name: str) -> None:
+    """Our promise: population std, numpy's linear quantiles, m3/m2^1.5, excess kurtosis; over finite values."""
+    case = CASES[name]
+    path = place(case, tmp_path)
+    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in case.suffixes)
+    judge(asker, case, path, files, tmp_path if FOLDER is None or case in MADE.values() else FOLDER)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.rename])
+def test_names_do_not_bear_on_statistics(asker: Asker, tmp_path: Path, name: str) -> None:
+    """Our promise: what is measured is in the bytes; a file's format too, where it has magic bytes."""
+    case = CASES[name]
+    (tmp_path / "made").mkdir()
+    (tmp_path / "moved").mkdir()
+    files = renamed(place(case, tmp_path / "made"), tmp_path / "moved", 20, case.suffixes)
+    judge(asker, case, tmp_path / "moved", files, tmp_path)
+
+
+def judge(asker: Asker, case: Case, source: Path, files: list[Path], root: Path) -> None:
+    result = asker.ask("characterize_dataset", str(source), str(root))
+    assert isinstance(result, Result)
+    assert result.format == case.format
+    assert result.coverage.complete
+    expected = oracle.read(case.reader or case.format, files)
+    got = flat(result)
+    assert expected.keys() <= got.keys()
+    left = {k[0] if isinstance(k, tuple) else k for k in got.keys() - expected.keys()}
+    assert left <= {"label"}, "statistics of fields that the files do not hold"
+    for key, values in expected.items():
+        want = oracle.statistics(values)
+        assert numbers(got[key]) == pytest.approx(numbers(want), rel=1e-6, abs=1e-9, nan_ok=True), key
+
+
+def numbers(statistics: dict[str, Any]) -> dict[str, float]:
+    """What is not defined, as the skewness of a constant, is NaN."""
+    return {name: math.nan if value is None else value for name, value in statistics.items()}
+
+
+def flat(result: Result) -> dict[oracle.Key, dict[str, Any]]:
+    """Statistics by field, or by field and channel, as plain numbers."""
+    out: dict[oracle.Key, dict[str, Any]] = {}
+    for name, made in result.statistics.items():
+        for channel, s in made.items() if isinstance(made, dict) else [(None, made)]:
+            plain = s.model_dump(exclude={"quantiles", "distribution", "outliers"})
+            out[name if channel is None else (name, channel)] = {**plain, **(s.quantiles or {})}
+    return out

@@ -1,0 +1,312 @@
+"""The door: every request starts from the same state, is bounded, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.checks.base import STATISTICS
+from dataloader_expert.errors import RequestError
+from dataloader_expert.lab.door import Door, Limits, Outcome, environment, find_python, user_stack
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.scan import Scan
+from tests.driving import closed, host_of, opened, processes, speak, until
+
+LIMITS = Limits(30.0, 2 << 30)
+Told = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    shutil.copy(Path(__file__).with_name("odd.py"), folder)
+    return folder
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What this process starts from now on carries the mark."""
+    folder = tmp_path / "mark"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def with_door(do: Callable[[Door], Awaitable[None]]) -> None:
+    async def run() -> None:
+        door = Door()
+        try:
+            await do(door)
+        finally:
+            door.close()
+
+    asyncio.run(run())
+
+
+async def measured(door: Door, root: Path, name: str, on_event: Told | None = None) -> Outcome:
+    """A scan of one of the odd data sets."""
+    ref = SourceRef(f"{root}/odd.py:{name}", (str(root),), code=True)
+    request = {
+        "source": ref.to_json(),
+        "probes": [Scan(checks=()).to_json()],
+        "seed": 0,
+        "cpus": 1.0,
+        "memory_bytes": 2 << 30,
+        "folder": str(root),
+    }
+    return await door.run(request, LIMITS, True, (str(root),), on_event)
+
+
+def means(outcome: Outcome) -> dict[str, float]:
+    assert outcome.failure is None, outcome.failure
+    return {str(fact.at["field"]): fact.value["mean"] for fact in outcome.facts.all(STATISTICS)}
+
+
+def test_a_request_starts_as_the_first_did(root: Path, mark: Path) -> None:
+    """Our promise: what a data set patches, enters or plants is gone with its process; cuda is not touched."""
+
+    async def do(door: Door) -> None:
+        before = means(await measured(door, root, "Witness"))
+        assert before == {"zero": 0.0, "folder": float(len(str(root))), "planted": 0.0, "cuda": 0.0, "grad": 1.0}
+        assert means(await measured(door, root, "Patching")) != before
+        assert means(await measured(door, root, "Witness")) == before
+
+    with_door(do)
+
+
+def test_the_host_computes_nothing(root: Path, mark: Path) -> None:
+    """Our promise: no thread of a host's own: a pool started there would hang every child's first parallel operation.
+
+    numpy's import starts idle BLAS threads where the user's environment does not forbid them; they end at a fork.
+    """
+
+    async def do(door: Door) -> None:
+        await door.host(True, (str(root),))
+        await door.host(False, (str(root),))
+        user, scan = (host_of(mark, kind)[1] for kind in ("user", "scan"))
+        assert threads(scan) == {scan}
+        after_imports = threads(user)
+        assert len(after_imports) <= (os.cpu_count() or 1)
+        await measured(door, root, "Witness")
+        assert threads(user) <= after_imports
+        assert "libcuda.so" not in Path(f"/proc/{user}/maps").read_text()
+
+    with_door(do)
+
+
+def threads(pid: int) -> set[int]:
+    return {int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()}
+
+
+def test_a_cancelled_request_ends_with_all_it_started(root: Path, mark: Path) -> None:
+    """Our promise: also what left the session; and the next request is answered by the same host."""
+
+    async def do(door: Door) -> None:
+        await door.host(True, (str(root),))
+        at_rest = set(processes(mark))
+        task = asyncio.ensure_future(measured(door, root, "Waiting"))
+        assert await asyncio.to_thread(until, lambda: "sleep 987654" in " ".join(processes(mark).values()), 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(until, lambda: set(processes(mark)) == at_rest, 1)
+        assert means(await measured(door, root, "Witness"))["zero"] == 0.0
+        assert set(processes(mark)) == at_rest
+
+    with_door(do)
+
+
+def test_two_requests_at_once_do_not_meet(root: Path, mark: Path) -> None:
+    """Our promise: ending one leaves the other's processes alone."""
+
+    async def do(door: Door) -> None:
+        waiting = asyncio.ensure_future(measured(door, root, "Waiting"))
+        assert await asyncio.to_thread(until, lambda: "sleep 987654" in " ".join(processes(mark).values()), 20)
+        assert means(await measured(door, root, "Witness"))["zero"] == 0.0
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    with_door(do)
+
+
+def test_a_flood_of_prints_is_kept_short(root: Path, mark: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Our promise: prints of every kind are read to the end, shown shortened, and reach neither wire nor terminal."""
+
+    async def do(door: Door) -> None:
+        outcome = await measured(door, root, "Flooding")
+        assert means(outcome)["zero"] == 0.0
+        assert outcome.prints.startswith('{"jsonrpc"')
+        assert len(outcome.prints) < 64 << 10
+        assert "bytes left out" in outcome.prints
+
+    with_door(do)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_no_event_is_passed_over(root: Path, mark: Path) -> None:
+    """Our promise: a data set that writes on descriptors it does not own harms its own answer at the most."""
+
+    async def do(door: Door) -> None:
+        outcome = await measured(door, root, "Meddling")
+        assert outcome.failure is None
+        assert means(await measured(door, root, "Witness"))["zero"] == 0.0
+
+    with_door(do)
+
+
+def test_secrets_stay_outside(root: Path, mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: a measuring child's environment holds no token, key, password or URL with one."""
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    monkeypatch.setenv("WANDB_API_KEY", "x")
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:word@host/db")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+
+    async def do(door: Door) -> None:
+        assert means(await measured(door, root, "Secrets")) == {"secrets": 0.0, "kept": 1.0}
+
+    with_door(do)
+    assert not set(environment(user=False)) & {"HF_TOKEN", "DATABASE_URL", "TOKENIZERS_PARALLELISM"}
+
+
+def test_events_come_while_the_request_runs(root: Path, mark: Path) -> None:
+    """Our promise: facts and progress cross the door as they are found."""
+    kinds: list[str] = []
+
+    async def do(door: Door) -> None:
+        await measured(door, root, "Witness", lambda event: kinds.append(event["event"]))
+
+    with_door(do)
+    assert kinds[0] == "progress"
+    assert kinds[-1] == "done"
+    assert "fact" in kinds
+
+
+def test_nothing_is_left_when_the_door_closes(root: Path, mark: Path) -> None:
+    """Our promise: neither processes nor the folder that made our package visible."""
+
+    async def do(door: Door) -> None:
+        await measured(door, root, "Witness")
+
+    with_door(do)
+    assert not processes(mark)
+    assert not list(mark.iterdir())
+
+
+@pytest.mark.parametrize(
+    "python",
+    [
+        pytest.param("/nowhere/python", id="not there"),
+        pytest.param("/bin/sh", id="no Python"),
+    ],
+)
+def test_an_interpreter_that_cannot_measure_is_named(root: Path, mark: Path, python: str) -> None:
+    """Our promise: ``import-failed`` says which interpreter, and how to name another."""
+
+    async def run() -> None:
+        door = Door(python)
+        try:
+            with pytest.raises(RequestError, match=f"(?s)import-failed: .*{python}.*--python"):
+                await measured(door, root, "Witness")
+        finally:
+            door.close()
+
+    asyncio.run(run())
+
+
+def test_the_users_interpreter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: ``--python``, else VIRTUAL_ENV, else the root's .venv, else ours."""
+    pythons = {}
+    for name in ("active", "root/.venv"):
+        python = tmp_path / name / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.symlink_to(shutil.which("true") or "/bin/true")
+        pythons[name] = str(python)
+    roots = (str(tmp_path / "root"),)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "active"))
+    assert find_python("/given", roots) == "/given"
+    assert find_python(None, roots) == pythons["active"]
+    monkeypatch.delenv("VIRTUAL_ENV")
+    assert find_python(None, roots) == pythons["root/.venv"]
+    assert find_python(None, (str(tmp_path),)) == sys.executable
+
+
+def test_a_stack_is_told_by_the_users_own_frame() -> None:
+    """Our promise: neither our frames nor a library's stand for the line that hangs."""
+    dump = (
+        "Current thread 0x1 (most recent call first):\n"
+        f'  File "{Path(os.__file__).parent}/selectors.py", line 415 in select\n'
+        '  File "/x/lib/site-packages/torch/utils/data/dataloader.py", line 3 in _next_data\n'
+        '  File "/home/me/train.py", line 7 in __getitem__\n'
+    )
+    assert user_stack(dump) == ", in __getitem__ (/home/me/train.py:7)"
+    assert user_stack("") == ""
+
+
+WAYS = {
+    "stdin closed": ("eof",),
+    "server by SIGTERM": ("server", signal.SIGTERM),
+    "server by SIGINT": ("server", signal.SIGINT),
+    "server by SIGKILL": ("server", signal.SIGKILL),
+    "host": ("host", signal.SIGKILL),
+    "warden": ("warden", signal.SIGKILL),
+    "host and server": ("host server", signal.SIGKILL),
+    "warden and server": ("warden server", signal.SIGKILL),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_whoever_dies_nothing_stays(tmp_path: Path, root: Path, way: tuple[Any, ...]) -> None:
+    """Our promise: no process after a second, in whichever order server, warden and host go."""
+    mark = tmp_path / "mark"
+    server = opened(mark, "--root", str(root))
+    call = {"name": "characterize_dataset", "arguments": {"source": f"{root}/odd.py:Waiting", "budget_s": 60}}
+    try:
+        speak(server, {"id": 1, "method": "tools/call", "params": call})
+        assert until(lambda: "sleep 987654" in " ".join(processes(mark).values()), 20)
+        if way == ("eof",):
+            closed(server)
+        else:
+            who, signum = way
+            warden, host = host_of(mark, "user")
+            for name in who.split():
+                os.kill({"server": server.pid, "warden": warden, "host": host}[name], signum)
+        stays = {server.pid} if way[0] in ("host", "warden") else set()
+        assert until(lambda: set(processes(mark)) <= stays, 1.0), processes(mark)
+    finally:
+        closed(server)
+    assert until(lambda: not processes(mark), 1.0)
+    assert not [p for p in mark.iterdir() if p.name.startswith("dataloader-expert-")]
+
+
+@pytest.mark.gpu
+def test_a_child_allocates_on_the_device_after_two_requests(root: Path, mark: Path) -> None:
+    """Our promise: the host calls nothing under torch.cuda, so a fork of it may still start CUDA."""
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    (root / "device.py").write_text(
+        "import torch\n"
+        "class OnDevice(torch.utils.data.Dataset):\n"
+        "    def __len__(self): return 4\n"
+        "    def __getitem__(self, i): return {'sum': float(torch.ones(3, device='cuda').sum())}\n",
+        encoding="utf-8",
+    )
+    shutil.copy(root / "device.py", root / "odd.py")
+
+    async def do(door: Door) -> None:
+        for _ in range(3):
+            assert means(await measured(door, root, "OnDevice")) == {"sum": 3.0}
+
+    with_door(do)
