@@ -6,8 +6,9 @@ import asyncio
 import os
 import shutil
 import signal
+import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,32 +25,58 @@ LIMITS = Limits(30.0, 2 << 30)
 Told = Callable[[dict[str, Any]], None]
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
     shutil.copy(Path(__file__).with_name("odd.py"), folder)
     return folder
 
 
-@pytest.fixture
-def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def mark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """What this process starts from now on carries the mark."""
-    folder = tmp_path / "mark"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    return folder
+    folder = tmp_path_factory.mktemp("mark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr("tempfile.tempdir", str(folder))
+        yield folder
 
 
-def with_door(do: Callable[[Door], Awaitable[None]]) -> None:
-    async def run() -> None:
-        door = Door()
-        try:
-            await do(door)
-        finally:
+class Home:
+    """One loop and one door: hosts start once."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.door = Door()
+
+    def run(self, do: Callable[[Door], Awaitable[None]]) -> None:
+        async def run() -> None:
+            await do(self.door)
+
+        self.loop.run_until_complete(run())
+
+    def close(self) -> None:
+        async def close(door: Door) -> None:
             door.close()
 
-    asyncio.run(run())
+        self.run(close)
+        self.loop.close()
+
+
+@pytest.fixture(scope="module")
+def home(mark: Path) -> Iterator[Home]:
+    home = Home()
+    yield home
+    home.close()
+
+
+@pytest.fixture
+def new(mark: Path) -> Iterator[Home]:
+    """A door of the test's own."""
+    home = Home()
+    yield home
+    if not home.loop.is_closed():
+        home.close()
 
 
 async def measured(door: Door, root: Path, name: str, on_event: Told | None = None) -> Outcome:
@@ -71,7 +98,7 @@ def means(outcome: Outcome) -> dict[str, float]:
     return {str(fact.at["field"]): fact.value["mean"] for fact in outcome.facts.all(STATISTICS)}
 
 
-def test_a_request_starts_as_the_first_did(root: Path, mark: Path) -> None:
+def test_a_request_starts_as_the_first_did(home: Home, root: Path, mark: Path) -> None:
     """Our promise: what a data set patches, enters or plants is gone with its process; cuda is not touched."""
 
     async def do(door: Door) -> None:
@@ -80,10 +107,10 @@ def test_a_request_starts_as_the_first_did(root: Path, mark: Path) -> None:
         assert means(await measured(door, root, "Patching")) != before
         assert means(await measured(door, root, "Witness")) == before
 
-    with_door(do)
+    home.run(do)
 
 
-def test_the_host_computes_nothing(root: Path, mark: Path) -> None:
+def test_the_host_computes_nothing(new: Home, root: Path, mark: Path) -> None:
     """Our promise: no thread of a host's own: a pool started there would hang every child's first parallel operation.
 
     numpy's import starts idle BLAS threads where the user's environment does not forbid them; they end at a fork.
@@ -100,14 +127,14 @@ def test_the_host_computes_nothing(root: Path, mark: Path) -> None:
         assert threads(user) <= after_imports
         assert "libcuda.so" not in Path(f"/proc/{user}/maps").read_text()
 
-    with_door(do)
+    new.run(do)
 
 
 def threads(pid: int) -> set[int]:
     return {int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()}
 
 
-def test_a_cancelled_request_ends_with_all_it_started(root: Path, mark: Path) -> None:
+def test_a_cancelled_request_ends_with_all_it_started(home: Home, root: Path, mark: Path) -> None:
     """Our promise: also what left the session; and the next request is answered by the same host."""
 
     async def do(door: Door) -> None:
@@ -122,10 +149,10 @@ def test_a_cancelled_request_ends_with_all_it_started(root: Path, mark: Path) ->
         assert means(await measured(door, root, "Witness"))["zero"] == 0.0
         assert set(processes(mark)) == at_rest
 
-    with_door(do)
+    home.run(do)
 
 
-def test_two_requests_at_once_do_not_meet(root: Path, mark: Path) -> None:
+def test_two_requests_at_once_do_not_meet(home: Home, root: Path, mark: Path) -> None:
     """Our promise: ending one leaves the other's processes alone."""
 
     async def do(door: Door) -> None:
@@ -136,10 +163,10 @@ def test_two_requests_at_once_do_not_meet(root: Path, mark: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
-    with_door(do)
+    home.run(do)
 
 
-def test_a_flood_of_prints_is_kept_short(root: Path, mark: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_flood_of_prints_is_kept_short(home: Home, root: Path, mark: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Our promise: prints of every kind are read to the end, shown shortened, and reach neither wire nor terminal."""
 
     async def do(door: Door) -> None:
@@ -149,11 +176,11 @@ def test_a_flood_of_prints_is_kept_short(root: Path, mark: Path, capfd: pytest.C
         assert len(outcome.prints) < 64 << 10
         assert "bytes left out" in outcome.prints
 
-    with_door(do)
+    home.run(do)
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_is_no_event_is_passed_over(root: Path, mark: Path) -> None:
+def test_what_is_no_event_is_passed_over(home: Home, root: Path, mark: Path) -> None:
     """Our promise: a data set that writes on descriptors it does not own harms its own answer at the most."""
 
     async def do(door: Door) -> None:
@@ -161,10 +188,10 @@ def test_what_is_no_event_is_passed_over(root: Path, mark: Path) -> None:
         assert outcome.failure is None
         assert means(await measured(door, root, "Witness"))["zero"] == 0.0
 
-    with_door(do)
+    home.run(do)
 
 
-def test_secrets_stay_outside(root: Path, mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_stay_outside(new: Home, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: a measuring child's environment holds no token, key, password or URL with one."""
     monkeypatch.setenv("HF_TOKEN", "hf_x")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
@@ -175,32 +202,36 @@ def test_secrets_stay_outside(root: Path, mark: Path, monkeypatch: pytest.Monkey
     async def do(door: Door) -> None:
         assert means(await measured(door, root, "Secrets")) == {"secrets": 0.0, "kept": 1.0}
 
-    with_door(do)
+    new.run(do)
     assert not set(environment(user=False)) & {"HF_TOKEN", "DATABASE_URL", "TOKENIZERS_PARALLELISM"}
 
 
-def test_events_come_while_the_request_runs(root: Path, mark: Path) -> None:
+def test_events_come_while_the_request_runs(home: Home, root: Path, mark: Path) -> None:
     """Our promise: facts and progress cross the door as they are found."""
     kinds: list[str] = []
 
     async def do(door: Door) -> None:
         await measured(door, root, "Witness", lambda event: kinds.append(event["event"]))
 
-    with_door(do)
+    home.run(do)
     assert kinds[0] == "progress"
     assert kinds[-1] == "done"
     assert "fact" in kinds
 
 
-def test_nothing_is_left_when_the_door_closes(root: Path, mark: Path) -> None:
+def test_nothing_is_left_when_the_door_closes(new: Home, root: Path, mark: Path) -> None:
     """Our promise: neither processes nor the folder that made our package visible."""
+    before, there = set(processes(mark)), set(mark.iterdir())
 
     async def do(door: Door) -> None:
         await measured(door, root, "Witness")
 
-    with_door(do)
-    assert not processes(mark)
-    assert not list(mark.iterdir())
+    new.run(do)
+    assert set(processes(mark)) > before
+    assert set(mark.iterdir()) > there
+    new.close()
+    assert set(processes(mark)) == before
+    assert set(mark.iterdir()) == there
 
 
 @pytest.mark.parametrize(
@@ -253,8 +284,8 @@ def test_a_stack_is_told_by_the_users_own_frame() -> None:
     assert user_stack("") == ""
 
 
-WAYS = {
-    "stdin closed": ("eof",),
+WAYS: dict[str, tuple[str, signal.Signals | None]] = {
+    "stdin closed": ("server", None),
     "server by SIGTERM": ("server", signal.SIGTERM),
     "server by SIGINT": ("server", signal.SIGINT),
     "server by SIGKILL": ("server", signal.SIGKILL),
@@ -265,48 +296,60 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_whoever_dies_nothing_stays(tmp_path: Path, root: Path, way: tuple[Any, ...]) -> None:
-    """Our promise: no process after a second, in whichever order server, warden and host go."""
-    mark = tmp_path / "mark"
-    server = opened(mark, "--root", str(root))
-    call = {"name": "characterize_dataset", "arguments": {"source": f"{root}/odd.py:Waiting", "budget_s": 60}}
+@pytest.fixture(scope="module")
+def at_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[subprocess.Popen[bytes], Path]]]:
+    """A server for each way, started together, each in the middle of a request that leaves a daemon."""
+    root = tmp_path_factory.mktemp("ways")
+    shutil.copy(Path(__file__).with_name("odd.py"), root)
+    call = {"name": "characterize_dataset", "arguments": {"source": f"{root}/odd.py:Waiting", "budget_s": 120}}
+    servers = {}
     try:
-        speak(server, {"id": 1, "method": "tools/call", "params": call})
-        assert until(lambda: "sleep 987654" in " ".join(processes(mark).values()), 20)
-        if way == ("eof",):
-            closed(server)
-        else:
-            who, signum = way
-            warden, host = host_of(mark, "user")
-            for name in who.split():
-                os.kill({"server": server.pid, "warden": warden, "host": host}[name], signum)
-        stays = {server.pid} if way[0] in ("host", "warden") else set()
-        assert until(lambda: set(processes(mark)) <= stays, 1.0), processes(mark)
+        for i, way in enumerate(WAYS):
+            servers[way] = (opened(root / f"mark{i}", "--root", str(root)), root / f"mark{i}")
+            speak(servers[way][0], {"id": 1, "method": "tools/call", "params": call})
+        yield servers
     finally:
+        for server, _ in servers.values():
+            closed(server)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_whoever_dies_nothing_stays(at_work: dict[str, tuple[subprocess.Popen[bytes], Path]], way: str) -> None:
+    """Our promise: no process after a second, in whichever order server, warden and host go."""
+    server, mark = at_work[way]
+    assert until(lambda: "sleep 987654" in " ".join(processes(mark).values()), 60)
+    warden, host = host_of(mark, "user")
+    pids = {"server": server.pid, "warden": warden, "host": host}
+    who, signum = WAYS[way]
+    if signum is None:
         closed(server)
+    else:
+        for name in who.split():
+            os.kill(pids[name], signum)
+    stays = set() if "server" in who else {server.pid}
+    assert until(lambda: set(processes(mark)) <= stays, 1.0), processes(mark)
+    closed(server)
     assert until(lambda: not processes(mark), 1.0)
     assert not [p for p in mark.iterdir() if p.name.startswith("dataloader-expert-")]
 
 
 @pytest.mark.gpu
-def test_a_child_allocates_on_the_device_after_two_requests(root: Path, mark: Path) -> None:
+def test_a_child_allocates_on_the_device_after_two_requests(new: Home, tmp_path: Path) -> None:
     """Our promise: the host calls nothing under torch.cuda, so a fork of it may still start CUDA."""
     import torch
 
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
-    (root / "device.py").write_text(
+    (tmp_path / "odd.py").write_text(
         "import torch\n"
         "class OnDevice(torch.utils.data.Dataset):\n"
         "    def __len__(self): return 4\n"
         "    def __getitem__(self, i): return {'sum': float(torch.ones(3, device='cuda').sum())}\n",
         encoding="utf-8",
     )
-    shutil.copy(root / "device.py", root / "odd.py")
 
     async def do(door: Door) -> None:
         for _ in range(3):
-            assert means(await measured(door, root, "OnDevice")) == {"sum": 3.0}
+            assert means(await measured(door, tmp_path, "OnDevice")) == {"sum": 3.0}
 
-    with_door(do)
+    new.run(do)

@@ -14,7 +14,7 @@ from dataloader_expert.checks.fingerprint import (
     digests,
     near_text,
     picture_hash,
-    thumb,
+    thumbs,
 )
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -95,7 +95,9 @@ class Duplicates(Check):
             if self.pictures:
                 values = column.values
                 if hasattr(values[0], "getbands") or (hasattr(values[0], "ndim") and values[0].ndim >= 2):
-                    return np.array([0 if v is None else picture_hash(thumb(v)) or 0 for v in values[:n]], np.uint64)
+                    return np.array(
+                        [0 if v is None else picture_hash(v) or 0 for v in thumbs(block, name)[:n]], np.uint64
+                    )
             elif name in self.texts:
                 return np.array([near_text(v) if isinstance(v, str) else 0 for v in column.values[:n]], np.uint64)
         return self._rounded(block, n)

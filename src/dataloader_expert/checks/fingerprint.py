@@ -145,6 +145,16 @@ def picture_hash(gray: Any) -> int | None:
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
 
 
+def thumbs(block: Block, name: str) -> list[Any]:
+    """A 32 x 32 gray picture of each of a field's images, None where there is none; made once a block."""
+    key = f"thumbs {name}"
+    if key not in block.views:
+        values = block.columns[name].values
+        seen = [hasattr(v, "getbands") or (hasattr(v, "ndim") and v.ndim >= 2) for v in values]
+        block.views[key] = [thumb(v) if is_picture else None for v, is_picture in zip(values, seen, strict=True)]
+    return list(block.views[key])
+
+
 _MATRICES: dict[int, Any] = {}
 
 
@@ -184,12 +194,16 @@ def vectors(block: Block, names: list[str], whole: bool = False) -> Any:
             if values.ndim == 1:
                 part = values.astype(np.float64)[:, None]
             elif values.ndim >= 3 and values.dtype == np.uint8:
-                part = np.stack([_pool(v) for v in values])
+                part = np.stack([_pool(t) for t in thumbs(block, name)])
             else:
                 flat = values.reshape(len(values), -1)
                 part = (flat if flat.shape[1] <= 256 else flat[:, :: -(-flat.shape[1] // 256)]).astype(np.float64)
         else:
-            part = np.stack([_vector(v) for v in values]) if len(values) else np.zeros((0, 1))
+            pictures = any(hasattr(v, "getbands") for v in values)
+            made = [_pool(t) for t in thumbs(block, name)] if pictures else [_vector(v) for v in values]
+            size = max(map(len, made), default=1)  # a value of another kind than its neighbours has another size
+            made = [v if len(v) == size else np.full(size, np.nan) for v in made]
+            part = np.stack(made) if made else np.zeros((0, 1))
         if column.nulls is not None:
             part = part.copy()
             part[column.nulls] = np.nan
@@ -198,16 +212,17 @@ def vectors(block: Block, names: list[str], whole: bool = False) -> Any:
 
 
 def _pool(value: Any) -> Any:
+    """64 numbers of a 32 x 32 picture, the means of 4 x 4 pixels; NaN for a missing one."""
     import numpy as np
 
-    return np.asarray(thumb(value, 8), np.float64).reshape(-1)
+    if value is None:
+        return np.full(64, np.nan)
+    return np.asarray(value, np.float64).reshape(8, 4, 8, 4).mean((1, 3)).reshape(-1)
 
 
 def _vector(value: Any) -> Any:
     import numpy as np
 
-    if hasattr(value, "getbands"):
-        return _pool(value)
     if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
         if value.ndim == 1 or (value.ndim == 2 and value.shape[1] <= 2):
             signal = value.reshape(len(value), -1).astype(np.float64).mean(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -133,7 +134,7 @@ class Integrity(Check):
                     self._shape(name, "str", len(values), unit)
                     self.sizes.setdefault(name, []).extend(np.char.str_len(values).tolist())
                 else:
-                    self._shape(name, f"{values.dtype}{list(values.shape[1:])}", len(values), unit)
+                    self._shape(name, f"{_native(values)}{list(values.shape[1:])}", len(values), unit)
                     self.sizes.setdefault(name, []).extend([values[:1].nbytes] * min(len(values), 1000))
                 continue
             sizes = self.sizes.setdefault(name, [])
@@ -184,18 +185,32 @@ class Integrity(Check):
             value = {"count": self.counts[code], "message": at[0][0], "where": [w for _, w in at]}
             yield Fact(PROBLEMS, value, evidence, {"code": code})
         for name, shapes in self.shapes.items():
-            top = sorted(shapes.items(), key=lambda kv: (-kv[1], kv[0]))
-            odd = [
-                {"shape": s, "sample": self.examples[name][s][0], "file": self.examples[name][s][1] or None}
-                for s, _ in top[1:21]
-                if s in self.examples[name]
-            ]
-            yield Fact(SHAPES, {"shapes": dict(top[:20]), "distinct": len(top), "odd": odd}, evidence, {"field": name})
+            yield Fact(SHAPES, self._shapes(name, shapes), evidence, {"field": name})
         for name, sizes in self.sizes.items():
             if sizes:
                 low, median, high, top_ = np.percentile(np.array(sizes), [0, 50, 95, 100]).tolist()
                 value = {"min": int(low), "median": median, "p95": high, "max": int(top_)}
                 yield Fact(SAMPLE_BYTES, value, evidence, {"field": name})
+
+    def _shapes(self, name: str, shapes: dict[str, int]) -> dict[str, Json]:
+        """The commonest shapes, how dtypes and trailing axes are spread over all of them, places of the rarer ones."""
+        top = sorted(shapes.items(), key=lambda kv: (-kv[1], kv[0]))
+        dtypes, tails = Counter[str](), Counter[str]()
+        for shape, n in top:
+            dtypes[_dtype(shape)] += n
+            tails[_tail(shape)] += n
+        usual = dtypes.most_common(1)[0][0], tails.most_common(1)[0][0]
+        rare = [s for s, _ in top[1:] if (_dtype(s), _tail(s)) != usual] or [s for s, _ in top[1:]]
+        places = [(s, *self.examples[name][s]) for s in rare if s in self.examples[name]][:20]
+        return {
+            "shapes": dict(top[:20]),
+            "distinct": len(top),
+            "total": sum(shapes.values()),
+            "dtypes": dict(dtypes.most_common()),
+            "tails": dict(tails.most_common(20)),
+            "ranks": len({shape.count(",") - shape.count("[]") for shape in shapes}),
+            "odd": [{"shape": s, "sample": i, "file": file or None} for s, i, file in places],
+        }
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(PROBLEMS):
@@ -220,12 +235,17 @@ class Integrity(Check):
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)
         shapes: dict[str, int] = fact.value["shapes"]
-        if field is None or fact.value["distinct"] < 2 or field.kind in ("text", "category", "number", "other"):
+        if field is None or fact.value["distinct"] < 2:
             return
-        total, (common, most) = sum(shapes.values()), next(iter(shapes.items()))
-        dtypes = {s.split("[")[0] for s in shapes}
-        ranks = {s.count(",") for s in shapes}
-        few = total - most <= max(1, total // 20)
+        if field.kind in ("text", "category", "number", "boolean", "time", "other"):
+            yield from self._judge_types(fact, name)
+            return
+        total, (common, most) = fact.value["total"], next(iter(shapes.items()))
+        dtypes, tails = fact.value["dtypes"], fact.value["tails"]
+        rare = max(1, total // 20)
+        if field.kind in LONG and len(tails) > 1:  # lengths differ by nature, the other axes do not
+            common, most = f"{next(iter(dtypes))}[*, {next(iter(tails))}]", next(iter(tails.values()))
+        few = total - most <= rare
         places: list[dict[str, Json]] = [
             {"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]
         ]
@@ -239,7 +259,7 @@ class Integrity(Check):
                 places,
                 total - most,
             )
-        elif few or len(ranks) > 1:
+        elif few or fact.value["ranks"] > 1:
             yield finding(
                 "shape-drift",
                 "error",
@@ -252,13 +272,48 @@ class Integrity(Check):
         else:
             yield finding(
                 "ragged",
-                "info" if field.kind in LONG else "warning",
+                "info" if field.kind in LONG and len(tails) == 1 and most < 0.8 * total else "warning",
                 f"{name} varies in shape: {fact.value['distinct']} shapes, most often {common}",
                 fact,
                 "resize or pad in the dataset or in the collate function: the default collate raises",
                 places,
                 fact.value["distinct"],
             )
+
+    def _judge_types(self, fact: Fact, name: str) -> Iterable[Finding]:
+        """Texts among numbers, or lists among either; whole numbers among decimals are no drift."""
+        families = Counter[str]()
+        for dtype, n in fact.value["dtypes"].items():
+            families[_family(dtype)] += n
+        if len(families) > 1:
+            listed = ", ".join(f"{n} {family}" for family, n in families.most_common())
+            yield finding(
+                "dtype-drift",
+                "warning",
+                f"{name} holds values of several types: {listed}",
+                fact,
+                "write one type in every sample",
+                [{"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]],
+                sum(list(dict(families.most_common()).values())[1:]),
+            )
+
+
+def _native(value: Any) -> str:
+    """The dtype's name whatever the byte order."""
+    return str(value.dtype.newbyteorder("="))
+
+
+def _family(dtype: str) -> str:
+    return "number" if dtype.startswith(("int", "uint", "float", "bool", "complex")) else dtype
+
+
+def _dtype(shape: str) -> str:
+    return shape.split("[")[0]
+
+
+def _tail(shape: str) -> str:
+    """The axes behind the first: ``12`` of ``float32[80, 12]``."""
+    return shape.partition("[")[2].partition(", ")[2].rstrip("]")
 
 
 def shape_of(value: Any) -> tuple[str, int]:
@@ -267,7 +322,7 @@ def shape_of(value: Any) -> tuple[str, int]:
         bands = len(value.getbands())
         return f"{value.mode}[{value.height}, {value.width}, {bands}]", value.height * value.width * bands
     if hasattr(value, "nbytes"):
-        return f"{value.dtype}{list(value.shape)}", int(value.nbytes)
+        return f"{_native(value)}{list(value.shape)}", int(value.nbytes)
     if isinstance(value, str):
         return "str", len(value.encode("utf-8", "replace"))
     if isinstance(value, bytes):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import thumb
+from dataloader_expert.checks.fingerprint import thumbs
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -49,7 +49,7 @@ class Pictures(Check):
                         continue  # not on the 0-255 scale: dark and light mean nothing
                 else:
                     continue
-                small = thumb(value)
+                small = thumbs(block, field.name)[i]
                 low, high, spread = float(small.min()), float(small.max()), float(small.std())
                 if high < 60:
                     self._look("dark", place)

@@ -16,7 +16,7 @@ QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with
 
 
 class Sounds(Check):
-    ids = ("silent-audio", "clipped-audio", "rate-drift", "channel-drift")
+    ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -39,8 +39,8 @@ class Sounds(Check):
                     self.rates[str(int(rates.values[i]))] += 1
                 self.channels[str(value.shape[1] if value.ndim > 1 else 1)] += 1
                 place: dict[str, Json] = {"sample": block.unit.start + i, "file": block.unit.file}
-                for name, is_so in (("silent-audio", silent(value)), ("clipped-audio", clipped(value))):
-                    if is_so:
+                for name, is_so in _LOOKS.items():
+                    if is_so(value):
                         self.counts[name] += 1
                         self.odd.setdefault(name, []).append(place)
 
@@ -76,11 +76,10 @@ class Sounds(Check):
                 )
         for fact in facts.all(QUIET):
             n, code = fact.value["count"], str(fact.at["look"])
-            text = "hold no sound" if code == "silent-audio" else "touch full scale in runs: the recording clipped"
             yield finding(
                 code,
                 "warning",
-                f"{n} files {text}",
+                f"{n} files {_TEXTS[code]}",
                 fact,
                 "listen to them; drop or record again",
                 fact.value["where"],
@@ -89,12 +88,22 @@ class Sounds(Check):
 
 
 def silent(value: Any) -> bool:
-    """No sample differs from the first, or the peak is below 1e-4 of full scale."""
+    """No sample differs from the first, the peak is below 1e-4 of full scale, or two fifths at the end are zeros."""
     if not value.size:
         return True
-    scale = 1.0 if value.dtype.kind == "f" else 2.0 ** (8 * value.dtype.itemsize - 1)
     low, high = float(value.min()), float(value.max())
-    return (high - low) / scale < 1e-4
+    return (high - low) / _full(value) < 1e-4 or not value[len(value) * 3 // 5 :].any()
+
+
+def offset(value: Any) -> bool:
+    """The mean lies off the middle by more than a twentieth of full scale."""
+    if not value.size or value.dtype.kind == "u":
+        return False
+    return abs(float(value.mean())) > 0.05 * _full(value)
+
+
+def _full(value: Any) -> float:
+    return 1.0 if value.dtype.kind == "f" else float(2.0 ** (8 * value.dtype.itemsize - 1))
 
 
 def clipped(value: Any) -> bool:
@@ -107,5 +116,12 @@ def clipped(value: Any) -> bool:
     at = np.abs(value[:, 0].astype(np.float64) if value.ndim > 1 else value.astype(np.float64)) >= top
     return bool(at.any() and (at[:-2] & at[1:-1] & at[2:]).any())
 
+
+_LOOKS = {"silent-audio": silent, "clipped-audio": clipped, "dc-offset": offset}
+_TEXTS = {
+    "silent-audio": "hold no sound, or none in their last two fifths",
+    "clipped-audio": "touch full scale in runs: the recording clipped",
+    "dc-offset": "lie off zero by more than a twentieth of full scale",
+}
 
 CHECK = Sounds

@@ -146,9 +146,12 @@ class Door:
         self.python = python
         self.hosts: dict[tuple[str, bool], Host] = {}
         self.count = 0
+        self.closed = False
         atexit.register(self.close)
 
     def close(self) -> None:
+        """Ends every host; a request that is waiting for its turn starts no other."""
+        self.closed = True
         for host in self.hosts.values():
             host.close()
         self.hosts = {}
@@ -160,6 +163,8 @@ class Door:
             RequestError: ``import-failed`` if its interpreter lacks what is needed, ``timed-out`` if it is not
                 ready in ``seconds``; it goes on starting.
         """
+        if self.closed:
+            raise RequestError("worker-crashed", "the server is ending; nothing more is measured")
         python = find_python(self.python, roots) if user else sys.executable
         key = (python, user)
         host = self.hosts.get(key)

@@ -112,6 +112,7 @@ def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Cal
     for unknown in unknowns:
         emit({"event": "unknown", "unknown": unknown.to_json()})
     measured = False
+    failed: list[str] = []
     for description in request["probes"]:
         given = dict(description)
         name = given.pop("probe")
@@ -131,12 +132,13 @@ def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Cal
         except Unreadable as e:
             emit(_event(Unknown(name, f"{e.code}: {e.message} ({e.where})")))
         except Exception as e:  # the user's collate function, sampler or model may raise anything
-            emit(_event(Unknown(name, _in_words(e))))
+            failed.append(_in_words(e))
+            emit(_event(Unknown(name, failed[-1])))
             _told(e)
             if bench.source.format == "reference" and name == "loading":
                 _loader_failed(bench, e, emit)
     if not measured:
-        text = bench.raised[0][1] if bench.raised else "no probe came to a result"
+        text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe came to a result"
         emit({"event": "error", "code": "dataset-raised", "message": f"{text}; mend it and call again"})
 
 

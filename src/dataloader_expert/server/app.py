@@ -25,7 +25,7 @@ from dataloader_expert import __version__
 from dataloader_expert.errors import RequestError, shown
 from dataloader_expert.lab.door import Door
 from dataloader_expert.prompts import persona, render, workflows
-from dataloader_expert.server.schemas import slim
+from dataloader_expert.server import schemas
 from dataloader_expert.tools.base import Request, Tool, all_tools
 from dataloader_expert.tools.carrying import Settings, carry_out
 from dataloader_expert.tools.rendering import in_detail, markdown
@@ -152,7 +152,10 @@ def invalid(model: type[Request], arguments: dict[str, Any]) -> str | None:
 
 def build(settings: Settings) -> MCPServer[Any]:
     """The server with everything registered; nothing heavy is imported before the first call."""
-    server = Server(settings)
+    return registered(Server(settings))
+
+
+def registered(server: Server) -> MCPServer[Any]:
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncIterator[Server]:
@@ -169,7 +172,7 @@ def build(settings: Settings) -> MCPServer[Any]:
         version=__version__,
         log_level="WARNING",
         lifespan=lifespan,
-        tools=[_registered(server, tool) for tool in server.tools.values()],
+        tools=[_tool(server, tool) for tool in server.tools.values()],
         extensions=[StrictArguments(server.tools)],
         cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), FOR_AN_HOUR),
     )
@@ -178,12 +181,12 @@ def build(settings: Settings) -> MCPServer[Any]:
     return mcp
 
 
-def _registered(server: Server, tool: Tool) -> RegisteredTool:
+def _tool(server: Server, tool: Tool) -> RegisteredTool:
     """The tool as the SDK holds it, its schemas as clients read them."""
     meta: dict[str, Any] = {"anthropic/searchHint": tool.hint, "anthropic/maxResultSizeChars": 100_000}
     if tool.name == "analyze_dataset":
         meta["anthropic/alwaysLoad"] = True
-    registered = RegisteredTool.from_function(
+    made = RegisteredTool.from_function(
         _function(server, tool),
         name=tool.name,
         title=tool.title,
@@ -198,10 +201,9 @@ def _registered(server: Server, tool: Tool) -> RegisteredTool:
         meta=meta,
         structured_output=True,
     )
-    registered.parameters = slim(registered.parameters)
-    output = registered.fn_metadata
-    output.output_schema = slim(output.output_schema or {})
-    return registered
+    made.parameters = schemas.arguments(made.parameters)
+    made.fn_metadata.output_schema = schemas.result(made.fn_metadata.output_schema or {})
+    return made
 
 
 def _function(server: Server, tool: Tool) -> Any:

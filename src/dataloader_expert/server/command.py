@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
         return _demo(tools["analyze"])
     if given.command == "doctor":
         return _doctor()
-    return _tool(tools[given.command], given)
+    return _tool(tools[given.command], given, arguments)
 
 
 def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, Tool]]:
@@ -133,7 +133,7 @@ def _serve(given: argparse.Namespace) -> int:
     return FINE
 
 
-def _tool(tool: Tool, given: argparse.Namespace) -> int:
+def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
     from pydantic import ValidationError
 
     from dataloader_expert.errors import RequestError
@@ -143,7 +143,7 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
 
     values = {name: getattr(given, name) for name in tool.request.model_fields}
     defaulted = {k: v for k, v in values.items() if v is not None}
-    if tool.name == "check_quality" and not _typed("--budget-s"):
+    if tool.name == "check_quality" and not any(a.startswith("--budget-s") for a in arguments):
         defaulted["budget_s"] = None
     try:
         request = tool.request.model_validate(defaulted)
@@ -172,10 +172,6 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     return _status(tool, full, given.fail_on)
 
 
-def _typed(flag: str) -> bool:
-    return any(a == flag or a.startswith(flag + "=") for a in sys.argv[1:])
-
-
 def _say(event: dict[str, Any]) -> None:
     if event["event"] == "progress":
         print(f"\r\x1b[2K{event['message'][:100]}", end="", file=sys.stderr, flush=True)
@@ -200,7 +196,8 @@ def _demo(tool: Tool) -> int:
     with tempfile.TemporaryDirectory() as folder:
         source = str(make_demo(Path(folder) / "shapes"))
         parser, _ = _parser([tool.command, source])
-        status = _tool(tool, parser.parse_args([tool.command, source]))
+        arguments = [tool.command, source]
+        status = _tool(tool, parser.parse_args(arguments), arguments)
     return FAILED if status == FAILED else FINE
 
 

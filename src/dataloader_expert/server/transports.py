@@ -5,12 +5,13 @@ from __future__ import annotations
 import hmac
 import os
 import signal
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp.server import MCPServer
 
-from dataloader_expert.server.app import build
+from dataloader_expert.server.app import Server, build, registered
 from dataloader_expert.tools.carrying import Settings
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -35,8 +36,17 @@ def serve_http(settings: Settings, host: str, port: int, allowed_hosts: list[str
 
     if host not in LOOPBACK and (not allowed_hosts or token is None):
         raise ValueError(f"--host {host} is reachable from outside: pass --allowed-host and --token as well")
-    app = http_app(build(settings), host, port, allowed_hosts, token)
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    server = Server(settings)
+    app = http_app(registered(server), host, port, allowed_hosts, token)
+
+    class Answering(uvicorn.Server):
+        """Told to end, it first ends the measuring, so that calls in flight are answered and hold nothing up."""
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            server.door.close()
+            await super().shutdown(sockets)
+
+    Answering(uvicorn.Config(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=1)).run()
 
 
 def http_app(mcp: MCPServer[Any], host: str, port: int, allowed_hosts: list[str], token: str | None) -> Any:

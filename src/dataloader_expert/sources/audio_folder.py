@@ -41,10 +41,11 @@ class AudioFolder(FileSamples):
     def decode(self, unit: Unit, raw: Any) -> Block:
         import numpy as np
 
-        samples, rate = decode_audio(raw, unit.file)
+        problems: list[Unreadable] = []
+        samples, rate = decode_audio(raw, unit.file, problems)
         columns = self.with_label(unit, samples)
         columns["sample_rate"] = Column(np.array([rate], np.int64))
-        return Block(unit, columns, (raw,))
+        return Block(unit, columns, (raw,), problems)
 
 
 SOURCE = AudioFolder

@@ -74,6 +74,8 @@ class Block:
     columns: dict[str, Column]
     raw: Sequence[bytes] = ()
     problems: list[Unreadable] = field(default_factory=list)
+    views: dict[str, Any] = field(default_factory=dict)
+    """What checks derive from the values and share, such as small gray pictures."""
 
     @property
     def samples(self) -> int:

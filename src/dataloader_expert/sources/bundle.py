@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import zipfile
+import zlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +17,9 @@ from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, read_folders
 from dataloader_expert.sources.samples import spread
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
+"""What ``zipfile`` raises on damaged or hostile archives and members."""
 
 
 class Bundle(Source):

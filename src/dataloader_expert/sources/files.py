@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from dataloader_expert.errors import RequestError, Unreadable, shown
@@ -107,7 +108,10 @@ def open_below(path: Path, roots: tuple[str, ...]) -> int:
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise Unreadable("special-file", "not a regular file; never opened for reading", file=shown(name))
-        real = os.path.realpath(f"/proc/self/fd/{fd}") if os.path.exists("/proc/self/fd") else os.path.realpath(path)
+        try:
+            real = os.readlink(f"/proc/self/fd/{fd}")  # the kernel's own resolved path of what was opened
+        except OSError:
+            real = os.path.realpath(path)
         if not below(real, roots):
             raise Unreadable("outside-root", "leads outside the roots; not read", file=shown(name))
     except Unreadable:
@@ -117,7 +121,12 @@ def open_below(path: Path, roots: tuple[str, ...]) -> int:
 
 
 def below(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == r or path.startswith(r.rstrip("/") + "/") for r in map(os.path.realpath, roots))
+    return any(path == r or path.startswith(r.rstrip("/") + "/") for r in _resolved(roots))
+
+
+@cache
+def _resolved(roots: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(os.path.realpath, roots))
 
 
 def list_files(name: str, roots: tuple[str, ...]) -> Listing:

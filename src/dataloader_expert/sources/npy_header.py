@@ -25,6 +25,8 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
 
     if head[:6] != b"\x93NUMPY":
         raise Unreadable("not-the-format", "no NPY magic", file=file)
+    if len(head) < 12:
+        raise Unreadable("truncated", f"{len(head)} bytes: ends inside the header", file=file)
     wide = head[6] >= 2
     length = int.from_bytes(head[8:12] if wide else head[8:10], "little")
     at = 12 if wide else 10

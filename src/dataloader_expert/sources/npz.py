@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import Header
 from dataloader_expert.sources.base import Unit
-from dataloader_expert.sources.bundle import Bundle
+from dataloader_expert.sources.bundle import DAMAGED, Bundle
 from dataloader_expert.sources.files import MAX_BYTES, Entry
 from dataloader_expert.sources.npy_header import parse_npy
 
@@ -24,8 +23,11 @@ class Npz(Bundle):
         archive = open_zip(self.listing.read(entry.path), entry.path)
         for info in members(archive, entry.path):
             name = info.filename.removesuffix(".npy")
-            with archive.open(info) as f:
-                head = f.read(1 << 12)
+            try:
+                with archive.open(info) as f:
+                    head = f.read(70 << 10)
+            except DAMAGED as e:
+                raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=entry.path) from None
             dtype, shape, _, _ = parse_npy(head, info.file_size, entry.path)
             found[name] = (dtype, shape)
         return found
@@ -45,7 +47,7 @@ class Npz(Bundle):
                 continue
             try:
                 data = archive.read(info)
-            except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as e:
+            except DAMAGED as e:
                 raise Unreadable("checksum-mismatch", f"member {name}: {e}", file=unit.file) from None
             dtype, shape, fortran, at = parse_npy(data[: 70 << 10], len(data), unit.file)
             array = np.frombuffer(data, dtype, offset=at)

@@ -15,6 +15,10 @@ from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import SPLITS, read_folders, split_in_name
 from dataloader_expert.sources.tables import Table, columns_of
 
+FREE_CELLS, MOST_CELLS = 2 << 20, 1 << 30
+MOST_RATIO = 1000
+"""Cells for each stored byte that a row group may claim once it claims more than ``FREE_CELLS``."""
+
 
 class Parquet(Table):
     format = "parquet"
@@ -80,6 +84,10 @@ class Parquet(Table):
             raise Unreadable("truncated" if entry.size else "empty-file", f"{entry.size} bytes", file=entry.path)
         fd = open_below(self.listing.base / entry.path, self.listing.roots)
         with os.fdopen(fd, "rb") as f:
+            if (mark := os.pread(fd, 4, 0)) not in (b"PAR1", b"PARE"):
+                self.problems.append(
+                    Unreadable("header-mismatch", f"begins with {mark!r}, not with PAR1", file=entry.path)
+                )
             tail = os.pread(fd, 8, entry.size - 8)
             if tail[4:] != b"PAR1":
                 raise Unreadable("truncated", "no Parquet footer at the end", file=entry.path)
@@ -93,6 +101,12 @@ class Parquet(Table):
             lo, hi = _span(metadata.row_group(group))
             if lo < 0 or hi > entry.size:
                 raise Unreadable("header-mismatch", f"row group {group} lies outside the file", file=entry.path)
+            rows, decoded = (
+                metadata.row_group(group).num_rows,
+                metadata.row_group(group).num_rows * metadata.num_columns,
+            )
+            if decoded > MOST_CELLS or (decoded > FREE_CELLS and decoded > MOST_RATIO * (hi - lo)):
+                raise Unreadable("bomb", f"row group {group} claims {rows} rows in {hi - lo} bytes", file=entry.path)
         return metadata
 
     def read(self, unit: Unit) -> bytes:

@@ -10,8 +10,8 @@ from typing import Any
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import Header
 from dataloader_expert.sources.base import Unit
-from dataloader_expert.sources.bundle import Bundle
-from dataloader_expert.sources.files import Entry
+from dataloader_expert.sources.bundle import DAMAGED, Bundle
+from dataloader_expert.sources.files import MAX_BYTES, Entry
 
 
 class Pt(Bundle):
@@ -38,11 +38,17 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
         raise Unreadable("empty-file", "0 bytes", file=file)
     if data[:4] == b"PK\x03\x04":
         try:
-            bad = zipfile.ZipFile(io.BytesIO(data)).testzip()
-        except zipfile.BadZipFile as e:
+            archive = zipfile.ZipFile(io.BytesIO(data))
+            claimed = sum(member.file_size for member in archive.infolist())
+            if claimed > max(MAX_BYTES, len(data)):
+                raise Unreadable("bomb", f"members claim {claimed} bytes", file=file)
+            bad = archive.testzip()
+        except DAMAGED as e:
             raise Unreadable("truncated", f"the archive is damaged: {e}", file=file) from None
         if bad is not None:
             raise Unreadable("checksum-mismatch", f"member {bad} fails its CRC", file=file)
+    elif data[:1] != b"\x80":
+        raise Unreadable("not-the-format", f"not a torch file: begins with {data[:16]!r}", file=file)
     try:
         loaded = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as e:

@@ -83,7 +83,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return known[ref.format], known[ref.format].kinds
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
         return known["hf-disk"], frozenset({"arrow", "json"})
-    counts = Counter(e.kind for e in listing.entries if not _beside(e) or listing.single)
+    data = [e for e in listing.entries if not _beside(e) or listing.single]
+    counts = Counter(e.kind for e in data)
     readable = {kind: cls for cls in known.values() for kind in cls.kinds if cls.format != "hf-disk"}
     total = sum(counts.values())
     if not total:
@@ -91,9 +92,12 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
             "; ".join(f"{p.where.get('file')}: {p.message}" for p in listing.problems[:3]) or "only files about data"
         )
         raise RequestError("format-unknown", f"{shown(ref.name)} holds no data file ({listed})")
-    (kind, most), *_ = counts.most_common()
+    kind = counts.most_common(1)[0][0]
+    # a file that is named as the others and holds something else is a damaged one of them
+    counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
+    most = counts[kind]
     few = max(1, total // 20) if total > 2 else 0
-    if kind in readable and total - most <= few and not any(k in readable for k in counts if k != kind):
+    if kind in readable and total - most <= few and not any(k in readable for k in counts if k not in (kind, "text")):
         return readable[kind], readable[kind].kinds
     if kind in readable and total - most <= total // 100:
         return readable[kind], readable[kind].kinds
@@ -104,6 +108,11 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         what = f"{shown(ref.name)} holds several kinds of files: {listed}"
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
+
+
+def _suffix(path: str) -> str:
+    name = path.rsplit("/", 1)[-1]
+    return "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
 
 
 def _plural(kind: str | None) -> str:
@@ -120,8 +129,10 @@ def _foreign(listing: Listing, kinds: frozenset[str]) -> list[Unreadable]:
     for entry in listing.entries:
         if _beside(entry):
             continue
-        suffix = "." + entry.path.rsplit(".", 1)[-1].lower() if "." in entry.path.rsplit("/", 1)[-1] else ""
-        if entry.kind not in kinds:
+        suffix = _suffix(entry.path)
+        if entry.kind not in kinds and SUFFIXES.get(suffix) in kinds:
+            problems.append(Unreadable("not-the-format", f"holds {entry.kind}; not read", file=shown(entry.path)))
+        elif entry.kind not in kinds:
             kind = entry.kind or "unknown"
             problems.append(
                 Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=shown(entry.path))

@@ -10,10 +10,13 @@ from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.sources.magic import sniff
 
 
-def decode_audio(data: bytes, name: str) -> tuple[Any, int]:
+def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = None) -> tuple[Any, int]:
     """Samples as stored, shape ``[frames, channels]``, and the rate in Hz.
 
     PCM keeps its integers (8-bit unsigned, 16, 24 as int32, 32), float WAV its floats; other codecs are float32.
+
+    Args:
+        problems: takes what is odd and does not hinder reading.
 
     Raises:
         Unreadable: if header and data disagree or the data do not decode.
@@ -22,7 +25,7 @@ def decode_audio(data: bytes, name: str) -> tuple[Any, int]:
     if not data:
         raise Unreadable("empty-file", "0 bytes", file=name)
     if sniff(data[:512]) == "audio/wav":
-        return _wav(data, name)
+        return _wav(data, name, [] if problems is None else problems)
     try:
         import soundfile
     except ImportError:
@@ -36,11 +39,17 @@ def decode_audio(data: bytes, name: str) -> tuple[Any, int]:
     return samples, int(rate)
 
 
-def _wav(data: bytes, name: str) -> tuple[Any, int]:
+def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     import numpy as np
 
+    if data[:4] not in (b"RIFF", b"RF64"):
+        raise Unreadable("header-mismatch", f"begins with {data[:4]!r}, not with RIFF", file=name)
+    promised = int.from_bytes(data[4:8], "little") + 8
     at, form, body = 12, None, None
     while at + 8 <= len(data):
+        if not data[at : at + 4].isascii() or not data[at : at + 4].decode("latin-1").isprintable():
+            problems.append(Unreadable("trailing-bytes", f"{len(data) - at} bytes that are no chunk", file=name))
+            break
         kind, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         if kind == b"fmt ":
             form = data[at + 8 : at + 8 + size]
@@ -51,6 +60,9 @@ def _wav(data: bytes, name: str) -> tuple[Any, int]:
                 )
             body = data[at + 8 : at + 8 + size]
         at += 8 + size + (size & 1)
+    if body is not None and promised < at - 1 and promised != 8:
+        text = f"the RIFF header ends the sound after {promised} of {len(data)} bytes"
+        problems.append(Unreadable("trailing-bytes", text, file=name))
     if form is None or len(form) < 16 or body is None:
         raise Unreadable("unreadable", "no format or data chunk", file=name)
     tag, channels, rate, _, align, bits = struct.unpack("<HHIIHH", form[:16])

@@ -92,6 +92,8 @@ class WebDataset(Source):
                 continue
             key = f"{folder}/{stem}" if folder else stem
             if found and found[-1][0] == key:
+                if ext.lower() in {known for known, _, _ in found[-1][1]}:
+                    self.problems.append(Unreadable("duplicate-keys", f"member {name} occurs twice", file=entry.path))
                 found[-1][1].append((ext.lower(), at, size))
                 continue
             if key in closed:
@@ -170,11 +172,12 @@ def walk_tar(listing: Listing, entry: Entry, problems: list[Unreadable]) -> list
         while at + 512 <= entry.size:
             head = os.pread(fd, 512, at)
             if head == bytes(512):
-                rest = os.pread(fd, 1 << 16, at)
-                if rest.strip(b"\0"):
+                if _hides(fd, at):
                     problems.append(
                         Unreadable("truncated", f"a zeroed header at byte {at} hides what follows", file=entry.path)
                     )
+                elif not members:
+                    problems.append(Unreadable("empty-file", "an archive without members", file=entry.path))
                 return members
             total = sum(head[:148]) + 256 + sum(head[156:])
             try:
@@ -219,10 +222,25 @@ def walk_tar(listing: Listing, entry: Entry, problems: list[Unreadable]) -> list
                 )
                 long_name = ""
             at += 512 + (size + 511) // 512 * 512
-        problems.append(Unreadable("truncated", "no end-of-archive blocks", file=entry.path))
+        if at != entry.size:  # many writers leave out the end-of-archive blocks; none ends inside a header
+            problems.append(Unreadable("truncated", "ends inside a header", file=entry.path))
         return members
     finally:
         os.close(fd)
+
+
+def _hides(fd: int, at: int) -> bool:
+    """Whether a zeroed block is no end of the archive: one alone, or members stand behind it."""
+    if os.pread(fd, 512, at + 512).strip(b"\0"):
+        return True
+    while block := os.pread(fd, 1 << 20, at):
+        mark = block.find(b"ustar")
+        while mark >= 0:
+            if mark % 512 == 257:
+                return True
+            mark = block.find(b"ustar", mark + 1)
+        at += len(block)
+    return False
 
 
 def _pax_path(data: bytes) -> str:

@@ -202,7 +202,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         return Task(name=f"{modality} regression", how=f"label {label['name']} is not made of classes, {label['how']}")
     if modality in ("text", "tokens"):
         return Task(name="language modelling", how="texts without a label")
-    return Task(name="unknown", how="no label field was found")
+    return Task(name=f"{modality} data without labels", how="no label field was found")
 
 
 def fields_of(facts: Facts) -> list[FieldLine]:

@@ -1,0 +1,381 @@
+"""For each field the opposite is planted: the field must move as planted, and stay where its twin has nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.journeys.test_matrix import quick
+from tests.making import users
+from tests.making.asking import Asker
+from tests.making.shared import CHECKOUT
+
+USERS = Path(users.__file__)
+
+
+@pytest.fixture(scope="module")
+def quickly() -> Iterator[Asker]:
+    asker = Asker()
+    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
+    yield asker
+    asker.close()
+
+
+def codes(report: Any) -> set[str]:
+    return {f.code for f in report.findings}
+
+
+def stage(report: Any, name: str) -> float:
+    return float(next(s.share.value for s in report.stages if s.name == name))
+
+
+Moved = Callable[[Any], bool]
+OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
+    # trait: tool, dataset, arguments, whether the field moved, the twin (None: the field has no neutral value)
+    "samples that wait: workers": (
+        "diagnose_io",
+        "Waits",
+        {"max_workers": 4},
+        lambda r: r.recommended.num_workers > 0 and r.speedup.low > 1 and r.speedup.value > 1.5,
+        "Fine",
+    ),
+    "samples that wait: stage": (
+        "diagnose_io",
+        "Waits",
+        {},
+        lambda r: r.stages[0].wait_ms > r.stages[0].cpu_ms,
+        "Fine",
+    ),
+    "samples that wait: latency": ("diagnose_io", "Waits", {}, lambda r: "latency-bound" in codes(r), "Fine"),
+    "slow collate: finding": ("diagnose_io", "with_slow_collate", {}, lambda r: "slow-collate" in codes(r), "Waits"),
+    "slow collate: bottleneck": ("diagnose_io", "with_slow_collate", {}, lambda r: r.bottleneck == "collate", "Waits"),
+    "leaked descriptors": ("diagnose_io", "LeaksFiles", {}, lambda r: r.health.open_files_per_1000 > 900, "Fine"),
+    "leaked descriptors: finding": (
+        "diagnose_io",
+        "LeaksFiles",
+        {},
+        lambda r: "file-descriptors-grow" in codes(r),
+        "Fine",
+    ),
+    "leaked memory": ("diagnose_io", "LeaksMemory", {}, lambda r: r.health.memory_mb_per_1000 > 100, "Fine"),
+    "a slow sample": (
+        "diagnose_io",
+        "OneSlow",
+        {},
+        lambda r: [s["sample"] for s in r.health.slow_samples][:1] == [7],
+        "Fine",
+    ),
+    "random content": ("diagnose_io", "Random", {}, lambda r: r.health.nondeterministic is True, "Fine"),
+    "a consumer that waits": (
+        "diagnose_io",
+        "Waits",
+        {"step_ms": 20, "max_workers": 8},
+        lambda r: r.consumer.stall_share_current.value > 0.5 > r.consumer.stall_share_recommended.value,
+        None,
+    ),
+    "a model's step": ("diagnose_io", "Fine", {"model": f"{USERS}:Net"}, lambda r: 0 < r.consumer.step_ms < 1000, None),
+    "the sampler kept": (
+        "diagnose_io",
+        "with_own_sampler",
+        {},
+        lambda r: r.current.batch_size == 10 and r.current.made_by == "the user's DataLoader",
+        None,
+    ),
+    "a model that refuses": (
+        "recommend_batch_spec",
+        "Fine",
+        {"model": f"{USERS}:Net", "model_args": {"features": 5}},
+        lambda r: not r.model_check.accepted and "shape-mismatch" in codes(r),
+        None,
+    ),
+    "a model that takes it": (
+        "recommend_batch_spec",
+        "Fine",
+        {"model": f"{USERS}:Net"},
+        lambda r: r.model_check.accepted and r.model_check.error is None,
+        None,
+    ),
+    "samples that do not stack": (
+        "recommend_batch_spec",
+        "Ragged",
+        {},
+        lambda r: r.collate.name == "list" and "not-collatable" in codes(r),
+        "Fine",
+    ),
+    "a batch size given": ("recommend_batch_spec", "Fine", {"batch_size": 48}, lambda r: r.batch_size == 48, None),
+    "a last batch of one": (
+        "recommend_batch_spec",
+        "Fine",
+        {"batch_size": 57},
+        lambda r: r.dataloader.train["drop_last"] is True and r.dataloader.val["drop_last"] is False,
+        None,
+    ),
+    "imbalance: sampler": ("suggest_sampler", "Imbalanced", {}, lambda r: r.strategy == "weighted", "Fine"),
+    "imbalance: repeats": ("suggest_sampler", "Imbalanced", {}, lambda r: r.simulation.max_repeats > 5, "Fine"),
+    "imbalance: classes": (
+        "suggest_sampler",
+        "Imbalanced",
+        {},
+        lambda r: min(r.classes.before.values()) == 10 and min(r.classes.after.values()) > 150,
+        "Fine",
+    ),
+    "metric objective": (
+        "suggest_sampler",
+        "Fine",
+        {"objective": "metric"},
+        lambda r: r.strategy == "class-balanced-batch" and r.simulation.batches_missing_class == 0,
+        None,
+    ),
+    "the present sampler": (
+        "suggest_sampler",
+        "with_own_sampler",
+        {},
+        lambda r: r.alternatives[0].strategy == "present" and r.alternatives[0].simulation.unique_fraction < 0.9,
+        None,
+    ),
+    "imbalance: quality": (
+        "check_quality",
+        "Imbalanced",
+        {},
+        lambda r: r.checklist.imbalance_strategy_defined == "fail" and r.passed is False,
+        "Fine",
+    ),
+    "imbalance handled": (
+        "check_quality",
+        "with_own_sampler",
+        {},
+        lambda r: r.checklist.imbalance_strategy_defined == "pass",
+        "Imbalanced",
+    ),
+    "a sample that raises": (
+        "check_quality",
+        "Raises",
+        {},
+        lambda r: r.checklist.no_corrupted_files == "fail" and "sample-raises" in codes(r),
+        "Fine",
+    ),
+    "NaN": (
+        "check_quality",
+        "HoldsNan",
+        {},
+        lambda r: r.checklist.no_nan_or_inf == "fail" and "nan" in codes(r),
+        "Fine",
+    ),
+    "NaN: place": (
+        "check_quality",
+        "HoldsNan",
+        {},
+        lambda r: any(f.code == "nan" and f.where[0]["sample"] == 5 for f in r.findings),
+        "Fine",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def reported(quickly: Asker) -> Callable[[str, str, dict[str, Any]], Any]:
+    """Each report once: several fields are looked at in the same one."""
+    known: dict[str, Any] = {}
+
+    def of(tool: str, name: str, arguments: dict[str, Any]) -> Any:
+        key = f"{tool} {name} {arguments}"
+        if key not in known:
+            known[key] = quickly.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=20, **arguments)
+        return known[key]
+
+    return of
+
+
+@pytest.mark.parametrize("trait", OF_USERS)
+def test_a_trait_of_the_users_code_moves_its_field(trait: str, reported: Callable[..., Any]) -> None:
+    """Our promise: the field says what was planted, and does not say it of the twin."""
+    tool, name, arguments, moved, twin = OF_USERS[trait]
+    assert moved(reported(tool, name, arguments))
+    if twin is not None:
+        assert not moved(reported(tool, twin, arguments))
+
+
+Rows = dict[str, np.ndarray[Any, np.dtype[Any]]]
+
+
+def plain(n: int = 600) -> Rows:
+    """Normal features of two scales, four balanced classes, no row twice."""
+    rng = np.random.default_rng(0)
+    return {"a": rng.normal(10, 2, n), "b": rng.normal(-3, 1, n), "label": np.arange(n) % 4}
+
+
+def with_nan(rows: Rows) -> Rows:
+    rows["a"][3] = np.nan
+    return rows
+
+
+def with_inf(rows: Rows) -> Rows:
+    rows["b"][9] = np.inf
+    return rows
+
+
+def with_copies(rows: Rows) -> Rows:
+    return {k: np.concatenate([v, v[:60]]) for k, v in rows.items()}
+
+
+def with_twin_column(rows: Rows) -> Rows:
+    return {**rows, "c": rows["a"] * 2 + 1}
+
+
+def with_constant(rows: Rows) -> Rows:
+    return {**rows, "c": np.ones(len(rows["a"]))}
+
+
+def with_outlier(rows: Rows) -> Rows:
+    rows["a"][17] = 1e4
+    return rows
+
+
+def with_scale(rows: Rows) -> Rows:
+    return {k: v if k == "label" else (v - v.mean()) / v.std() for k, v in rows.items()}
+
+
+def with_imbalance(rows: Rows) -> Rows:
+    return {**rows, "label": (np.arange(len(rows["a"])) % 50 == 0).astype(int)}
+
+
+def with_uniform(rows: Rows) -> Rows:
+    return {**rows, "a": np.linspace(0, 1, len(rows["a"]))}
+
+
+def near(report: Any) -> float:
+    return float(report.diversity.near_duplicate_fraction.value)
+
+
+def with_near_copies(rows: Rows) -> Rows:
+    return {k: np.concatenate([v, v[:60] if k == "label" else v[:60] * (1 + 1e-7)]) for k, v in rows.items()}
+
+
+TABLES: dict[str, tuple[str, Callable[[Rows], Rows], Moved]] = {
+    "NaN": ("characterize_dataset", with_nan, lambda r: r.statistics["a"].nan == 1),
+    "infinity": ("characterize_dataset", with_inf, lambda r: r.statistics["b"].inf == 1),
+    "copies": ("characterize_dataset", with_copies, lambda r: r.diversity.distinct_fraction.value < 0.92),
+    "near copies": ("characterize_dataset", with_near_copies, lambda r: near(r) > 0.08),
+    "a twin column": (
+        "characterize_dataset",
+        with_twin_column,
+        lambda r: abs(r.correlation.pairs[0].r) > 0.999 and r.correlation.effective_rank < 2.1,
+    ),
+    "a constant": (
+        "characterize_dataset",
+        with_constant,
+        lambda r: "c" in r.statistics and r.statistics["c"].distribution == "constant" and "constant-field" in codes(r),
+    ),
+    "an outlier": (
+        "characterize_dataset",
+        with_outlier,
+        lambda r: [w["sample"] for w in r.statistics["a"].outliers.where] == [17],
+    ),
+    "unit scale": ("characterize_dataset", with_scale, lambda r: r.normalization.applied is True),
+    "a uniform column": ("characterize_dataset", with_uniform, lambda r: r.statistics["a"].distribution == "uniform"),
+    "imbalance": ("characterize_dataset", with_imbalance, lambda r: r.classes.severe_imbalance),
+    "imbalance: ratio": ("characterize_dataset", with_imbalance, lambda r: r.classes.imbalance_ratio == 49.0),
+    "NaN: box": ("check_quality", with_nan, lambda r: r.checklist.no_nan_or_inf == "fail"),
+    "copies: finding": ("check_quality", with_copies, lambda r: "duplicate-samples" in codes(r)),
+}
+
+
+def written(rows: Rows, path: Path) -> str:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(dict(rows)), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("trait", TABLES)
+def test_a_trait_of_a_table_moves_its_field(trait: str, quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: the field says what was planted, and does not say it of the plain table."""
+    tool, plant, moved = TABLES[trait]
+    assert moved(quickly.ask(tool, written(plant(plain()), tmp_path / "planted.parquet"), str(tmp_path)))
+    assert not moved(quickly.ask(tool, written(plain(), tmp_path / "plain.parquet"), str(tmp_path)))
+
+
+def test_rows_in_two_splits_fail_the_box_and_disjoint_ones_pass(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: overlap of splits is a fact, not a guess."""
+    rows = plain()
+    for name, test in (("overlapping", slice(380, 600)), ("disjoint", slice(400, 600))):
+        written({k: v[:400] for k, v in rows.items()}, tmp_path / name / "train.parquet")
+        written({k: v[test] for k, v in rows.items()}, tmp_path / name / "test.parquet")
+    overlapping = quickly.ask("check_quality", str(tmp_path / "overlapping"), str(tmp_path))
+    disjoint = quickly.ask("check_quality", str(tmp_path / "disjoint"), str(tmp_path))
+    assert (overlapping.checklist.splits_disjoint, overlapping.passed) == ("fail", False)  # type: ignore[attr-defined]
+    assert (disjoint.checklist.splits_disjoint, disjoint.passed) == ("pass", True)  # type: ignore[attr-defined]
+    assert next(f.count for f in overlapping.findings if f.code == "splits-overlap") == 20
+
+
+def test_groups_and_times_across_splits_are_found_where_they_are_named(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: group and time leakage are errors where the field was named."""
+    rows = plain() | {"who": np.arange(600) // 100, "when": np.arange(600)[::-1].copy()}
+    written({k: v[:350] for k, v in rows.items()}, tmp_path / "leaky" / "train.parquet")
+    written({k: v[350:] for k, v in rows.items()}, tmp_path / "leaky" / "test.parquet")
+    report = quickly.ask("check_quality", str(tmp_path / "leaky"), str(tmp_path), group="who", time="when")
+    found = {f.code: f.severity for f in report.findings}
+    assert found["group-leakage"] == found["time-leakage"] == "error"
+    unnamed = quickly.ask("check_quality", str(tmp_path / "leaky"), str(tmp_path))
+    assert "group-leakage" not in codes(unnamed)
+
+
+def pictures(folder: Path, size: int, format: str, **how: Any) -> Path:
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for split, n in (("train", 24), ("test", 8)):
+        for i in range(n):
+            target = folder / split / f"c{i % 2}" / f"{i:03d}.{format}"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(rng.integers(0, 256, (size, size, 3), dtype=np.uint8)).save(target, **how)
+    return folder
+
+
+def test_dear_decoding_shows_as_decode_and_cheap_reading_does_not(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: the stage that costs most is named."""
+    dear = quickly.ask("diagnose_io", str(pictures(tmp_path / "dear", 256, "png")), str(tmp_path), budget_s=15)
+    assert dear.bottleneck == "decode"  # type: ignore[attr-defined]
+    rows = {"x": np.random.default_rng(0).random((64, 200_000), dtype=np.float32)}
+    np.save(tmp_path / "wide.npy", rows["x"])
+    cheap = quickly.ask("diagnose_io", str(tmp_path / "wide.npy"), str(tmp_path), budget_s=15)
+    assert stage(cheap, "decode") < stage(dear, "decode")
+
+
+def test_a_cut_picture_fails_and_one_odd_size_drifts(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: damage is found by strict decoding, and named with its file."""
+    folder = pictures(tmp_path / "pictures", 32, "jpg", quality=90)
+    clean = quickly.ask("check_quality", str(folder), str(tmp_path))
+    assert clean.checklist.no_corrupted_files == clean.checklist.shapes_consistent == "pass"  # type: ignore[attr-defined]
+    cut = folder / "train" / "c0" / "004.jpg"
+    cut.write_bytes(cut.read_bytes()[:-200])
+    odd = pictures(tmp_path / "odd", 40, "jpg") / "train" / "c1" / "001.jpg"
+    (folder / "train" / "c1" / "099.jpg").write_bytes(odd.read_bytes())
+    report = quickly.ask("check_quality", str(folder), str(tmp_path))
+    assert report.checklist.no_corrupted_files == report.checklist.shapes_consistent == "fail"  # type: ignore[attr-defined]
+    assert next(f.where[0]["file"] for f in report.findings if f.code == "truncated") == "train/c0/004.jpg"
+
+
+def test_a_budget_too_small_leaves_the_answer_open(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: passed is null, not true, where not all was read."""
+    source = f"{USERS}:Waits"
+    report = asker.ask("check_quality", source, str(CHECKOUT), budget_s=2, source_args={"n": 5000})
+    assert report.coverage.complete is False
+    assert report.passed is None  # type: ignore[attr-defined]
+    assert 0 < report.coverage.samples_read < 5000
+
+
+def test_a_users_loader_is_rebuilt_with_all_that_is_its_own() -> None:
+    """Our promise: only the tried setting changes."""
+    from dataloader_expert.loaders.building import rebuild
+
+    own = users.with_own_sampler()
+    made = rebuild(own, workers=2)
+    assert (made.num_workers, made.batch_size, made.sampler) == (2, 10, own.sampler)
+    assert (made.collate_fn, made.generator, type(made)) == (own.collate_fn, own.generator, type(own))
+    assert made.worker_init_fn is own.worker_init_fn

@@ -1,0 +1,119 @@
+"""Datasets and loaders as users write them, each with one planted trait. Referenced by path, run in the child."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset, WeightedRandomSampler, default_collate
+
+Sample = dict[str, Any]
+
+
+class Fine(Dataset[Sample]):
+    """The twin without a trait: rows in memory, balanced, deterministic."""
+
+    def __init__(self, n: int = 400) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.x = torch.rand(n, 8, generator=generator) * 3 + 5
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int) -> Sample:
+        return {"x": self.x[index], "label": index % 4}
+
+
+class Waits(Fine):
+    def __getitem__(self, index: int) -> Sample:
+        time.sleep(0.004)
+        return super().__getitem__(index)
+
+
+class OneSlow(Fine):
+    def __getitem__(self, index: int) -> Sample:
+        if index == 7:
+            time.sleep(0.1)
+        return super().__getitem__(index)
+
+
+class LeaksFiles(Fine):
+    """Keeps every file that it opens."""
+
+    kept: list[Any] = []  # noqa: RUF012  # the leak
+
+    def __getitem__(self, index: int) -> Sample:
+        self.kept.append(Path(__file__).open())  # noqa: SIM115  # the leak
+        return super().__getitem__(index)
+
+
+class LeaksMemory(Fine):
+    kept: list[bytes] = []  # noqa: RUF012  # the leak
+
+    def __getitem__(self, index: int) -> Sample:
+        self.kept.append(b"x" * 500_000)
+        return super().__getitem__(index)
+
+
+class Random(Fine):
+    def __getitem__(self, index: int) -> Sample:
+        return {"x": torch.rand(8), "label": index % 4}
+
+
+class Imbalanced(Fine):
+    def __getitem__(self, index: int) -> Sample:
+        return {**super().__getitem__(index), "label": int(index % 40 == 0)}
+
+
+class Raises(Fine):
+    def __getitem__(self, index: int) -> Sample:
+        if index == 11:
+            raise ValueError("no picture for this row")
+        return super().__getitem__(index)
+
+
+class HoldsNan(Fine):
+    def __getitem__(self, index: int) -> Sample:
+        sample = super().__getitem__(index)
+        return {**sample, "x": sample["x"] * float("nan")} if index == 5 else sample
+
+
+class Ragged(Fine):
+    def __getitem__(self, index: int) -> Sample:
+        return {"x": torch.ones(index % 7 + 1, 3), "label": index % 4}
+
+
+def burn(seconds: float) -> None:
+    """Uses the processor, on this thread's own clock."""
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def slow_collate(samples: list[Sample]) -> Any:
+    burn(0.02)
+    return default_collate(samples)
+
+
+def with_slow_collate() -> DataLoader[Sample]:
+    return DataLoader(Fine(), batch_size=8, collate_fn=slow_collate)
+
+
+def with_own_sampler() -> DataLoader[Sample]:
+    """A loader with a sampler, a collate function and a seed of its own."""
+    weights = [39.0 if i % 40 == 0 else 1.0 for i in range(400)]
+    generator = torch.Generator().manual_seed(3)
+    sampler = WeightedRandomSampler(weights, 400, generator=generator)
+    return DataLoader(Imbalanced(), batch_size=10, sampler=sampler, collate_fn=slow_collate, generator=generator)
+
+
+class Net(torch.nn.Module):
+    def __init__(self, features: int = 8) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(features, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.linear(x)
+        return out

@@ -1,0 +1,169 @@
+"""The command line: every tool prints the report that the server gives, and the exit status says what was found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.server.command import main
+from dataloader_expert.tools.base import all_tools
+from tests.driving import environment
+from tests.making.tiny import TINY
+
+COMMAND = (sys.executable, "-m", "dataloader_expert.server.command")
+Done = subprocess.CompletedProcess[str]
+
+
+def ran(folder: Path, *arguments: str) -> Done:
+    env = environment(folder / "mark")
+    return subprocess.run([*COMMAND, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``data``: sound pictures; ``bad``: the same with one cut short."""
+    folder = tmp_path_factory.mktemp("command")
+    (folder / "mark").mkdir()
+    for name in ("data", "bad"):
+        (folder / name).mkdir()
+        TINY["image-folder"](folder / name)
+    cut = sorted((folder / "bad").rglob("*.png"))[5]
+    cut.write_bytes(cut.read_bytes()[:-40])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> dict[str, Done]:
+    """Each command once, three at a time."""
+    commands = {tool.command: [tool.command, "data", "--budget-s", "6"] for tool in all_tools().values()}
+    commands["json"] = ["characterize", "data", "--json", "--detail", "full", "--root", "data"]
+    commands["check without budget"] = ["check", "bad"]
+    commands["check, never"] = ["check", "bad", "--fail-on", "never"]
+    commands["characterize bad"] = ["characterize", "bad"]
+    commands["characterize, warning"] = ["characterize", "data", "--fail-on", "warning"]
+    commands["not there"] = ["characterize", "nowhere"]
+    commands["outside"] = ["characterize", "bad", "--root", "data"]
+    commands["no code"] = ["characterize", "some.py:Rows", "--no-code"]
+    commands["wrong"] = ["characterize", "data", "--budget-s", "-1"]
+    with ThreadPoolExecutor(3) as pool:
+        results = pool.map(lambda arguments: ran(folder, *arguments), commands.values())
+        return dict(zip(commands, results, strict=True))
+
+
+@pytest.mark.parametrize("command", [tool.command for tool in all_tools().values()])
+def test_every_tool_is_a_command(done: dict[str, Done], command: str) -> None:
+    """The contract: it prints the same report, and 0 where nothing is wrong."""
+    assert done[command].returncode == 0, done[command].stderr
+    assert done[command].stdout.startswith("## ")
+    assert done[command].stderr == ""
+
+
+def test_json_is_the_structured_result(done: dict[str, Done]) -> None:
+    """The contract: ``--json`` prints what the server's structured channel carries; no report is kept."""
+    told: dict[str, Any] = json.loads(done["json"].stdout)
+    assert (told["tool"], told["samples"], told["format"]) == ("characterize_dataset", 42, "image-folder")
+    assert told["report_uri"] is None
+    assert told["report_markdown"].startswith("## ")
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        pytest.param("check without budget", 1, id="check: not passed"),
+        pytest.param("check, never", 0, id="check: findings are not to fail it"),
+        pytest.param("characterize bad", 1, id="a finding of severity error"),
+        pytest.param("not there", 2, id="no such source"),
+        pytest.param("outside", 2, id="outside the roots"),
+        pytest.param("no code", 2, id="code refused"),
+        pytest.param("wrong", 2, id="a wrong argument"),
+    ],
+)
+def test_the_status_says_how_it_went(done: dict[str, Done], name: str, status: int) -> None:
+    """The contract: 0 fine, 1 findings, 2 not carried out."""
+    assert done[name].returncode == status, done[name].stdout + done[name].stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("not there", "source-not-found"),
+        ("outside", "outside-roots"),
+        ("no code", "code-refused"),
+        ("wrong", "invalid-argument"),
+    ],
+)
+def test_a_refusal_goes_to_stderr_and_begins_with_its_code(done: dict[str, Done], name: str, code: str) -> None:
+    """The contract: one line that says what, where and what to do; no traceback of ours."""
+    assert done[name].stdout == ""
+    assert done[name].stderr.startswith(f"{code}: ")
+    assert "Traceback" not in done[name].stderr
+
+
+def test_check_reads_everything_where_no_budget_is_given(done: dict[str, Done]) -> None:
+    """The contract: ``check`` has no budget at the terminal unless one is given."""
+    assert "42 samples" in done["check without budget"].stdout or "41" in done["check without budget"].stdout
+
+
+def test_nothing_stays_after_a_command(done: dict[str, Done], folder: Path) -> None:
+    """Our promise: no process, and no folder in the temporary directory."""
+    from tests.driving import processes, until
+
+    assert done
+    assert until(lambda: not processes(folder / "mark"), 1)
+    assert not list((folder / "mark").iterdir())
+
+
+def test_serve_refuses_what_it_cannot_guard(capsys: pytest.CaptureFixture[str]) -> None:
+    """The contract: an address beyond loopback needs ``--allowed-host`` and ``--token``."""
+    assert main(["serve", "--http", "--host", "0.0.0.0", "--port", "1"]) == 2
+    assert capsys.readouterr().err.startswith("invalid-argument: --host 0.0.0.0")
+
+
+def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """argparse's own behaviour: usage on stderr, status 2."""
+    with pytest.raises(SystemExit) as left:
+        main(["characterise", "data"])
+    assert left.value.code == 2
+    assert "characterize" in capsys.readouterr().err
+
+
+def test_the_doctor_tells_what_measures(folder: Path) -> None:
+    """Our promise: which interpreters measure, with which torch, and what they may use."""
+    told = ran(folder, "doctor")
+    assert told.returncode == 0, told.stdout
+    assert told.stdout.count("started in") == 2
+    assert "CPUs" in told.stdout
+
+
+LIGHT = """
+import asyncio, sys
+from mcp import Client
+from dataloader_expert.server.app import build
+from dataloader_expert.tools.carrying import Settings
+
+async def drive():
+    async with Client(build(Settings((sys.argv[1],))), mode=sys.argv[2]) as client:
+        await client.list_tools()
+        refused = await client.call_tool("characterize_dataset", {"source": "/etc"})
+        assert refused.is_error and refused.content[0].text.startswith("outside-roots"), refused
+        wrong = await client.call_tool("characterize_dataset", {"sorce": "/etc"})
+        assert "did you mean source?" in wrong.content[0].text, wrong
+
+asyncio.run(drive())
+print(*sorted({"torch", "numpy", "pyarrow", "PIL", "jinja2", "datasets"} & set(sys.modules)))
+"""
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_the_server_is_light_until_it_measures(folder: Path, era: str) -> None:
+    """Our promise: after initialize, tools/list and refused calls nothing heavy is loaded: it starts in a second."""
+    command = [sys.executable, "-c", LIGHT, str(folder / "data"), era]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.strip() == ""
