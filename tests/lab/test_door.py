@@ -336,9 +336,7 @@ def test_whoever_dies_nothing_stays(at_work: dict[str, tuple[subprocess.Popen[by
 @pytest.mark.gpu
 def test_a_child_allocates_on_the_device_after_two_requests(new: Home, tmp_path: Path) -> None:
     """Our promise: the host calls nothing under torch.cuda, so a fork of it may still start CUDA."""
-    import torch
-
-    if not torch.cuda.is_available():
+    if not Path("/proc/driver/nvidia").exists():
         pytest.skip("no CUDA device")
     (tmp_path / "odd.py").write_text(
         "import torch\n"

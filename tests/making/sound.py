@@ -81,9 +81,7 @@ def jsonls(folder: Path) -> None:
     for split in SPLITS:
         lines = [
             json.dumps({"text": t, "label": CLASSES[c], "score": round(float(s), 3)})
-            for t, c, s in zip(
-                sentences(split), labels(split), numbers(split).normal(5, 1, SPLITS[split]), strict=True
-            )
+            for t, c, s in zip(sentences(split), labels(split), numbers(split).normal(5, 1, SPLITS[split]), strict=True)
         ]
         (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -20,6 +20,7 @@ def open_dataset(
     label: str | None = None,
     size: tuple[int, int] | None = None,
     classes: list[str] | None = None,
+    nullable: list[str] | None = None,
 ) -> SourceDataset:
     """Opens a data set on disk as a map-style ``Dataset`` of dictionaries of tensors.
 
@@ -28,6 +29,7 @@ def open_dataset(
         format, split, label: as there; null: found.
         size: height and width to which images are resized; None where they all agree.
         classes: class names in index order; None: as the data set declares them.
+        nullable: fields in which some sample has no value, which become float64; None: found by reading once.
 
     Raises:
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
@@ -37,7 +39,7 @@ def open_dataset(
     ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label)
     opened = open_source(ref, [])
     names = tuple(classes) if classes is not None else opened.classes
-    return SourceDataset(opened, size, names)
+    return SourceDataset(opened, size, names, nullable)
 
 
 def load_reference(reference: str, **arguments: Any) -> Any:

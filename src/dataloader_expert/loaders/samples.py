@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,16 @@ class SourceDataset(Dataset[dict[str, Any]]):
         source: what is read.
         size: height and width to which images are resized; None where they all agree.
         classes: class names in index order; None leaves labels as stored.
+        nullable: fields in which some sample has no value: their numbers are float64, with NaN where it is absent.
+            None: found by decoding the whole source once.
     """
 
     def __init__(
-        self, source: Source, size: tuple[int, int] | None = None, classes: tuple[str, ...] | None = None
+        self,
+        source: Source,
+        size: tuple[int, int] | None = None,
+        classes: tuple[str, ...] | None = None,
+        nullable: Iterable[str] | None = None,
     ) -> None:
         self.source, self.size = source, size
         self.codes = None if classes is None else {name: i for i, name in enumerate(classes)}
@@ -37,6 +44,7 @@ class SourceDataset(Dataset[dict[str, Any]]):
         self.starts = np.cumsum([0, *(u.samples for u in self.units)])
         self.cache: OrderedDict[int, Block] = OrderedDict()
         self.cached = 0
+        self.nullable = set(nullable) if nullable is not None else fields_with_nulls(source)
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -87,11 +95,10 @@ class SourceDataset(Dataset[dict[str, Any]]):
             plain = value.item() if hasattr(value, "item") else value
             missing = plain is None or (column.nulls is not None and column.nulls[row])
             return torch.tensor(-1 if missing else self.codes.get(self.source.class_name(plain), -1))
-        if column.nulls is not None and column.nulls[row]:
-            if isinstance(value, str) or value is None:
-                return ""
-            value = np.float32("nan") if not hasattr(value, "getbands") else value
-        return self._tensor(name, value)
+        absent = column.nulls is not None and bool(column.nulls[row])
+        if name in self.nullable and isinstance(value, np.generic | bool | int | float):
+            return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
+        return self._tensor(name, None if absent and isinstance(value, str) else value)
 
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
@@ -126,6 +133,20 @@ class SourceDataset(Dataset[dict[str, Any]]):
         if isinstance(value, bool | int | float | str):
             return value
         return str(value)
+
+
+def fields_with_nulls(source: Source) -> set[str]:
+    """The fields in which some sample has no value; decodes tables once, other formats have none."""
+    from dataloader_expert.sources.tables import Table
+
+    found: set[str] = set()
+    for unit in source.units if isinstance(source, Table) else ():
+        try:
+            block = source.decode(unit, source.read(unit))
+        except Unreadable:
+            continue
+        found |= {name for name, column in block.columns.items() if column.nulls is not None and column.nulls.any()}
+    return found
 
 
 def _supported(array: Any) -> Any:

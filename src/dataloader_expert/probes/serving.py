@@ -94,11 +94,17 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     source = bench.source
     if isinstance(source, Reference):
         return _reference(bench, source, batch_size, workers)
+    from dataloader_expert.checks.base import MISSING
     from dataloader_expert.loaders.collate import COLLATES
     from dataloader_expert.loaders.samples import SourceDataset
+    from dataloader_expert.probes.scan import SCANNED
 
     size = image_size(bench)
-    dataset = SourceDataset(source, size, bench.classes if source.label else None)
+    nullable = {f.at["field"] for f in bench.facts.all(MISSING) if f.value}
+    seen = bench.facts.value(SCANNED, {"read": 0, "failed": 0})
+    if seen["read"] + seen["failed"] < source.samples:  # an absent value may stand where nothing was read yet
+        nullable |= {f.name for f in source.fields if f.kind == "number" and not f.shape}
+    dataset = SourceDataset(source, size, bench.classes if source.label else None, nullable)
     name = collate_for(bench)
     plan = LoaderPlan(batch_size=min(batch_size or 32, max(1, len(dataset))), workers=workers or 0, seed=bench.seed)
     made = "torch's defaults" if workers is None else "as given"

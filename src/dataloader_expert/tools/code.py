@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dataloader_expert.checks.base import MISSING
 from dataloader_expert.facts import Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.batch import BATCH, COLLATE
@@ -38,6 +39,9 @@ def loader_code(
         counts = class_counts(facts)
         if label["name"] is not None and not label["declared"] and counts is not None and len(counts) <= 100:
             arguments += f", classes={list(counts)!r}"
+        absent = sorted(str(f.at["field"]) for f in facts.all(MISSING) if f.value)
+        if absent:
+            arguments += f", nullable={absent!r}"
     name = {"pad": "pad_collate", "list": "list"}.get(collate["name"])
     shown = {k: repr(v) for k, v in settings.items() if v is not None}
     if name is not None and facts.find(PRESENT) is None:

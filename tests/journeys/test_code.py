@@ -1,0 +1,103 @@
+"""The code that reports hand over runs as it stands, and the analysis has the structure that was promised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dataloader_expert.report import Report
+from dataloader_expert.tools.rendering import in_detail
+from tests.journeys.test_matrix import quick
+from tests.making import users
+from tests.making.asking import Asker
+from tests.making.shared import CHECKOUT
+from tests.making.tiny import TINY
+
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SECTIONS = [
+    "Composition",
+    "Storage Profile",
+    "Batch Specification",
+    "Preprocessing",
+    "DataLoader Config",
+    "Quality Checks",
+]
+BOLD = {
+    "Composition": ["Type", "Total Samples", "Splits", "Class Distribution", "Modality"],
+    "Storage Profile": ["Format", "Location", "Size", "File Count"],
+    "Batch Specification": ["Batch Size", "Memory per Batch"],
+    "Preprocessing": ["Normalization", "Augmentation", "Dtype"],
+    "DataLoader Config": ["Throughput"],
+}
+BOXES = [
+    "No corrupted files",
+    "Shapes consistent",
+    "No NaN/Inf values",
+    "Imbalance strategy defined",
+    "Train/val/test non-overlapping",
+]
+WAYS = {name: name for name in TINY if "reference" not in name}
+USERS = Path(users.__file__)
+
+
+@pytest.fixture(scope="module")
+def quickly() -> Iterator[Asker]:
+    asker = Asker()
+    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
+    yield asker
+    asker.close()
+
+
+def rendered(asker: Asker, report: Report) -> str:
+    return in_detail(asker.tools[report.tool], report, "full").report_markdown
+
+
+def runs(text: str) -> int:
+    """Runs each Python block of a report as a script; gives how many there were."""
+    blocks = FENCE.findall(text)
+    for block in blocks:
+        exec(compile(block, "<report>", "exec"), {"__name__": "__main__"})
+    return len(blocks)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_the_code_of_an_analysis_runs_for_every_format(name: str, quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: blocks run as they stand, with their shape asserts."""
+    made = TINY[name](tmp_path)
+    report = quickly.ask("analyze_dataset", made.source, str(made.root), label=made.label, budget_s=20)
+    assert runs(rendered(quickly, report)) == 2
+
+
+@pytest.mark.parametrize("objective", ["balanced", "metric", "curriculum", "throughput", "representative"])
+@pytest.mark.parametrize("dataset", ["Imbalanced", "with_own_sampler"])
+def test_the_code_of_every_sampler_runs(dataset: str, objective: str, quickly: Asker) -> None:
+    """Our promise: the sampler's code runs, for a Dataset and for a DataLoader's."""
+    report = quickly.ask("suggest_sampler", f"{USERS}:{dataset}", str(CHECKOUT), objective=objective, budget_s=20)
+    assert runs(rendered(quickly, report)) == 1
+
+
+def test_the_analysis_has_the_promised_structure_word_for_word(quickly: Asker, tmp_path: Path) -> None:
+    """The persona's structure: six sections in order, their bold labels, five boxes each with its reason."""
+    made = TINY["image-folder"](tmp_path)
+    text = rendered(quickly, quickly.ask("analyze_dataset", made.source, str(made.root), budget_s=20))
+    assert text.startswith("## Dataset Analysis: ")
+    assert re.findall(r"^### (.+)$", text, re.MULTILINE) == SECTIONS
+    parts = dict(zip(SECTIONS, re.split(r"^### .+$", text, flags=re.MULTILINE)[1:], strict=True))
+    for section, labels in BOLD.items():
+        assert re.findall(r"^(?:- )?\*\*([^*]+)\*\*:", parts[section], re.MULTILINE) == labels
+    assert parts["DataLoader Config"].strip().splitlines()[-1].startswith("**Throughput**: ~")
+    boxes = re.findall(r"^- \[([ x])\] ([^:]+): (pass|fail|unknown)\. (.+)$", parts["Quality Checks"], re.MULTILINE)
+    assert [label for _, label, _, _ in boxes] == BOXES
+    assert all((mark == "x") == (status == "pass") and why for mark, _, status, why in boxes)
+
+
+def test_every_bare_figure_of_a_template_says_how_it_was_got(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: throughput carries interval, observations and a word."""
+    made = TINY["image-folder"](tmp_path)
+    text = rendered(quickly, quickly.ask("diagnose_io", made.source, str(made.root), budget_s=20))
+    lines = re.findall(r"^\| \d+ \| (.+) \|$", text, re.MULTILINE)
+    assert lines
+    assert all(re.search(r"samples/s \(95 % .+ to .+, n=\d+, timed\)", line) for line in lines)
