@@ -1,0 +1,42 @@
+"""Every quantity that is measured, from its declaration: ``python -m dataloader_expert.tools.glossary``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+from dataloader_expert.facts import Quantity
+
+ROOMS = ("checks", "probes", "tools")
+
+
+def quantities() -> dict[str, tuple[Quantity, str]]:
+    """Each quantity by name, with the module that declares it."""
+    found: dict[str, tuple[Quantity, str]] = {}
+    for room in ROOMS:
+        package = importlib.import_module(f"dataloader_expert.{room}")
+        for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+            name = f"dataloader_expert.{room}.{module}"
+            for value in vars(importlib.import_module(name)).values():
+                if isinstance(value, Quantity):
+                    found.setdefault(value.name, (value, f"{room}/{module}.py"))
+    return dict(sorted(found.items()))
+
+
+def glossary() -> str:
+    """The table as Markdown."""
+    lines = [
+        "# Glossary",
+        "",
+        "Generated from the declarations by `python -m dataloader_expert.tools.glossary > docs/glossary.md`.",
+        "",
+        "| quantity | unit | says |",
+        "| --- | --- | --- |",
+    ]
+    lines += [f"| `{q.name}` | {q.unit or '-'} | {q.says} |" for q, _ in quantities().values()]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(glossary())
