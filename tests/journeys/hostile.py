@@ -18,17 +18,19 @@ HELD: list[Any] = []
 
 
 class Hostile(Dataset[Any]):
-    """Sample ``at`` of 64 does ``how``, in a DataLoader's worker only or outside of workers only."""
+    """Sample 3 of 64 does ``how``, in a DataLoader's worker only or outside of workers only, after ``reads`` reads."""
 
-    def __init__(self, how: str = "fine", in_worker: bool = False, at: int = 3) -> None:
-        self.how, self.in_worker, self.at = how, in_worker, at
+    def __init__(self, how: str = "fine", in_worker: bool = False, reads: int = 0) -> None:
+        self.how, self.in_worker, self.reads = how, in_worker, reads
 
     def __len__(self) -> int:
         return 64
 
     def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
-        if i == self.at and (get_worker_info() is not None) == self.in_worker:
-            getattr(self, self.how)()
+        if i == 3 and (get_worker_info() is not None) == self.in_worker:
+            self.reads -= 1
+            if self.reads < 0:
+                getattr(self, self.how)()
         return torch.full((4,), float(i)), i % 2
 
     def fine(self) -> None:

@@ -14,6 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.draws import Draws
 from dataloader_expert.probes.loading import BatchSizes, Loading
 from dataloader_expert.probes.stages import Stages
 from dataloader_expert.probes.storage import Storage
@@ -75,7 +76,7 @@ def quick(tool: Tool) -> Tool:
 
 
 def shorter(probe: Probe) -> Probe:
-    if isinstance(probe, Loading | BatchSizes):
+    if isinstance(probe, Loading | BatchSizes | Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):
         return replace(probe, most_s=0.3)

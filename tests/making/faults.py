@@ -171,7 +171,8 @@ def zeroed_header(folder: Path) -> None:
 def column_gone(folder: Path) -> None:
     import pyarrow.parquet as pq
 
-    pq.write_table(pq.ParquetFile(first(folder)).read().drop_columns(["mass"]), first(folder))
+    last = max(folder.glob("*.parquet"))
+    pq.write_table(pq.ParquetFile(last).read().drop_columns(["mass"]), last)
 
 
 def label_beyond(folder: Path) -> None:
@@ -214,5 +215,5 @@ FAULTS: dict[str, Fault] = {
     "safetensors label beyond the classes": Fault("safetensors", "label-out-of-range", label_beyond),
     "pt cut": Fault("pt", "truncated", cut),
     "pt that runs code": Fault("pt", "executable-payload", torch_pickled),
-    "pickle instead of pt": Fault("pt", "not-the-format", pickled),
+    "pickle instead of pt": Fault("pt", "executable-payload", pickled),
 }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,47 +17,55 @@ import pytest
 
 from dataloader_expert.server.command import main
 from dataloader_expert.tools.base import all_tools
-from tests.driving import environment
+from tests.driving import processes, until
 from tests.making.tiny import TINY
 
-COMMAND = (sys.executable, "-m", "dataloader_expert.server.command")
-Done = subprocess.CompletedProcess[str]
 
-
-def ran(folder: Path, *arguments: str) -> Done:
-    env = environment(folder / "mark")
-    return subprocess.run([*COMMAND, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``data``: sound pictures; ``bad``: the same with one cut short."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The working directory. ``data``: sound pictures; ``bad``: the same with one cut short."""
     folder = tmp_path_factory.mktemp("command")
-    (folder / "mark").mkdir()
-    for name in ("data", "bad"):
+    for name in ("data", "bad", "mark"):
         (folder / name).mkdir()
+    for name in ("data", "bad"):
         TINY["image-folder"](folder / name)
     cut = sorted((folder / "bad").rglob("*.png"))[5]
     cut.write_bytes(cut.read_bytes()[:-40])
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+        patch.setenv("TMPDIR", str(folder / "mark"))
+        patch.setattr("tempfile.tempdir", str(folder / "mark"))
+        yield folder
+
+
+def ran(*arguments: str) -> Done:
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        status = main(list(arguments))
+    return Done(status, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")
 def done(folder: Path) -> dict[str, Done]:
-    """Each command once, three at a time."""
-    commands = {tool.command: [tool.command, "data", "--budget-s", "6"] for tool in all_tools().values()}
-    commands["json"] = ["characterize", "data", "--json", "--detail", "full", "--root", "data"]
-    commands["check without budget"] = ["check", "bad"]
-    commands["check, never"] = ["check", "bad", "--fail-on", "never"]
-    commands["characterize bad"] = ["characterize", "bad"]
-    commands["characterize, warning"] = ["characterize", "data", "--fail-on", "warning"]
-    commands["not there"] = ["characterize", "nowhere"]
-    commands["outside"] = ["characterize", "bad", "--root", "data"]
-    commands["no code"] = ["characterize", "some.py:Rows", "--no-code"]
-    commands["wrong"] = ["characterize", "data", "--budget-s", "-1"]
-    with ThreadPoolExecutor(3) as pool:
-        results = pool.map(lambda arguments: ran(folder, *arguments), commands.values())
-        return dict(zip(commands, results, strict=True))
+    """Each command once."""
+    return {
+        **{tool.command: ran(tool.command, "data", "--budget-s", "5") for tool in all_tools().values()},
+        "json": ran("characterize", "data", "--json", "--detail", "full", "--root", "data"),
+        "check without budget": ran("check", "bad"),
+        "check, never": ran("check", "bad", "--fail-on", "never"),
+        "characterize bad": ran("characterize", "bad"),
+        "not there": ran("characterize", "nowhere"),
+        "outside": ran("characterize", "bad", "--root", "data"),
+        "no code": ran("characterize", "some.py:Rows", "--no-code"),
+        "wrong": ran("characterize", "data", "--budget-s", "-1"),
+    }
 
 
 @pytest.mark.parametrize("command", [tool.command for tool in all_tools().values()])
@@ -112,8 +124,6 @@ def test_check_reads_everything_where_no_budget_is_given(done: dict[str, Done]) 
 
 def test_nothing_stays_after_a_command(done: dict[str, Done], folder: Path) -> None:
     """Our promise: no process, and no folder in the temporary directory."""
-    from tests.driving import processes, until
-
     assert done
     assert until(lambda: not processes(folder / "mark"), 1)
     assert not list((folder / "mark").iterdir())
@@ -123,6 +133,14 @@ def test_serve_refuses_what_it_cannot_guard(capsys: pytest.CaptureFixture[str]) 
     """The contract: an address beyond loopback needs ``--allowed-host`` and ``--token``."""
     assert main(["serve", "--http", "--host", "0.0.0.0", "--port", "1"]) == 2
     assert capsys.readouterr().err.startswith("invalid-argument: --host 0.0.0.0")
+
+
+def test_the_installed_command_is_the_same(done: dict[str, Done], folder: Path) -> None:
+    """Our promise: ``dataloader-expert`` is on the path of an environment that has the package."""
+    command = shutil.which("dataloader-expert", path=str(Path(sys.executable).parent))
+    assert command is not None
+    told = subprocess.run([command, "characterize", "nowhere"], capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stdout, told.stderr) == (2, "", done["not there"].stderr)
 
 
 def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +153,7 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_doctor_tells_what_measures(folder: Path) -> None:
     """Our promise: which interpreters measure, with which torch, and what they may use."""
-    told = ran(folder, "doctor")
+    told = ran("doctor")
     assert told.returncode == 0, told.stdout
     assert told.stdout.count("started in") == 2
     assert "CPUs" in told.stdout

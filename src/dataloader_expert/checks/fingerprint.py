@@ -230,7 +230,8 @@ def _vector(value: Any) -> Any:
             power = np.add.reduceat(signal * signal, np.minimum(edges[:-1], len(signal) - 1))
             return np.log1p(power)
         flat = value.reshape(-1, value.shape[-1]).astype(np.float64)[:, :64]
-        return np.concatenate([flat.mean(0), flat.std(0)])
+        with np.errstate(invalid="ignore", over="ignore"):  # an infinity makes these NaN, and NaN is left out
+            return np.concatenate([flat.mean(0), flat.std(0)])
     if isinstance(value, str):
         counts = np.zeros(WORDS)
         for word in value.casefold().split()[:100_000]:

@@ -22,6 +22,11 @@ def build(dataset: Any, plan: LoaderPlan, collate: Any = None) -> DataLoader[Any
     return DataLoader(dataset, collate_fn=collate, generator=torch.Generator().manual_seed(plan.seed), **keywords)
 
 
+def build_batches(dataset: Any, batches: list[list[int]], collate: Any = None) -> DataLoader[Any]:
+    """A loader of these batches of indices, in the main process."""
+    return DataLoader(dataset, batch_sampler=batches, collate_fn=collate)
+
+
 def deliver(batches: Dataset[Any], workers: int) -> DataLoader[Any]:
     """A loader of ready batches: what it costs is their transport alone."""
     return DataLoader(batches, batch_size=None, shuffle=False, num_workers=workers)

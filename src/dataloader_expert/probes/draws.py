@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 
+if TYPE_CHECKING:
+    from dataloader_expert.probes.serving import Serving
+
 DRAWN = Quantity("drawn_epoch", "", "what one epoch drawn by a strategy holds")
+SPEED = Quantity("sampler_throughput", "samples/s", "samples per second of a real DataLoader over a strategy's batches")
 STRATEGY = Quantity("strategy", "", "the strategy that the data and the objective ask for, and why")
 MOST = 2_000_000
 ALL_UP_TO = 200_000
@@ -27,6 +32,7 @@ class Draws(Probe):
     difficulty: str | None = None
     length: str | None = None
     world_size: int = 1
+    block_s: float = 0.1
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         labels, lengths = bench.labels, bench.lengths
@@ -49,6 +55,8 @@ class Draws(Probe):
             value = {**describe(batches, labels, lengths, n), "class_names": bench.class_names}
             seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
             yield Fact(DRAWN, value, seen, {"strategy": strategy})
+        if not bench.source.iterable and n:
+            yield from self._speeds(bench, list(dict.fromkeys([chosen, "random"])), n)
         loader = getattr(bench.source, "loader", None)
         if loader is not None and not bench.source.iterable and n == len(loader.dataset):
             present = present_batches(loader)
@@ -60,6 +68,41 @@ class Draws(Probe):
                     evidence("counted", "draws", seen=value["epoch_samples"], population=n),
                     {"strategy": "present"},
                 )
+
+    def _speeds(self, bench: Bench, strategies: list[str], n: int) -> Iterable[Said]:
+        """Throughput of a real loader over each strategy's batches, three alternating blocks each."""
+        from dataloader_expert.probes.loading import ROUNDS, interval
+        from dataloader_expert.probes.serving import serving
+
+        served = serving(bench, self.batch_size, 0)
+        if served.user_loader is None and len(served.dataset) != n:
+            yield Unknown("throughput of the sampler", "not every sample was read, so that its indices are not known")
+            return
+        until = bench.until(0.8, 6.0)
+        spans: dict[str, list[float]] = {s: [] for s in strategies}
+        drawn = {s: list(self._batches(s, n, bench)) for s in strategies}
+        for _ in range(ROUNDS):
+            for strategy in strategies:
+                spans[strategy].append(self._block(served, drawn[strategy], until))
+        for strategy, rates in spans.items():
+            mean, low, high = interval(rates)
+            seen = evidence("timed", "draws", seen=len(rates), interval=(low, high), spread=(min(rates), max(rates)))
+            yield Fact(SPEED, mean, seen, {"strategy": strategy})
+
+    def _block(self, served: Serving, batches: list[list[int]], until: float | None) -> float:
+        """Samples/s over at least ``block_s`` of batches, epoch after epoch; the first batch is dropped."""
+        from dataloader_expert.loaders.building import build_batches
+
+        count, begun = 0, None
+        while True:
+            for batch in build_batches(served.dataset, batches, served.collate):
+                if begun is None:
+                    begun = time.perf_counter()
+                    continue
+                count += served.count(batch)
+                spent = time.perf_counter() - begun
+                if spent > self.block_s or (until is not None and time.monotonic() > until):
+                    return count / spent
 
     def _of_rank(self, batches: Iterator[list[int]]) -> Iterator[list[int]]:
         """Every ``world_size``-th batch: what the first of the processes gets."""

@@ -55,7 +55,8 @@ def http_app(mcp: MCPServer[Any], host: str, port: int, allowed_hosts: list[str]
 
     names = [*allowed_hosts, *(f"{h}:*" for h in allowed_hosts if ":" not in h)]
     for own in sorted({host, "127.0.0.1", "localhost"} if host in LOOPBACK else {host}):
-        names += [own, f"{own}:{port}"]
+        name = f"[{own}]" if ":" in own else own  # IPv6 as a Host header has it
+        names += [name, f"{name}:{port}"]
     security = TransportSecuritySettings(
         allowed_hosts=names, allowed_origins=[f"{scheme}://{n}" for n in names for scheme in ("http", "https")]
     )

@@ -7,6 +7,7 @@ import json
 import zipfile
 import zlib
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,6 +59,7 @@ class Bundle(Source):
                 if entry.path not in seen:
                     source._look(entry, known, seen)
             source._as_shards(entries, seen)
+            source._unequal(known, seen)
         else:
             source._as_samples(entries)
         source._fields(known, seen if shards else None)
@@ -88,6 +90,17 @@ class Bundle(Source):
                 start += part.samples
         self.units = tuple(units)
         self.sharding = f"{len(entries)} shard{'s' * (len(entries) != 1)} of up to {max((u.samples for u in units), default=0)} samples"
+
+    def _unequal(self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None]) -> None:
+        """Notes arrays that are fields in other shards and too long or too short to be one here."""
+        held = Counter(name for parts in seen.values() for part in parts or () for name, _ in part.arrays)
+        for path, parts in seen.items():
+            for part in parts or () if len(seen) > 1 else ():
+                fields = {name for name, _ in (*part.arrays, *part.ragged)}
+                for name in sorted(known[path].keys() - fields - {part.offsets}):
+                    if held[name] * 2 > len(seen):
+                        text = f"{name} has {known[path][name][1][0]} rows, the others {part.samples}"
+                        self.problems.append(Unreadable("length-mismatch", text, file=path, field=name))
 
     def _as_samples(self, entries: list[Entry]) -> None:
         splits, labels, names = read_folders([e.path for e in entries])

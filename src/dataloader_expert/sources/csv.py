@@ -102,7 +102,11 @@ class Csv(Table):
         table = self._table(unit, utf8(raw, unit.file, problems), problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema}
-        return Block(unit, columns_of(table, unit.file, problems), (), problems)
+        columns = columns_of(table, unit.file, problems)
+        for name, column in columns.items():
+            if isinstance(column.values, list):
+                problems += _odd_cells(name, column.values, unit)
+        return Block(unit, columns, (), problems)
 
     def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Any:
         import pyarrow as pa
@@ -190,6 +194,19 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
             at += 1
         skip += at + 1
     return Dialect(delimiter, quoted, header, names, skip)
+
+
+def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
+    """Texts in a column that otherwise holds numbers: they made the whole column text."""
+    present = [(i, v) for i, v in enumerate(values) if isinstance(v, str)]
+    few = present[:100]
+    if len(few) < 10 or sum(_number(v) for _, v in few) * 10 < 8 * len(few):
+        return []
+    odd = [i for i, v in present if not _number(v)]
+    if not odd or len(odd) * 10 > len(present):
+        return []
+    text = f"{name} holds numbers but for {len(odd)} texts such as {values[odd[0]][:40]!r}: read as text"
+    return [Unreadable("dtype-drift", text, file=unit.file, field=name, sample=unit.start + odd[0])]
 
 
 def _quoted(lines: list[str], delimiter: str) -> bool:

@@ -107,6 +107,8 @@ def kind_of(name: str, head: bytes) -> str | None:
         return (
             named if named in ("npz", "pt") else ("pt" if b"data.pkl" in head else "npz" if b".npy" in head else named)
         )
+    if named == "pt" and seen.startswith("pickle"):
+        return named  # as torch wrote them before 1.6: loaded with weights_only, or refused
     if seen == "arrow" and named == "Feather":
         return named
     if seen in ("image/bmp",) and named not in ("image", None):

@@ -15,9 +15,8 @@ from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import SPLITS, read_folders, split_in_name
 from dataloader_expert.sources.tables import Table, columns_of
 
-FREE_CELLS, MOST_CELLS = 2 << 20, 1 << 30
-MOST_RATIO = 1000
-"""Cells for each stored byte that a row group may claim once it claims more than ``FREE_CELLS``."""
+FREE_CELLS, MOST_RATIO, SAME_RATIO = 2 << 20, 10_000, 100
+"""A file may claim this many cells; beyond them so many for each of its bytes, fewer if all its rows are the same."""
 
 
 class Parquet(Table):
@@ -101,12 +100,9 @@ class Parquet(Table):
             lo, hi = _span(metadata.row_group(group))
             if lo < 0 or hi > entry.size:
                 raise Unreadable("header-mismatch", f"row group {group} lies outside the file", file=entry.path)
-            rows, decoded = (
-                metadata.row_group(group).num_rows,
-                metadata.row_group(group).num_rows * metadata.num_columns,
-            )
-            if decoded > MOST_CELLS or (decoded > FREE_CELLS and decoded > MOST_RATIO * (hi - lo)):
-                raise Unreadable("bomb", f"row group {group} claims {rows} rows in {hi - lo} bytes", file=entry.path)
+        cells = metadata.num_rows * metadata.num_columns
+        if cells > FREE_CELLS and cells > (SAME_RATIO if _constant(metadata) else MOST_RATIO) * entry.size:
+            raise Unreadable("bomb", f"claims {metadata.num_rows} rows in {entry.size} bytes", file=entry.path)
         return metadata
 
     def read(self, unit: Unit) -> bytes:
@@ -170,6 +166,16 @@ class _Window(io.RawIOBase):
         data = bytes(self._data[lo : lo + size] if size >= 0 else self._data[lo:])
         self._at += len(data)
         return data
+
+
+def _constant(metadata: Any) -> bool:
+    """Whether the statistics of every column chunk name one value only."""
+    for group in range(metadata.num_row_groups):
+        for i in range(metadata.num_columns):
+            found = metadata.row_group(group).column(i).statistics
+            if found is None or not found.has_min_max or found.min != found.max:
+                return False
+    return True
 
 
 def _span(group: Any) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_CLASSES = 100
+RAREST = 0.005
+"""A guessed label's rarest class holds at least this share: else the column is hardly one."""
 
 
 def columns_of(table: pa.Table | pa.RecordBatch, file: str, problems: list[Unreadable]) -> dict[str, Column]:
@@ -212,7 +215,9 @@ def find_label(block: Block) -> tuple[str | None, str]:
         values = block.columns[name].values
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             continue
-        distinct = len({v for v in (values.tolist() if isinstance(values, np.ndarray) else values) if v is not None})
-        if 2 <= distinct <= min(MAX_CLASSES, max(2, len(values) // 10)):
-            return name, f"guessed: the {place} column, with {distinct} distinct values; pass label= if it is another"
+        counts = Counter(v for v in (values.tolist() if isinstance(values, np.ndarray) else values) if v is not None)
+        rarest = min(counts.values(), default=0)
+        if 2 <= len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10)) and rarest >= max(2, RAREST * len(values)):
+            why = f"guessed: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
+            return name, why
     return strong, how

@@ -111,7 +111,7 @@ def conclude(request: Request, measured: Measured) -> Said:
         "passed": passed,
         "checklist": checklist,
         "checklist_why": why,
-        "checks": [CheckLine.model_validate(c) for c in facts.value(CHECKED, [])],
+        "checks": sorted((CheckLine.model_validate(c) for c in facts.value(CHECKED, [])), key=worst_first),
         "code": None,
     }
     words = {
@@ -130,6 +130,10 @@ def conclude(request: Request, measured: Measured) -> Said:
             Next(tool="suggest_sampler", arguments=arguments, why="the imbalance is severe and nothing handles it")
         )
     return Said(fields, f"{said} {warnings} warnings.", (), steps, unknowns)
+
+
+def worst_first(line: CheckLine) -> int:
+    return ("fail", "warn", "unknown", "pass").index(line.status)
 
 
 def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str, str]]:

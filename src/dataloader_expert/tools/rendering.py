@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,24 @@ from dataloader_expert.tools.base import Tool
 CAPS = (40, 25, 16, 12, 10, 8, 6, 5, 4, 3, 2, 1)
 DIGITS = 9
 MAPS_FROM = 10
-"""Maps of up to this many entries are left whole: they are arguments and settings, not data."""
+"""Maps of up to this many plain entries are left whole: they are arguments and settings, not data."""
+WEIGHTS = {
+    "findings": 2,
+    "statistics": 2,
+    "fields": 2,
+    "unknowns": 3,
+    "advice": 5,
+    "next": 3,
+    "stages": 5,
+    "trials": 3,
+    "splits": 5,
+    "shape": 10,
+    "classes": 2,
+    "where": 0.5,
+    "blocks": 0.5,
+    "evidence": 0.5,
+}
+"""How much more (or less) of a list is kept than the common cap: what one reads first is cut last."""
 
 
 def in_detail(tool: Tool, full: Report, detail: Detail) -> Report:
@@ -23,11 +41,16 @@ def in_detail(tool: Tool, full: Report, detail: Detail) -> Report:
         cuts: dict[str, Shortened] = {}
         short: Report = _cut(full, cap, "", cuts).model_copy(update={"shortened": cuts})
         short = short.model_copy(update={"report_markdown": markdown(tool, short)})
-        if len(short.model_dump_json(by_alias=True)) <= tool.limit:
+        if written(short) <= tool.limit:
             return short
-    room = tool.limit - len(short.model_copy(update={"report_markdown": ""}).model_dump_json(by_alias=True))
+    room = tool.limit - written(short.model_copy(update={"report_markdown": ""}))
     text = short.report_markdown[: max(0, int(room * 0.8))]
     return short.model_copy(update={"report_markdown": text + "\n…\n"})
+
+
+def written(report: Report) -> int:
+    """Characters of the result as JSON, with a client's usual blanks after commas and colons."""
+    return len(json.dumps(report.model_dump(mode="json", by_alias=True), ensure_ascii=False))
 
 
 def markdown(tool: Tool, report: Report) -> str:
@@ -66,14 +89,18 @@ def _cut(value: Any, cap: int, path: str, cuts: dict[str, Shortened]) -> Any:
                 changed[name] = new
         return value.model_copy(update=changed) if changed else value
     if isinstance(value, list):
-        kept = value[:cap]
+        kept = value[: max(1, round(cap * WEIGHTS.get(path.rsplit(".", 1)[-1].removesuffix("[]"), 1)))]
         if len(kept) < len(value):
             cuts.setdefault(path, Shortened(shown=len(kept), total=len(value)))
         return [_cut(v, cap, f"{path}[]", cuts) for v in kept]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
-        most = max(cap, MAPS_FROM) if cap > 2 else MAPS_FROM
+        rich = any(
+            isinstance(v, BaseModel) for m in value.values() for v in (m.values() if isinstance(m, dict) else [m])
+        )
+        weighted = round(cap * WEIGHTS.get(path.rsplit(".", 1)[-1], 1))
+        most = max(2, weighted) if rich else max(cap, MAPS_FROM)
         kept_map = dict(list(value.items())[:most])
         if len(kept_map) < len(value):
             cuts.setdefault(path, Shortened(shown=len(kept_map), total=len(value)))

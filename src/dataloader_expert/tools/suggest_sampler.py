@@ -11,11 +11,12 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BatchLook
-from dataloader_expert.probes.draws import DRAWN, STRATEGY, Draws
+from dataloader_expert.probes.draws import DRAWN, SPEED, STRATEGY, Draws
 from dataloader_expert.probes.environment import Environment
 from dataloader_expert.probes.layout import LABEL, PRESENT, Layout
 from dataloader_expert.probes.scan import Scan
-from dataloader_expert.report import Model, Next, Report
+from dataloader_expert.report import Figure, Model, Next, Report
+from dataloader_expert.report import figure as figure_of
 from dataloader_expert.tools.base import Measured, Said, Tool, class_counts
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
@@ -67,6 +68,8 @@ class Fields(Model):
     classes: ClassChange
     simulation: Simulation | None
     alternatives: list[Alternative]
+    throughput: Figure | None
+    throughput_shuffled: Figure | None
 
 
 class Result(Report, Fields):
@@ -126,6 +129,8 @@ def conclude(request: Request, measured: Measured) -> Said:
         "classes": ClassChange(before=counts, after=None if drawn is None or counts is None else after(drawn, counts)),
         "simulation": simulation(drawn),
         "alternatives": alternatives(facts, strategy, counts is not None),
+        "throughput": figure_of(facts.find(SPEED, strategy=strategy)),
+        "throughput_shuffled": figure_of(facts.find(SPEED, strategy="random")),
     }
     simulated = fields["simulation"]
     said = f"{strategy}: {chosen['why']}."

@@ -1,0 +1,115 @@
+"""The official MCP Inspector, a client that is not ours, lists the tools strictly and calls each of them.
+
+It is installed by npm into the folder that DATALOADER_EXPERT_NPM names, else one in the temporary directory, and
+kept there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.tools.base import all_tools
+from tests.driving import SERVE
+from tests.making.tiny import TINY
+
+pytestmark = pytest.mark.client
+INSPECTOR = "@modelcontextprotocol/inspector@2"
+NODE = "node@22"
+"""Inspector 2 needs Node 22; under an older one npm falls back to a version that knows less."""
+TOOL_IS_ERROR = 5
+
+
+@pytest.fixture(scope="module")
+def bin_folder() -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not there: the Inspector cannot be installed")
+    place = os.environ.get("DATALOADER_EXPERT_NPM")
+    folder = Path(place) if place else Path(tempfile.gettempdir()) / "dataloader-expert-inspector"
+    bins = folder / "node_modules" / ".bin"
+    folder.mkdir(parents=True, exist_ok=True)
+    for package, program in ((NODE, "node"), (INSPECTOR, "mcp-inspector")):
+        if (bins / program).exists():
+            continue
+        command = [npm, "install", "--no-fund", "--no-audit", "--loglevel=error", package]
+        try:
+            done = subprocess.run(command, cwd=folder, env=with_path(bins), capture_output=True, text=True, timeout=240)
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"npm did not install {package} within 240 s")
+        if done.returncode:
+            pytest.skip(f"npm could not install {package}: {done.stderr.strip()[-200:]}")
+    return bins
+
+
+def with_path(bins: Path) -> dict[str, str]:
+    return {**os.environ, "PATH": os.pathsep.join([str(bins), os.environ.get("PATH", os.defpath)])}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("inspected")
+    TINY["image-folder"](root)
+    return root
+
+
+def inspected(bins: Path, root: Path, *words: str) -> tuple[int, dict[str, Any], str]:
+    """The Inspector's exit status, what it printed as JSON, and its stderr."""
+    command = [str(bins / "mcp-inspector"), "--cli", *SERVE, "--root", str(root), *words, "--format", "json"]
+    done = subprocess.run(command, env=with_path(bins), capture_output=True, text=True, timeout=120, cwd=root)
+    return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stderr
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_it_lists_the_tools_without_a_portability_error(bin_folder: Path, root: Path, era: str) -> None:
+    """The Inspector's --strict: exit 6 on a schema that some client cannot read."""
+    status, printed, said = inspected(bin_folder, root, "--protocol-era", era, "--method", "tools/list", "--strict")
+    assert status == 0, said
+    assert [tool["name"] for tool in printed["result"]["tools"]] == list(all_tools())
+    assert "inputSchema" not in said, "an input schema is less portable than it could be"
+
+
+@pytest.mark.parametrize("name", all_tools())
+def test_it_calls_each_tool(bin_folder: Path, root: Path, name: str) -> None:
+    """Our promise: a foreign client gets the report in both channels."""
+    arguments = json.dumps({"source": str(root), "budget_s": 6})
+    status, printed, said = inspected(
+        bin_folder, root, "--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments
+    )
+    assert status == 0, said
+    result = printed["result"]
+    assert result["structuredContent"]["tool"] == name
+    assert result["content"][0]["text"] == result["structuredContent"]["report_markdown"]
+
+
+def test_a_refusal_is_an_error_of_the_tool(bin_folder: Path, root: Path) -> None:
+    """Our promise: isError with a text that begins with its code, which the Inspector ends with status 5."""
+    status, printed, said = inspected(
+        bin_folder,
+        root,
+        *("--method", "tools/call", "--tool-name", "check_quality", "--tool-arg", "source=/etc"),
+    )
+    assert status == TOOL_IS_ERROR
+    assert "outside-roots: " in json.dumps(printed) + said
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["--method", "resources/read", "--uri", "persona://dataloader-expert"], "contents", id="persona"),
+        pytest.param(["--method", "prompts/get", "--prompt-name", "dataloader_expert"], "messages", id="prompt"),
+        pytest.param(["--method", "resources/templates/list"], "resourceTemplates", id="templates"),
+    ],
+)
+def test_it_reads_what_is_beside_the_tools(bin_folder: Path, root: Path, words: list[str], expected: str) -> None:
+    """Our promise: persona, prompts and report templates are there for a foreign client too."""
+    status, printed, said = inspected(bin_folder, root, *words)
+    assert status == 0, said
+    assert printed["result"][expected]
