@@ -60,10 +60,16 @@ def numbers(folder: Path) -> None:
     (folder / "numbers.csv").write_text("\n".join(["x,label", *rows]) + "\n", encoding="utf-8")
 
 
+def linked(folder: Path) -> None:
+    """A link that leads out of any root."""
+    (folder / "out").symlink_to("/etc")
+
+
 BUILDERS: dict[str, Callable[[Path], object]] = {
     **TINY,
     "code": code,
     "skewed": skewed,
     "mixed": mixed,
     "numbers": numbers,
+    "linked": linked,
 }

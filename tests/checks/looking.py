@@ -1,0 +1,75 @@
+"""Blocks in memory, and a check's judgement of them: seen by one instance, and by one a block and merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dataloader_expert.checks.base import Check, Context, all_checks
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.sources.base import Block, Column, Field, Unit
+from dataloader_expert.sources.tables import field_of
+
+
+@dataclass(frozen=True)
+class Data:
+    """Values by field; ``splits`` one a sample; ``kinds`` override what the values make of a field."""
+
+    columns: Mapping[str, Any]
+    label: str | None = None
+    splits: str | list[str] = ""
+    classes: tuple[str, ...] | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    nulls: Mapping[str, list[bool]] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+def judged(name: str, data: Data) -> dict[str, Finding]:
+    """A check's findings by code: the same however the samples were dealt out."""
+    context, blocks = context_of(data), blocks_of(data)
+    together = all_checks()[name](context)
+    parts = [all_checks()[name](context) for _ in blocks]
+    for part, block in zip(parts, blocks, strict=True):
+        together.see(block)
+        part.see(block)
+    for part in parts[1:]:
+        parts[0].merge(part)
+    found = findings(together)
+    assert {c: f.count for c, f in findings(parts[0]).items()} == {c: f.count for c, f in found.items()}
+    return found
+
+
+def findings(check: Check) -> dict[str, Finding]:
+    if not check.applies():
+        return {}
+    facts = Facts(tuple(check.facts()))
+    return {f.code: f for f in check.judge(facts)}
+
+
+def context_of(data: Data) -> Context:
+    fields = []
+    for name, values in data.columns.items():
+        made = field_of(name, Column(values))
+        kind = data.kinds.get(name, "category" if name == data.label and not made.shape else made.kind)
+        fields.append(Field(name, kind, made.dtype, made.shape))
+    splits = tuple(dict.fromkeys(data.splits)) if isinstance(data.splits, list) else ()
+    n = len(next(iter(data.columns.values())))
+    return Context(tuple(fields), data.label, n, "array", splits, data.classes, 0, **data.context)
+
+
+def blocks_of(data: Data) -> list[Block]:
+    """One block a run of equal splits, and at least two where there are two samples."""
+    n = len(next(iter(data.columns.values())))
+    splits = data.splits if isinstance(data.splits, list) else [None] * n
+    cuts = sorted({0, n // 2, n, *(i for i in range(1, n) if splits[i] != splits[i - 1])})
+    blocks = []
+    for i, (lo, hi) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        nulls = {k: np.array(v[lo:hi]) for k, v in data.nulls.items()}
+        columns = {k: Column(v[lo:hi], nulls.get(k)) for k, v in data.columns.items()}
+        unit = Unit(i, f"part{i}", lo, hi - lo, 0, splits[lo])
+        blocks.append(Block(unit, columns))
+    return blocks
