@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,7 +68,7 @@ def blocks_of(data: Data) -> list[Block]:
     splits = data.splits if isinstance(data.splits, list) else [None] * n
     cuts = sorted({0, n // 2, n, *(i for i in range(1, n) if splits[i] != splits[i - 1])})
     blocks = []
-    for i, (lo, hi) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for i, (lo, hi) in enumerate(itertools.pairwise(cuts)):
         nulls = {k: np.array(v[lo:hi]) for k, v in data.nulls.items()}
         columns = {k: Column(v[lo:hi], nulls.get(k)) for k, v in data.columns.items()}
         unit = Unit(i, f"part{i}", lo, hi - lo, 0, splits[lo])

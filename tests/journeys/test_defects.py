@@ -74,31 +74,6 @@ def generator() -> Any:
     return module
 
 
-@pytest.mark.parametrize("format", SOUND if GENERATOR is not None else [])
-def test_every_kind_of_defect_that_shows_is_found(format: str, sound: Path, tmp_path: Path) -> None:
-    """The catalogue's promise: all errors but those that only a comparison with the original could show."""
-    rows: list[tuple[str, str, str, str]] = []
-    missed: set[str] = set()
-    for kind, about in generator().K[format].items():
-        record = damaged(sound, tmp_path / kind, format, kind)
-        if record is None:
-            continue
-        scanned = scan(tmp_path / kind / "data", tmp_path)
-        assert not crashed(scanned), f"{kind}: {scanned.error or scanned.unknowns}"
-        assert not executed(record), f"{kind} was executed"
-        found = serious(scanned)
-        rows.append((kind, about["severity"], about["detect"], ", ".join(found) or scanned.error or ""))
-        if about["group"] == "odd":
-            assert not found, f"{kind} is no defect"
-        elif not found and not refused(scanned, record) and about["severity"] == "error":
-            if about["detect"] != "reference" and shows(tmp_path / kind / "data", kind, record):
-                missed.add(kind)
-        shutil.rmtree(tmp_path / kind)
-    for row in rows:
-        print(f"{row[0]:26}{row[1]:9}{row[2]:10}{row[3][:90]}")
-    assert missed == NOT_YET_SEEN.get(format, set())
-
-
 def damaged(sound: Path, out: Path, format: str, kind: str) -> dict[str, Any] | None:
     """Plants one defect of this kind; its record, or None where these data offer no place for it."""
     with warnings.catch_warnings():
@@ -151,3 +126,30 @@ def test_the_findings_of_a_scan_say_where_and_what_to_do(tmp_path: Path) -> None
     for finding in found:
         assert finding.where and finding.fix and finding.evidence and finding.message
         assert finding.count > 0
+
+
+if GENERATOR is not None:
+
+    @pytest.mark.parametrize("format", SOUND)
+    def test_every_kind_of_defect_that_shows_is_found(format: str, sound: Path, tmp_path: Path) -> None:
+        """The catalogue's promise: all errors but those that only a comparison with the original could show."""
+        rows: list[tuple[str, str, str, str]] = []
+        missed: set[str] = set()
+        for kind, about in generator().K[format].items():
+            record = damaged(sound, tmp_path / kind, format, kind)
+            if record is None:
+                continue
+            scanned = scan(tmp_path / kind / "data", tmp_path)
+            assert not crashed(scanned), f"{kind}: {scanned.error or scanned.unknowns}"
+            assert not executed(record), f"{kind} was executed"
+            found = serious(scanned)
+            rows.append((kind, about["severity"], about["detect"], ", ".join(found) or scanned.error or ""))
+            if about["group"] == "odd":
+                assert not found, f"{kind} is no defect"
+            elif not found and not refused(scanned, record) and about["severity"] == "error":
+                if about["detect"] != "reference" and shows(tmp_path / kind / "data", kind, record):
+                    missed.add(kind)
+            shutil.rmtree(tmp_path / kind)
+        for row in rows:
+            print(f"{row[0]:26}{row[1]:9}{row[2]:10}{row[3][:90]}")
+        assert missed == NOT_YET_SEEN.get(format, set())

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from dataloader_expert.tools.characterize_dataset import Result
 from tests.making import oracle
 from tests.making.asking import Asker
 from tests.making.renaming import renamed
 from tests.making.shared import shared
-from tests.making.tiny import TINY
+from tests.making.tiny import TINY, pictures
 
 FOLDER = shared()
 
@@ -103,6 +105,42 @@ def test_names_do_not_bear_on_statistics(asker: Asker, tmp_path: Path, name: str
     judge(asker, case, tmp_path / "moved", files, tmp_path)
 
 
+def test_gray_pictures_among_coloured_ones_count_as_rgb(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: where pictures differ in mode, channels are those after conversion to RGB."""
+    (tmp_path / "mixed").mkdir()
+    for i, pixels in enumerate(pictures("train")):
+        mode = ("RGB", "L", "RGBA", "CMYK", "P")[i % 5]
+        suffix = "tif" if mode == "CMYK" else "png"
+        Image.fromarray(pixels).convert(mode).save(tmp_path / "mixed" / f"{i}.{suffix}")
+    case = Case("mixed", "image-folder", (".png", ".tif"))
+    judge(asker, case, tmp_path / "mixed", sorted((tmp_path / "mixed").iterdir()), tmp_path)
+
+
+def test_hard_numbers_keep_their_digits(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: large offsets, heavy tails, holes of every kind and constants cost no digit."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(41)
+    n = 5000
+    holed = rng.normal(0, 1, n)
+    holed[[3, 77]], holed[500], holed[4999] = np.nan, np.inf, -np.inf
+    columns = {
+        "offset": 1.7e9 + rng.normal(0, 0.25, n),
+        "tail": rng.pareto(2.5, n),
+        "holed": holed,
+        "small": rng.normal(0, 1e-12, n).astype(np.float32),
+        "constant": np.full(n, 0.1),
+        "count": rng.poisson(3, n),
+        "yes": rng.integers(0, 2, n).astype(bool),
+        "absent": pa.array([None if i % 9 == 4 else float(x) for i, x in enumerate(rng.normal(9, 2, n))]),
+        "text": ["word " * int(k) for k in rng.integers(0, 30, n)],
+    }
+    path = tmp_path / "numbers.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=611)
+    judge(asker, Case("numbers", "parquet", (".parquet",)), path, [path], tmp_path)
+
+
 def judge(asker: Asker, case: Case, source: Path, files: list[Path], root: Path) -> None:
     result = asker.ask("characterize_dataset", str(source), str(root))
     assert isinstance(result, Result)
@@ -115,7 +153,7 @@ def judge(asker: Asker, case: Case, source: Path, files: list[Path], root: Path)
     assert left <= {"label"}, "statistics of fields that the files do not hold"
     for key, values in expected.items():
         want = oracle.statistics(values)
-        assert numbers(got[key]) == pytest.approx(numbers(want), rel=1e-6, abs=1e-9, nan_ok=True), key
+        assert numbers(got[key]) == pytest.approx(numbers(want), rel=1e-6, abs=1e-15, nan_ok=True), key
 
 
 def numbers(statistics: dict[str, Any]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import shown
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 
 GROUPS = Quantity("groups", "groups", "groups in all, and those with samples in more than one split")
 TIMES = Quantity("time_range", "", "earliest and latest time of a split")
@@ -54,16 +54,10 @@ class Leakage(Check):
         if split is None:
             return
         if self.group in block.columns:
-            values = block.columns[self.group].values
-            for value in set(values.tolist() if hasattr(values, "tolist") else values) - {None}:
+            for value in set(_present(block.columns[self.group])):
                 self.groups.setdefault(str(value), set()).add(split)
         if self.time in block.columns:
-            column = block.columns[self.time]
-            present = [
-                v
-                for i, v in enumerate(column.values)
-                if v is not None and (column.nulls is None or not column.nulls[i]) and v == v
-            ]
+            present = _present(block.columns[self.time])
             if present:
                 self._range(split, min(present), max(present))
 
@@ -117,6 +111,13 @@ class Leakage(Check):
                 "split by time: train on what came before",
                 [{"field": self.time, "split": fact.at["split"]}],
             )
+
+
+def _present(column: Column) -> list[Any]:
+    """The values that are there: neither absent nor NaN."""
+    values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+    absent = column.nulls
+    return [v for i, v in enumerate(values) if v is not None and v == v and (absent is None or not absent[i])]
 
 
 def _plain(value: Any) -> Any:

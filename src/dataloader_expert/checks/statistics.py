@@ -146,8 +146,18 @@ class Statistics(Check):
         for place, found in other.bad.items():
             self.bad[place] = sorted(self.bad.get(place, []) + found)[:20]
 
+    def _gray_as_rgb(self) -> None:
+        """Gray pictures among coloured ones count as their conversion to RGB would: alike in each channel."""
+        for field, channel, train in list(self.numbers):
+            if channel == "gray" and any((field, "red", part) in self.numbers for part in (True, False)):
+                gray = self.numbers.pop((field, channel, train))
+                for color in RGB:
+                    key = (field, color, train)
+                    self.numbers.setdefault(key, Numbers(gray.pivot, gray.cap)).merge(gray)
+
     def facts(self) -> Iterable[Fact]:
         evidence = self.evidence()
+        self._gray_as_rgb()
         names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
         for field, channel in names:
             at = {"field": field, **({"channel": channel} if channel else {})}

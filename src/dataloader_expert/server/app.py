@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import inspect
 import json
@@ -12,7 +13,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
-import anyio
 from mcp.server import CacheHint, MCPServer
 from mcp.server.extension import Extension
 from mcp.server.mcpserver import Context
@@ -55,7 +55,7 @@ class Server:
         self.door = Door(settings.python)
         self.reports: OrderedDict[str, tuple[Tool, Report]] = OrderedDict()
         self.tools = all_tools()
-        self.turn: anyio.Lock | None = None
+        self.turn = asyncio.Lock()
 
     def keep(self, tool: Tool, report: Report) -> str:
         id_ = uuid4().hex[:10]
@@ -66,20 +66,15 @@ class Server:
 
     async def call(self, tool: Tool, request: Request, ctx: Context[Any]) -> CallToolResult:
         """The tool's answer in both channels; an expected failure is an error whose text begins with its code."""
-        self.turn = self.turn or anyio.Lock()
         progress = _Progress(ctx)
-        full: Report | None = None
-        error = ""
-        async with anyio.create_task_group() as group:
-            group.start_soon(progress.beat)
-            try:
-                async with self.turn:
-                    full = await carry_out(tool, request, self.door, self.settings, progress.take)
-            except RequestError as e:
-                error = str(e)
-            group.cancel_scope.cancel()
-        if full is None:
-            return refused(error)
+        beat = asyncio.ensure_future(progress.beat())
+        try:
+            async with self.turn:
+                full = await carry_out(tool, request, self.door, self.settings, progress.take)
+        except RequestError as e:
+            return refused(str(e))
+        finally:
+            beat.cancel()
         id_ = self.keep(tool, full)
         full = full.model_copy(update={"report_uri": f"report://{id_}"})
         self.reports[id_] = (tool, full)
@@ -106,8 +101,12 @@ class _Progress:
             if self.message != last or waited >= HEARTBEAT_S:
                 last, waited = self.message, 0.0
                 self.step += 1
-                await self.ctx.report_progress(self.step, None, self.message)
-            await anyio.sleep(0.25)
+                try:
+                    await self.ctx.report_progress(self.step, None, self.message)
+                except Exception:
+                    logger.debug("a client that cannot be told of progress may still be answered", exc_info=True)
+                    return
+            await asyncio.sleep(0.25)
             waited += 0.25
 
 

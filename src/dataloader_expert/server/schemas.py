@@ -13,7 +13,7 @@ NULL: Schema = {"type": "null"}
 
 
 def arguments(schema: Schema) -> Schema:
-    """An input schema. An argument whose default is null loses both: leaving it out is what null says.
+    """An input schema. A null or {} that is the default is not said: leaving the argument out says the same.
 
     The server goes on taking an explicit null.
     """
@@ -59,6 +59,8 @@ class _Slimmer:
             if self.optional and out.get("default", ...) is None and len(rest) == 1:
                 del out["anyOf"], out["default"]
                 out = {**rest[0], **out}
+        if self.optional and out.get("default") == {}:
+            del out["default"]
         if out.get("additionalProperties") is True:
             del out["additionalProperties"]
         if "properties" in out:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv as stdlib_csv
 import io
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -158,16 +160,15 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     if not whole and "\n" in text:
         text = text[: text.rindex("\n") + 1]
     lines = [line for line in text.splitlines() if line][:2000]
+    bare = [line for line in _CELL.sub("q", text).splitlines() if line][:2000]  # what stands in quotes divides nothing
 
     def fit(mark: str) -> tuple[float, int]:
-        counts = [line.count(mark) for line in lines]
-        most = max(set(counts), key=counts.count)
-        return (counts.count(most) / len(counts) if most else 0.0, most)
+        return max(_evenness(lines, mark), _evenness(bare, mark))
 
     if not lines:
         raise Unreadable("empty-file", "no lines")
     delimiter = max(delimiters, key=fit)
-    quoted = _quoted(lines, delimiter)
+    quoted = _quoted(lines, delimiter) or _well_quoted(text, delimiter)
     reader = stdlib_csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
@@ -196,6 +197,16 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     return Dialect(delimiter, quoted, header, names, skip)
 
 
+_CELL = re.compile(r'"(?:[^"]|"")*"')
+
+
+def _evenness(lines: list[str], mark: str) -> tuple[float, int]:
+    """The share of lines that hold the mark as often as most do, and how often that is."""
+    counts = Counter(line.count(mark) for line in lines)
+    most, lines_with = counts.most_common(1)[0]
+    return (lines_with / len(lines) if most else 0.0, most)
+
+
 def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
     """Texts in a column that otherwise holds numbers: they made the whole column text."""
     present = [(i, v) for i, v in enumerate(values) if isinstance(v, str)]
@@ -217,6 +228,14 @@ def _quoted(lines: list[str], delimiter: str) -> bool:
     cells = [c for line in lines for c in line.split(delimiter) if '"' in c]
     wrapped = sum(len(c) > 1 and c[0] == '"' == c[-1] and c[1:-1].count('"') % 2 == 0 for c in cells)
     return not (even and wrapped < len(cells))
+
+
+def _well_quoted(text: str, delimiter: str) -> bool:
+    """Whether every double quote opens or closes a whole cell, most of them within a line."""
+    mark = re.escape(delimiter)
+    cells = re.compile(rf'(?:(?<=^)|(?<={mark}))"(?:[^"]|"")*"(?={mark}|\r?$)', re.MULTILINE)
+    found = cells.findall(text)
+    return bool(found) and '"' not in cells.sub("", text) and sum("\n" in c for c in found) * 2 <= len(found)
 
 
 def _has_header(rows: list[list[str]]) -> bool:
