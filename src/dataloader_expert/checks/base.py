@@ -120,6 +120,26 @@ def all_checks() -> dict[str, type[Check]]:
     return found
 
 
+GROUP_NAMES = (
+    "group",
+    "group_id",
+    "subject",
+    "subject_id",
+    "patient",
+    "patient_id",
+    "speaker",
+    "speaker_id",
+    "user",
+    "user_id",
+    "session",
+    "session_id",
+    "scene",
+    "series_id",
+    "video_id",
+    "document_id",
+)
+"""Field names, in lower case, that name a group."""
+
 STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outliers of a field's finite values")
 CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
 SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")

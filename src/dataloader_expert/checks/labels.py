@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.leakage import GROUP_NAMES
+from dataloader_expert.checks.base import GROUP_NAMES, Check, Context
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.sources.base import Block
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import GROUP_NAMES, Check, Context
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import shown
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -13,24 +13,6 @@ from dataloader_expert.sources.base import Block, Column
 
 GROUPS = Quantity("groups", "groups", "groups in all, and those with samples in more than one split")
 TIMES = Quantity("time_range", "", "earliest and latest time of a split")
-GROUP_NAMES = (
-    "group",
-    "group_id",
-    "subject",
-    "subject_id",
-    "patient",
-    "patient_id",
-    "speaker",
-    "speaker_id",
-    "user",
-    "user_id",
-    "session",
-    "session_id",
-    "scene",
-    "series_id",
-    "video_id",
-    "document_id",
-)
 TIME_NAMES = ("time", "timestamp", "date", "datetime", "created_at", "recorded_at", "event_time")
 
 

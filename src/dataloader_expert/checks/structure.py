@@ -131,13 +131,14 @@ class Structure(Check):
         same = [p for p in fact.value["pairs"] if abs(p["r"]) >= COLLINEAR]
         if same:
             listed = ", ".join(f"{p['a']} and {p['b']} (r = {p['r']:.4f})" for p in same[:3])
+            many = "pairs of fields" if self.named else f"pairs of components of {self.fields[0]}"
             yield finding(
                 "collinear-fields",
                 "info",
-                f"{len(same)} pairs of fields say the same: {listed}",
+                f"{len(same)} {many} say the same: {listed}",
                 fact,
                 "drop one of each pair",
-                [{"field": p["b"]} for p in same],
+                [{"field": p["b"]} for p in same] if self.named else [{"field": self.fields[0]}],
                 len(same),
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
+import re
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
 
 Said = Fact | Finding | Unknown
+FRAME = re.compile(r'  File "(.+)", line (\d+), in (.+)')
 
 
 @dataclass
@@ -189,13 +191,18 @@ LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not delive
 
 
 def _in_words(error: Exception) -> str:
-    from dataloader_expert.sources.reference import user_frames
+    """The error and the user's own frames; of one that torch brings from a worker, the worker's."""
+    from dataloader_expert.sources.reference import is_users, user_frames
 
     lines = str(error).strip().splitlines() or [""]
-    frames = user_frames(error)
-    told = [line for line in lines if not line.startswith((" ", "Traceback"))]
-    last = told[-1] if told else lines[-1]
-    return f"{type(error).__name__}: {shown(last, 300)}" + (f"\n{frames}" if frames else "")
+    told = [line for line in lines if not line.startswith((" ", "Traceback", "Caught", "Original"))]
+    last = shown(told[-1] if told else lines[-1], 300)
+    name = type(error).__name__
+    found = [FRAME.match(line) for line in lines]
+    frames = "\n".join(f"  {m[1]}:{m[2]} in {m[3]}" for m in found if m is not None and is_users(m[1])) or user_frames(
+        error
+    )
+    return (last if last.startswith(f"{name}:") else f"{name}: {last}") + (f"\n{frames}" if frames else "")
 
 
 def _told(error: Exception) -> None:

@@ -36,14 +36,15 @@ class Raised(Exception):
         super().__init__(f"{type(error).__name__}{at}: {shown(error, 300)}\n{user_frames(error)}".rstrip())
 
 
+def is_users(filename: str) -> bool:
+    """Whether a frame's file is neither ours, nor the standard library's, nor an installed package's."""
+    ours, standard = str(Path(__file__).parent.parent), str(Path(importlib.__file__).parent.parent)
+    return not filename.startswith((ours, "<frozen", standard)) and "site-packages" not in filename
+
+
 def user_frames(error: BaseException, most: int = 6) -> str:
-    """The last frames of the traceback that are not ours, one a line."""
-    here = str(Path(__file__).parent.parent)
-    frames = [
-        f
-        for f in traceback.extract_tb(error.__traceback__)
-        if not f.filename.startswith((here, "<frozen", str(Path(importlib.__file__).parent.parent)))
-    ]
+    """The last frames of the traceback that are the user's own, one a line."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
     return "\n".join(f"  {f.filename}:{f.lineno} in {f.name}: {shown(f.line or '', 100)}" for f in frames[-most:])
 
 

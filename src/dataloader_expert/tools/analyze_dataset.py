@@ -79,9 +79,8 @@ TOOL = Tool(
     "analyze_dataset",
     "analyze",
     "Analyze a data set whole",
-    "One pass over a local data set (or your own Dataset/DataLoader) that runs all five analyses - characterization, "
-    "batch specification, loading speed, quality, sampler - and renders the whole dataset analysis as one report. Start "
-    "here; use the single tools to go deeper or to pass their own arguments. Takes 10-30 s.",
+    "Start here: one pass over local data (or your Dataset/DataLoader) that runs all five analyses - what it holds, batch "
+    "specification, loading speed, quality, sampler - as one report. 10-30 s.",
     Request,
     Result,
     recipe,

@@ -37,18 +37,16 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str = Field(
-        description="data set folder, file or glob; or a Python reference file.py:name or package.module:name "
-        "(Dataset class or object, DataLoader, or a function returning one)"
+        description="folder, file or glob; or file.py:name or package.module:name of a Dataset, DataLoader or a "
+        "function returning one"
     )
-    source_args: dict[str, Any] = Field(
-        default_factory=dict, description="keyword arguments for that class or function"
-    )
-    format: str | None = Field(None, description="format, where the guess from the files would be wrong")
-    split: str | None = Field(None, description="one split only; null: all")
-    label: str | None = Field(None, description="label field; null: found, and the result says how")
-    budget_s: float | None = Field(30, gt=0, description="seconds the call may take; then the best answer so far")
-    seed: int = Field(0, description="every random choice follows from it")
-    detail: Literal["concise", "full"] = Field("concise", description="concise shortens lists; all is at report_uri")
+    source_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
+    format: str | None = Field(None, description="overrides the guess from the files")
+    split: str | None = Field(None, description="one split; else all")
+    label: str | None = Field(None, description="label field; else found")
+    budget_s: float | None = Field(30, gt=0, description="seconds; then the best answer so far")
+    seed: int = Field(0, description="of every random choice")
+    detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
 
 
 FAILED = Quantity("failed", "", "why measuring ended before it was done")

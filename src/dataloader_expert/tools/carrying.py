@@ -82,7 +82,11 @@ def _find(name: str, roots: tuple[str, ...]) -> Path:
     path = Path(name).expanduser()
     if path.is_absolute():
         return path
-    for root in (str(Path.cwd()), *roots):
+    here = str(Path.cwd())
+    inside = below(os.path.realpath(here), roots)
+    for root in (
+        (here, *roots) if inside else (*roots, here)
+    ):  # what lies outside is named so only if nothing else is meant
         if (Path(root) / path).exists():
             return Path(root) / path
     return Path(roots[0]) / path

@@ -262,10 +262,9 @@ TOOL = Tool(
     "characterize_dataset",
     "characterize",
     "Characterize a data set",
-    "Reads a local data set (or your own Dataset class) and returns what it holds: format, modality, samples, files, "
-    "splits, per-class counts, fields, statistics per field and channel, correlation, normalisation constants of the "
-    "training split, diversity. Decodes every sample within the budget and names what cannot be read. Takes seconds. "
-    "For loader settings use recommend_batch_spec or diagnose_io, for the pass/fail checklist check_quality.",
+    "What a local data set (or your Dataset class) holds: format, modality, samples, splits, per-class counts, statistics "
+    "per field and channel, correlation, normalisation constants of the training split, diversity. Decodes every sample "
+    "within the budget, in seconds.",
     Request,
     Result,
     recipe,

@@ -50,13 +50,11 @@ BALANCED = (
 
 class Request(Common):
     near_duplicates: bool = Field(True, description="look for near duplicates too")
-    group: str | None = Field(
-        None, description="field whose values must not straddle splits; null: likely ones by name"
-    )
+    group: str | None = Field(None, description="field whose values must not straddle splits; else likely ones by name")
     time: str | None = Field(
-        None, description="field of times that must not run backwards from train to test; null: likely ones by name"
+        None, description="field of times that must not run backwards from train to test; else likely ones by name"
     )
-    checks: list[str] | None = Field(None, description="codes of the checks to run; null: all")
+    checks: list[str] | None = Field(None, description="codes of the checks to run; else all")
 
 
 class Checklist(Model):
@@ -197,10 +195,9 @@ TOOL = Tool(
     "check_quality",
     "check",
     "Check data quality",
-    "Decodes every sample of a local data set (or your own Dataset) strictly and judges it: corrupted, truncated or "
-    "mislabelled files, shape and dtype drift, NaN/Inf, missing values, duplicates and near duplicates, overlap between "
-    "splits, label conflicts, imbalance. Returns passed (true, false, or null when not all could be read), the five-box "
-    "checklist with reasons, each check's count, and findings with places and fixes. Writes nothing.",
+    "Decodes every sample strictly and judges: corrupt or truncated files, shape drift, NaN/Inf, missing values, "
+    "duplicates, overlap and leakage between splits, label conflicts, imbalance. Returns passed, a five-box checklist "
+    "with reasons, findings with places and fixes.",
     Request,
     Result,
     recipe,

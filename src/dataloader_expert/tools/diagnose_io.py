@@ -36,10 +36,10 @@ class WhatIf(Model):
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="as it is today; null: the loader's, else 32")
-    num_workers: int | None = Field(None, ge=0, description="as it is today; null: the loader's, else 0")
+    batch_size: int | None = Field(None, ge=1, description="as it is today; else the loader's, else 32")
+    num_workers: int | None = Field(None, ge=0, description="as it is today; else the loader's, else 0")
     step_ms: float | None = Field(None, gt=0, description="what the training step takes per batch")
-    max_workers: int | None = Field(None, ge=0, description="most to try; null: the CPUs, up to 16 where samples wait")
+    max_workers: int | None = Field(None, ge=0, description="most to try; else the CPUs, up to 16 where samples wait")
     local_world_size: int = Field(1, ge=1, description="training processes that share this machine's CPUs")
     device: str = Field("auto", description="auto, cpu or cuda")
     model: str | None = Field(
@@ -357,10 +357,9 @@ TOOL = Tool(
     "diagnose_io",
     "diagnose",
     "Diagnose data loading",
-    "Runs real DataLoaders over a local data set (or your own Dataset/DataLoader) and returns where a sample's time "
-    "goes (read, decode, transform, collate, worker transfer), throughput over num_workers in alternating blocks, the "
-    "cheapest settings that nothing beats with the measured speedup and interval, stall shares for step_ms, storage "
-    "speed, leaks and slow samples. Takes 5-30 s. It changes nothing; for batch size and shapes use recommend_batch_spec.",
+    "Runs real DataLoaders over local data (or your Dataset/DataLoader): where a sample's time goes, throughput over "
+    "num_workers in alternating blocks, the cheapest best settings with the measured speedup, stall shares, storage, leaks, "
+    "slow samples. 5-30 s.",
     Request,
     Result,
     recipe,

@@ -28,7 +28,7 @@ READ_TIMEOUT_S = 120
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="as it is today; null: recommended")
+    batch_size: int | None = Field(None, ge=1, description="as it is today; else recommended")
     model: str | None = Field(
         None, description="Python reference to a torch.nn.Module class, object or function; fed a batch"
     )
@@ -36,7 +36,7 @@ class Request(Common):
     device: str = Field("auto", description="auto, cpu or cuda")
     precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of the training step")
     optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="for the memory of a training step")
-    memory_limit_gb: float | None = Field(None, gt=0, description="device memory that may be used; null: all")
+    memory_limit_gb: float | None = Field(None, gt=0, description="device memory that may be used; else all")
     safety_margin: float = Field(0.1, ge=0, lt=1, description="share of memory left free")
 
 
@@ -300,10 +300,9 @@ TOOL = Tool(
     "recommend_batch_spec",
     "batch-spec",
     "Recommend a batch specification",
-    "Builds real DataLoaders over a local data set (or your own Dataset/DataLoader) and returns the batch's exact "
-    "shapes, dtypes and bytes, the collate function, a batch size with its limit and memory, preprocessing, and "
-    "DataLoader keyword arguments for train, val and test with code that runs. With model= a batch is fed to the "
-    "model; on CUDA its peak memory is measured. Takes 5-30 s. For where time goes use diagnose_io.",
+    "Builds real DataLoaders over local data (or your Dataset/DataLoader): exact batch shapes, dtypes, bytes, collate, "
+    "batch size and its limit, memory, preprocessing, settings for train/val/test, code. With model=, feeds it a batch. "
+    "5-30 s.",
     Request,
     Result,
     recipe,

@@ -28,8 +28,8 @@ class Request(Common):
         "auto", description="what the batches are for; auto: from the data"
     )
     group_by: str | None = Field(None, description="field whose samples stay in one batch")
-    difficulty: str | None = Field(None, description="field to sort by for objective curriculum; null: length")
-    length: str | None = Field(None, description="field that holds the length; null: found")
+    difficulty: str | None = Field(None, description="field to sort by for objective curriculum; else length")
+    length: str | None = Field(None, description="field that holds the length; else found")
     world_size: int = Field(1, ge=1, description="training processes")
 
 
@@ -293,10 +293,8 @@ TOOL = Tool(
     "suggest_sampler",
     "sampler",
     "Suggest a sampler",
-    "Reads the labels and lengths of a local data set (or your own Dataset/DataLoader), picks a sampling strategy "
-    "(random, weighted, class-balanced batches, length-bucketed, curriculum) and draws a real epoch with it: repeats, "
-    "coverage, classes per batch, padding before and after. Returns the class with its arguments and code that runs. "
-    "Takes seconds. It trains nothing.",
+    "Reads labels and lengths, picks a sampling strategy (random, weighted, class-balanced, length-bucketed, curriculum) "
+    "and really draws an epoch: repeats, coverage, classes per batch, padding. Returns class, arguments and code. Seconds.",
     Request,
     Result,
     recipe,
