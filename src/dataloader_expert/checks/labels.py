@@ -7,10 +7,11 @@ from typing import Any
 
 from dataloader_expert.checks.base import GROUP_NAMES, Check, Context
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 
 LENGTHS = Quantity("lengths", "items", "quantiles of the samples' lengths (first dimension, or characters of a text)")
 MOST = 50_000_000
+ABSENT = "(none)"
 
 
 class Labels(Check):
@@ -43,9 +44,9 @@ class Labels(Check):
             return
         start = block.unit.start
         if self.context.label is not None and self.context.label in block.columns:
-            self.label.append((start, _codes(block.columns[self.context.label].values[:n], self.names)))
+            self.label.append((start, _codes(block.columns[self.context.label], n, self.names)))
         if self.grouped is not None and self.grouped in block.columns:
-            self.group.append((start, _codes(block.columns[self.grouped].values[:n], self.group_names)))
+            self.group.append((start, _codes(block.columns[self.grouped], n, self.group_names)))
         if self.long is not None and self.long in block.columns:
             values = block.columns[self.long].values[:n]
             sizes = [0 if v is None else len(v) if hasattr(v, "__len__") else int(v) for v in values]
@@ -93,11 +94,15 @@ class Labels(Check):
             yield Fact(LENGTHS, value, self.evidence())
 
 
-def _codes(values: Any, names: dict[str, int]) -> Any:
+def _codes(column: Column, n: int, names: dict[str, int]) -> Any:
+    """The values' codes, int32; samples without one share the code of ``ABSENT``."""
     import numpy as np
 
-    plain = values.tolist() if hasattr(values, "tolist") else values
-    return np.array([names.setdefault(str(v), len(names)) for v in plain], np.int32)
+    values = column.values[:n]
+    plain = [str(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
+    if column.nulls is not None:
+        plain = [ABSENT if absent else v for v, absent in zip(plain, column.nulls[:n], strict=True)]
+    return np.array([names.setdefault(v, len(names)) for v in plain], np.int32)
 
 
 def _plain(name: str) -> Any:

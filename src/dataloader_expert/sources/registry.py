@@ -99,7 +99,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     few = max(1, total // 20) if total > 2 else 0
     if kind in readable and total - most <= few and not any(k in readable for k in counts if k not in (kind, "text")):
         return readable[kind], readable[kind].kinds
-    if kind in readable and total - most <= total // 100:
+    strays = sum(n for k, n in counts.items() if k in readable and k != kind)
+    if kind in readable and total - most <= total // 100 and strays <= 1:
         return readable[kind], readable[kind].kinds
     listed = ", ".join(f"{n} {_plural(k)}" for k, n in counts.most_common())
     if len(counts) == 1:

@@ -92,6 +92,11 @@ def _find(name: str, roots: tuple[str, ...]) -> Path:
     return Path(roots[0]) / path
 
 
+def folder_of(root: str) -> str:
+    """The root, or the folder of a root that is a file."""
+    return root if Path(root).is_dir() else str(Path(root).parent)
+
+
 async def carry_out(
     tool: Tool, request: Request, door: Door, settings: Settings, on_event: OnEvent | None = None
 ) -> Report:
@@ -120,7 +125,7 @@ async def carry_out(
         "cpus": around.cpus,
         "memory_bytes": around.memory_bytes,
         "reserve": 1.0 if seconds is None else min(1.0, 0.15 * seconds),
-        "folder": settings.roots[0],
+        "folder": folder_of(settings.roots[0]),
     }
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
     facts, findings, unknowns = _with_failure(outcome)

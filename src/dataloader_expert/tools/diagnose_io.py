@@ -145,8 +145,7 @@ def conclude(request: Request, measured: Measured) -> Said:
     facts = measured.facts
     current, recommended = settings(facts)
     unknowns = [Unknown(name, LATER) for name in ("hotspots", "reading", "cacheable")]
-    if request.what_if is not None:
-        unknowns.append(Unknown("forecast", LATER))
+    unknowns.append(Unknown("forecast", "pass what_if" if request.what_if is None else LATER))
     step_ms = request.step_ms if request.step_ms is not None else facts.value(STEP)
     if step_ms is None:
         unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes, or model"))

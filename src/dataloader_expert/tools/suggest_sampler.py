@@ -119,6 +119,11 @@ def conclude(request: Request, measured: Measured) -> Said:
     drawn = facts.value(DRAWN, None, strategy=strategy)
     arguments = arguments_of(strategy, request, counts)
     unknowns = [] if drawn is not None else [Unknown("simulation", "no epoch could be drawn; see the other unknowns")]
+    undrawn = [a.strategy for a in alternatives(facts, strategy, counts is not None) if a.simulation is None]
+    if undrawn:
+        unknowns.append(
+            Unknown("alternatives: simulation", f"not drawn: {', '.join(undrawn)}; ask for them by objective")
+        )
     if counts is None:
         unknowns.append(Unknown("classes", "there are no class labels"))
     fields = {
