@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +14,8 @@ from dataloader_expert.sources.base import Block, Column
 
 GROUPS = Quantity("groups", "groups", "groups in all, and those with samples in more than one split")
 TIMES = Quantity("time_range", "", "earliest and latest time of a split")
-TIME_NAMES = ("time", "timestamp", "date", "datetime", "created_at", "recorded_at", "event_time")
+TIME = re.compile(r"(^|_)(date|time|datetime|timestamp)($|_)|_at$")
+NOT_GROUPS = {"sample_id", "row_id", "image_id", "label_id", "class_id", "category_id", "file_id"}
 
 
 class Leakage(Check):
@@ -22,8 +24,10 @@ class Leakage(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         names = {f.name.lower(): f.name for f in context.fields if not f.shape}
-        self.group = context.group or next((names[n] for n in GROUP_NAMES if n in names), None)
-        self.time = context.time or next((names[n] for n in TIME_NAMES if n in names), None)
+        groups = [n for n in names if n in GROUP_NAMES or (n.endswith("_id") and n not in NOT_GROUPS)]
+        times = [n for n in names if TIME.search(n)]
+        self.group = context.group or next((names[n] for n in groups if names[n] != context.label), None)
+        self.time = context.time or next((names[n] for n in times), None)
         self.groups: dict[str, set[str]] = {}
         self.times: dict[str, tuple[Any, Any]] = {}
 

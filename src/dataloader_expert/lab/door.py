@@ -29,6 +29,8 @@ KEEP = 8 << 10
 STACKS = 64 << 10
 LINE_MOST = 32 << 20
 """Characters of one event: more is no answer of ours, and the server must not hold it."""
+STALLED = 0.3
+"""Share of the time limit without a word after which a request counts as hung."""
 START_S = 120.0
 START_LEAST_S = 15.0
 """A host may take this long to start even where the budget is smaller: it starts once."""
@@ -50,6 +52,8 @@ class Outcome:
     unknowns: list[Unknown] = field(default_factory=list)
     failure: RequestError | None = None
     prints: str = ""
+    stalled: bool = False
+    """Whether nothing was heard for long before the time limit: a hang, not a budget that ran out."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +243,9 @@ class Door:
             os.close(notes)
         outcome.prints = "\n".join(t for t in texts if t)
         if (not events.done or end["reason"]) and events.error is None:
-            outcome.failure = failure_of(end, stacks, texts[1], limits)
+            outcome.failure = failure_of(end, stacks, texts[1], limits, events.message)
+            silent = time.monotonic() - events.heard
+            outcome.stalled = limits.seconds is None or silent > max(2.0, STALLED * limits.seconds)
         outcome.failure = events.error or outcome.failure
         return outcome
 
@@ -277,6 +283,8 @@ class _Events:
         self.buffer = b""
         self.done = False
         self.error: RequestError | None = None
+        self.message = ""
+        self.heard = time.monotonic()
 
     def read(self) -> None:
         while True:
@@ -298,6 +306,9 @@ class _Events:
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["event"]
+        self.heard = time.monotonic()
+        if kind == "progress":
+            self.message = event["message"]
         if kind == "fact":
             self.outcome.facts.add(Fact.from_json(event["fact"]))
         elif kind == "finding":
@@ -353,10 +364,17 @@ class _Stream:
         return (self.head + middle + self.tail).decode("utf-8", "replace")
 
 
-def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits) -> RequestError:
+def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, doing: str) -> RequestError:
     """Why a child did not finish, as one of the contract's errors."""
     sample = end.get("sample")
     at = f" at sample {sample}" if sample is not None else ""
+    if end["reason"] == "time" and doing.startswith("opening ") and "in <module>" in stacks:
+        line = next((f"{m[1]}:{m[2]}" for m in re.finditer(r'File "(.+)", line (\d+) in <module>', stacks)), "")
+        return RequestError(
+            "import-failed",
+            f"importing {shown(doing.removeprefix('opening '))} did not finish within {limits.seconds:.0f} s; it was at "
+            f"{line}: if the file trains when it is imported, guard that with if __name__ == '__main__'",
+        )
     if end["reason"] == "time":
         return RequestError(
             "timed-out",

@@ -23,12 +23,13 @@ TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
 SPEEDUP = Quantity("speedup", "x", "throughput of the recommended settings over the present ones, neighbouring blocks")
 RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that nothing tried beats")
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
+UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: workers, and how many times as fast")
 STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
 BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")
 
 WORTH = 1.05
 """The least gain worth more workers: its interval's lower end must exceed this."""
-PAIRS, LEAST_PAIRS = 8, 4
+PAIRS, LEAST_PAIRS = 8, 3
 """Fresh pairs of blocks in which a winner must show its gain."""
 ROUNDS = 3
 """Blocks of every setting tried."""
@@ -50,7 +51,7 @@ def interval(values: list[float], table: dict[int, float] = T95) -> tuple[float,
 
 @dataclass
 class Runner:
-    """One setting's living loader. ``blocks`` are its throughputs in samples/s, ``cost`` its longest block in s."""
+    """One setting's living loader. ``blocks`` are its throughputs in samples/s, ``cost`` its last block in s."""
 
     plan: LoaderPlan
     serving: Serving
@@ -100,7 +101,7 @@ class Runner:
             if spent >= seconds or (until is not None and time.monotonic() > until):
                 break
         self.blocks.append(samples / spent)
-        self.cost = max(self.cost, time.monotonic() - begun)
+        self.cost = time.monotonic() - begun
         return self.blocks[-1]
 
     def close(self) -> None:
@@ -126,12 +127,13 @@ class Loading(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, self.batch_size, self.num_workers)
-        deadline = bench.until(self.share, 40.0)
+        deadline = bench.until(self.share, 300.0)
+        current = served.current
         small = self._affordable(bench, served)
         if small is not None:
-            served.current = served.current.but(batch_size=small)
-            yield Unknown("throughput at the full batch size", f"a batch takes long: measured at batch size {small}")
-        current = served.current
+            served.current = current.but(batch_size=small)
+            why = f"a batch of {current.batch_size} takes long: throughput was measured with batches of {small}"
+            yield Unknown("throughput at the full batch size", why)
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
         runners: dict[int, Runner] = {}
         failed: dict[int, str] = {}
@@ -150,10 +152,13 @@ class Loading(Probe):
         from dataloader_expert.probes.stages import STAGE
 
         per = sum(f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer") / 1e3
-        most = self.share * bench.left() / 40  # three blocks of two settings, and a check, each of a few batches
+        served.batch_s = per * served.current.batch_size
+        most = self.share * bench.left() / 100  # three blocks of three settings and a check, each of several batches
         if not served.sizable or served.user_loader is not None or per * served.current.batch_size <= most:
             return None
-        return max(1, int(most / per))
+        small = max(1, int(most / per))
+        served.batch_s = per * small
+        return small
 
     def _try(
         self,
@@ -202,8 +207,9 @@ class Loading(Probe):
             if runner is None or (runner.blocks[0] < 0.75 * best and workers > 1):
                 break
         for _ in range(ROUNDS - 1):
-            for runner in runners.values():
-                if len(runner.blocks) < ROUNDS:
+            for workers, runner in runners.items():
+                if len(runner.blocks) < ROUNDS and (len(runner.blocks) < 2 or _left(deadline) > -runner.cost):
+                    bench.progress(f"timing {workers} workers", None)
                     runner.block(self.block_s, deadline)
         for workers, runner in runners.items():
             yield throughput_fact(runner, workers)
@@ -214,7 +220,9 @@ class Loading(Probe):
         cpus = max(1, int(bench.cpus / self.local_world_size))
         most = self.max_workers if self.max_workers is not None else 16
         if served.wait_share(bench) <= 0.5:
-            return [n for n in sorted({1, 2, cpus}) if n <= min(most, max(cpus, 2))]
+            grown = [n for n in sorted({1, 2, cpus}) if n <= min(most, max(cpus, 2))]
+            dear = served.batch_s > 0.02 * bench.left()
+            return grown[-1:] if dear else grown
         return sorted({min(4 * cpus, most), most} - {0})
 
     def _cheapest(self, runners: dict[int, Runner]) -> int:
@@ -238,13 +246,17 @@ class Loading(Probe):
                     "recommended", f"{best} workers looked faster; the budget held no check of it: raise budget_s"
                 )
             for i in range(pairs if pairs >= LEAST_PAIRS else 0):
+                bench.progress(f"checking the recommended settings, pair {i + 1}", None)
                 for runner in pair if i % 2 == 0 else pair[::-1]:
                     runner.block(self.block_s, None)
                 ratios.append(runners[best].blocks[-1] / runners[now].blocks[-1])
             if len(ratios) < LEAST_PAIRS or interval(ratios, T99)[1] <= WORTH:
+                looked = ratios or [b / a for a, b in zip(runners[now].blocks, runners[best].blocks, strict=False)]
+                seen = evidence("timed", "loading", seen=len(looked), spread=(min(looked), max(looked)))
+                yield Fact(UNPROVED, {"workers": best, "ratio": interval(looked)[0]}, seen)
                 best, ratios = now, []
         chosen = runners[best]
-        plan = chosen.plan
+        plan = chosen.plan.but(batch_size=current.batch_size)
         value = {
             "settings": {
                 **{k: v for k, v in plan.keywords().items() if k != "timeout"},
@@ -269,7 +281,7 @@ class Loading(Probe):
             trials.append(
                 {
                     "num_workers": n,
-                    "batch_size": plan.batch_size,
+                    "batch_size": runner.plan.batch_size,
                     "throughput": {
                         "value": mean,
                         "unit": "samples/s",

@@ -26,6 +26,8 @@ class Serving:
     user_loader: Any = None
     sizable: bool = True
     size: tuple[int, int] | None = None
+    batch_s: float = 0.0
+    """Seconds that a batch takes in the main process, where they were timed."""
 
     def loader(self, plan: LoaderPlan) -> Any:
         """A real ``torch.utils.data.DataLoader`` at these settings.

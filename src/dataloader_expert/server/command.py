@@ -84,6 +84,11 @@ def _flag(parser: argparse.ArgumentParser, name: str, info: Any) -> None:
         parser.add_argument("source", help=info.description)
         return
     kind = info.annotation
+    if get_origin(kind) is dict:
+        parser.add_argument(
+            "--" + name.replace("_", "-"), type=json.loads, default={}, metavar="JSON", help=info.description
+        )
+        return
     options = [k for k in get_args(kind) if k is not type(None)] if get_origin(kind) is not Literal else [kind]
     kind = options[0] if options else kind
     flag = "--" + name.replace("_", "-")

@@ -97,7 +97,8 @@ def _kind(name: str, dtype: str, shape: tuple[int | None, ...], label: bool) -> 
         return "image"
     if plain == "uint8" and len(shape) == 2 and None not in shape and min(x or 0 for x in shape) >= 8:
         return "image"
-    if len(shape) == 1 and (name.lower() in TOKENS or plain == "uint16"):
+    ragged_ints = len(shape) == 1 and shape[0] is None and plain in ("int32", "int64")
+    if ragged_ints or (len(shape) == 1 and (name.lower() in TOKENS or plain == "uint16")):
         return "tokens"
     if len(shape) == 1 and floating and shape[0] is not None:
         return "embedding"

@@ -193,7 +193,8 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
     if not hasattr(module, attribute):
         import difflib
 
-        names = [n for n in vars(module) if not n.startswith("_")]
+        own = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
+        names = own or [n for n in vars(module) if not n.startswith("_")]
         near = difflib.get_close_matches(attribute, names, 3) or names[:8]
         raise RequestError(
             "import-failed",
@@ -214,23 +215,27 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
 
 
 def project_root(path: Path) -> Path:
-    """The nearest folder above with a project's mark, else the file's own."""
+    """The nearest folder above with a project's mark, else the one that holds the file's outermost package."""
     for folder in (path.parent, *path.parent.parents):
         if any((folder / mark).exists() for mark in MARKS):
             return folder
-    return path.parent
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
 
 
 def _module(where: str, roots: tuple[str, ...]) -> Any:
+    base: Path | None = None
     if where.endswith(".py"):
         path = Path(where).absolute()
         if not path.is_file():
             raise RequestError("source-not-found", f"{shown(where)} does not exist; give file.py:name below a root")
     else:
-        path = _find(where, roots)
+        path, base = _find(where, roots)
     if not below(os.path.realpath(path), roots):
         raise RequestError("outside-roots", f"{shown(path)} lies outside the roots; start the server with --root")
-    root = project_root(path)
+    root = base or project_root(path)
     for folder in (str(root), str(path.parent)):
         if folder in sys.path:
             sys.path.remove(folder)
@@ -265,13 +270,14 @@ def _module(where: str, roots: tuple[str, ...]) -> Any:
         ) from None
 
 
-def _find(dotted: str, roots: tuple[str, ...]) -> Path:
+def _find(dotted: str, roots: tuple[str, ...]) -> tuple[Path, Path]:
+    """The module's file, and the folder below which its dotted name leads to it."""
     for root in roots:
         for base in (Path(root), Path(root) / "src"):
             stem = base.joinpath(*dotted.split("."))
             for path in (stem.with_suffix(".py"), stem / "__init__.py"):
                 if path.is_file():
-                    return path
+                    return path.absolute(), base.absolute()
     raise RequestError(
         "source-not-found",
         f"no module {shown(dotted)} below the roots ({', '.join(map(shown, roots))}); give file.py:name or add --root",

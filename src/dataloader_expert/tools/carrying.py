@@ -61,6 +61,11 @@ def resolve(request: Request, settings: Settings) -> str:
     if not settings.roots:
         raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
     code = is_reference(source) and not Path(source).exists()
+    if source.endswith(".py") and request.format is None:
+        names = ", ".join(f"{source}:{n}" for n in defined_in(_find(source, settings.roots))) or f"{source}:NAME"
+        raise RequestError(
+            "invalid-argument", f"{shown(source)} is a Python file; name what is in it: {shown(names, 300)}"
+        )
     if code and settings.no_code:
         raise RequestError(
             "code-refused", f"{shown(source)} is a Python reference and --no-code is on; give a path to data"
@@ -76,6 +81,18 @@ def resolve(request: Request, settings: Settings) -> str:
             f"{shown(source)} lies outside the roots ({', '.join(map(shown, settings.roots))}); start with --root naming its folder",
         )
     return f"{path}:{attribute}" if code else str(path)
+
+
+def defined_in(path: Path) -> list[str]:
+    """The classes and functions at the top of a Python file, found without running it; at most eight."""
+    import ast
+
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return []
+    found = [n.name for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef) and not n.name.startswith("_")]
+    return found[:8]
 
 
 def _find(name: str, roots: tuple[str, ...]) -> Path:
@@ -146,6 +163,9 @@ def _with_failure(outcome: Outcome) -> tuple[Outcome, list[Finding], list[Unknow
     measured = any(f.evidence.by not in ("probe layout", "probe environment") for f in outcome.facts)
     if not measured:
         raise failure
+    if failure.code == "timed-out" and not outcome.stalled:
+        unknowns.append(Unknown("what was not yet measured", "the budget ended before it: raise budget_s"))
+        return outcome, findings, unknowns
     fact = Fact(FAILED, failure.to_json(), Evidence("counted", "door", seen=1))
     outcome.facts.add(fact)
     code = FINDING_OF.get(failure.code)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from dataloader_expert.checks.base import all_checks
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE
 from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.conclusions import Finding
@@ -56,6 +58,17 @@ class Request(Common):
     )
     checks: list[str] | None = Field(None, description="codes of the checks to run; else all")
 
+    @field_validator("checks")
+    @classmethod
+    def _known(cls, given: list[str] | None) -> list[str] | None:
+        known = [id_ for check in all_checks().values() for id_ in check.ids]
+        for code in given or ():
+            if code not in known:
+                near = difflib.get_close_matches(code, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+                raise ValueError(f"{code} is no check; {hint}")
+        return given
+
 
 class Checklist(Model):
     no_corrupted_files: Status
@@ -97,10 +110,12 @@ def recipe(request: Request) -> tuple[Probe, ...]:
 def conclude(request: Request, measured: Measured) -> Said:
     facts, found = measured.facts, measured.findings
     checklist, why = judge(facts, found)
+    if request.checks is not None:
+        checklist, why = only_run(checklist, why, set(request.checks))
     errors = [f for f in found if f.severity == "error"]
     complete = coverage(facts).complete and facts.find(FAILED) is None
     failed = bool(errors) or "fail" in checklist.model_dump().values()
-    passed = False if failed else None if not complete else True
+    passed = False if failed else True if complete and request.checks is None else None
     unknowns = [Unknown("code", "a pytest file that repeats the checks is not yet written by this version")]
     for name, status in checklist.model_dump().items():
         if status == "unknown":
@@ -115,7 +130,8 @@ def conclude(request: Request, measured: Measured) -> Said:
     words = {
         True: "Passed: every sample was read and no check failed.",
         False: f"Failed: {len(errors)} findings are errors.",
-        None: "Neither passed nor failed: not every sample could be read in the time given.",
+        None: "Neither passed nor failed: "
+        + ("only the checks asked for were run." if request.checks is not None else "not every sample could be read."),
     }
     said = words[passed]
     if passed is False and not errors:
@@ -128,6 +144,26 @@ def conclude(request: Request, measured: Measured) -> Said:
             Next(tool="suggest_sampler", arguments=arguments, why="the imbalance is severe and nothing handles it")
         )
     return Said(fields, f"{said} {warnings} warnings.", (), steps, unknowns)
+
+
+BOXES = {
+    "no_corrupted_files": BROKEN,
+    "shapes_consistent": SHAPELY,
+    "no_nan_or_inf": {"nan", "inf"},
+    "imbalance_strategy_defined": {"severe-imbalance"},
+    "splits_disjoint": {"splits-overlap"},
+}
+
+
+def only_run(checklist: Checklist, why: dict[str, str], ran: set[str]) -> tuple[Checklist, dict[str, str]]:
+    """A box passes only if every check behind it was asked for."""
+    left_out = {name: sorted(behind - ran) for name, behind in BOXES.items() if behind - ran}
+    status = {n: "unknown" if n in left_out and s == "pass" else s for n, s in checklist.model_dump().items()}
+    reasons = {
+        n: f"not asked for: {', '.join(left_out[n][:4])}" if status[n] == "unknown" and n in left_out else w
+        for n, w in why.items()
+    }
+    return Checklist.model_validate(status), reasons
 
 
 def worst_first(line: CheckLine) -> int:

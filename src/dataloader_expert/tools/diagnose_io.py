@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -13,7 +13,7 @@ from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import SPEEDUP, TRIALS, Loading
+from dataloader_expert.probes.loading import SPEEDUP, TRIALS, UNPROVED, Loading
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.probes.stages import MEMORY_GROWTH, NONDETERMINISTIC, OPEN_FILES, OVERHEAD, SLOW, STAGE, Stages
 from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
@@ -41,7 +41,7 @@ class Request(Common):
     step_ms: float | None = Field(None, gt=0, description="what the training step takes per batch")
     max_workers: int | None = Field(None, ge=0, description="most to try; else the CPUs, up to 16 where samples wait")
     local_world_size: int = Field(1, ge=1, description="training processes that share this machine's CPUs")
-    device: str = Field("auto", description="auto, cpu or cuda")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the model is tried")
     model: str | None = Field(
         None, description="Python reference to the model, to time the step where step_ms is unknown"
     )
@@ -341,7 +341,12 @@ def summary(facts: Facts, stages: list[Stage]) -> str:
         if now
         else ""
     )
-    if speedup.evidence.interval is None:
+    unproved = facts.find(UNPROVED)
+    if unproved is not None:
+        u = unproved.value
+        said += f" num_workers={u['workers']} looked {u['ratio']:.2f} times as fast, but not surely so:"
+        said += " raise budget_s, or measure on an idle machine."
+    elif speedup.evidence.interval is None:
         said += " Nothing tried is surely faster: keep the settings."
     else:
         low, high = speedup.evidence.interval

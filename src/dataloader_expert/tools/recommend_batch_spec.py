@@ -33,7 +33,7 @@ class Request(Common):
         None, description="Python reference to a torch.nn.Module class, object or function; fed a batch"
     )
     model_args: dict[str, Any] = Field(default_factory=dict, description="keyword arguments for the model")
-    device: str = Field("auto", description="auto, cpu or cuda")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the model is tried")
     precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of the training step")
     optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="for the memory of a training step")
     memory_limit_gb: float | None = Field(None, gt=0, description="device memory that may be used; else all")

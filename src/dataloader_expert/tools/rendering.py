@@ -59,7 +59,7 @@ def markdown(tool: Tool, report: Report) -> str:
     values: dict[str, Any] = {"r": report, "name": name}
     if tool.name == "analyze_dataset":
         classes = report.characterization.classes  # type: ignore[attr-defined]
-        values["total"] = (report.characterization.samples or 0) if classes else 0  # type: ignore[attr-defined]
+        values["total"] = sum(classes.counts.values()) if classes else 0
         values["code"] = report.batch_spec.code  # type: ignore[attr-defined]
         values["short"] = short_value
     return render(f"{tool.name}.md", **values)
