@@ -13,6 +13,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
+TRAIN_IMBALANCE = Quantity(
+    "train_imbalance_ratio", "", "the same in the training split, which is what a sampler draws from"
+)
 IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class over those of the smallest")
 CLASS_LIMIT = 10_000
 SEVERE = 10.0
@@ -107,6 +110,10 @@ class Classes(Check):
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing, evidence)
         yield Fact(IMBALANCE, max(total.values()) / min(total.values()), evidence)
+        train = self.counts.get("train")
+        if train and len(self.counts) > 1:
+            # a class that training never sees is worse than any ratio: it counts as one sample
+            yield Fact(TRAIN_IMBALANCE, max(train.values()) / min(train.get(c, 1) for c in total), evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         all_ = facts.find(CLASS_COUNTS, split=None)

@@ -23,6 +23,7 @@ class Labels(Check):
         self.group: list[tuple[int, Any]] = []
         self.group_names: dict[str, int] = {}
         self.difficulty: list[tuple[int, Any]] = []
+        self.train: list[tuple[int, Any]] = []
         self.long = context.length or next(
             (
                 f.name
@@ -43,6 +44,8 @@ class Labels(Check):
         if self.seen > MOST:
             return
         start = block.unit.start
+        if "train" in self.context.splits and len(self.context.splits) > 1:
+            self.train.append((start, np.full(n, block.unit.split == "train")))
         if self.context.label is not None and self.context.label in block.columns:
             self.label.append((start, _codes(block.columns[self.context.label], n, self.names)))
         if self.grouped is not None and self.grouped in block.columns:
@@ -66,6 +69,7 @@ class Labels(Check):
             mine += [(start, place[values]) for start, values in theirs]
         self.length += other.length
         self.difficulty += other.difficulty
+        self.train += other.train
 
     def codes(self) -> Any:
         """One class code per sample that was read, in index order, int32; None without a label."""
@@ -77,6 +81,10 @@ class Labels(Check):
 
     def lengths(self) -> Any:
         return _in_order(self.length)
+
+    def in_train(self) -> Any:
+        """Whether each sample is of the training split, bool; None where there are no two splits."""
+        return _in_order(self.train)
 
     def difficulties(self) -> Any:
         return _in_order(self.difficulty)

@@ -32,7 +32,7 @@ class Bench:
     Attributes:
         at: told the sample at hand, so that a crash is known by it.
         deadline: monotonic time by which measuring must end; None: no limit.
-        labels, lengths, groups, difficulty: per sample in index order, once a scan has read them.
+        labels, lengths, groups, difficulty, train: per sample in index order, once a scan has read them.
     """
 
     source: Source
@@ -48,6 +48,7 @@ class Bench:
     lengths: Any = None
     groups: Any = None
     difficulty: Any = None
+    train: Any = None
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)
     raised: list[tuple[int | None, str]] = field(default_factory=list)

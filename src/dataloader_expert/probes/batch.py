@@ -134,7 +134,14 @@ class ModelCheck(Probe):
             accepted = True
         except Exception as e:  # the user's model may raise anything
             error = str(Raised(e))
-        value = {"accepted": accepted, "expected": expected, "got": got, "error": error}
+        fed = "; ".join(
+            f"{str(a.dtype).removeprefix('torch.')} as it is"
+            if a.dtype == c.dtype and a.dtype != torch.uint8
+            else f"{str(a.dtype).removeprefix('torch.')} cast to {str(c.dtype).removeprefix('torch.')}"
+            + (" and divided by 255" if a.dtype == torch.uint8 else "")
+            for a, c in zip(inputs, prepared(inputs, model), strict=True)
+        )
+        value = {"accepted": accepted, "expected": expected, "got": got, "fed": fed, "error": error}
         yield Fact(MODEL, value, evidence("probed", "model", seen=1))
         if accepted and self.device != "cpu" and torch.cuda.is_available():
             yield from self._peak(model, inputs, served.count(batch))

@@ -26,7 +26,7 @@ class Draws(Probe):
     """``objective`` as the tool's; the strategy is chosen from what the scan saw, then drawn."""
 
     name: ClassVar[str] = "draws"
-    batch_size: int = 32
+    batch_size: int | None = 32
     objective: str = "auto"
     group_by: str | None = None
     difficulty: str | None = None
@@ -35,6 +35,8 @@ class Draws(Probe):
     block_s: float = 0.1
 
     def measure(self, bench: Bench) -> Iterable[Said]:
+        whole = self._samples(bench)
+        rows = self._only_training(bench)
         labels, lengths = bench.labels, bench.lengths
         chosen, reason = self._choose(bench)
         yield Fact(
@@ -42,7 +44,8 @@ class Draws(Probe):
             {"strategy": chosen, "why": reason},
             evidence("derived", "draws", derived_from=("class_counts", "lengths")),
         )
-        n = len(labels) if labels is not None else len(lengths) if lengths is not None else self._samples(bench)
+        n = len(labels) if labels is not None else len(lengths) if lengths is not None else whole
+        n = len(rows) if rows is not None else n
         if n > MOST:
             yield Unknown("simulation", f"{n} samples: only epochs up to {MOST} are drawn")
             return
@@ -56,7 +59,7 @@ class Draws(Probe):
             seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
             yield Fact(DRAWN, value, seen, {"strategy": strategy})
         if not bench.source.iterable and n:
-            yield from self._speeds(bench, list(dict.fromkeys([chosen, "random"])), n)
+            yield from self._speeds(bench, list(dict.fromkeys([chosen, "random"])), n, rows)
         loader = getattr(bench.source, "loader", None)
         if loader is not None and not bench.source.iterable and n == len(loader.dataset):
             present = present_batches(loader)
@@ -69,25 +72,41 @@ class Draws(Probe):
                     {"strategy": "present"},
                 )
 
-    def _speeds(self, bench: Bench, strategies: list[str], n: int) -> Iterable[Said]:
+    def _only_training(self, bench: Bench) -> Any:
+        """Leaves the training split's labels, lengths and groups on the bench; gives its samples' indices, or None."""
+        import numpy as np
+
+        if bench.train is None or bench.ref.split is not None:
+            return None
+        rows = np.flatnonzero(bench.train)
+        for name in ("labels", "lengths", "groups", "difficulty"):
+            values = getattr(bench, name)
+            if values is not None and len(values) == len(bench.train):
+                setattr(bench, name, values[rows])
+        return rows
+
+    def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Said]:
         """Throughput of a real loader over each strategy's batches, three alternating blocks each."""
         from dataloader_expert.probes.loading import ROUNDS, interval
         from dataloader_expert.probes.serving import serving
 
         served = serving(bench, self.batch_size, 0)
-        if served.user_loader is None and len(served.dataset) != n:
+        seen = n if rows is None else len(bench.train)
+        if served.user_loader is None and len(served.dataset) != seen:
             yield Unknown("throughput of the sampler", "not every sample was read, so that its indices are not known")
             return
         until = bench.until(0.8, 6.0)
         spans: dict[str, list[float]] = {s: [] for s in strategies}
         drawn = {s: list(self._batches(s, n, bench)) for s in strategies}
+        if rows is not None:
+            drawn = {s: [rows[batch].tolist() for batch in batches] for s, batches in drawn.items()}
         for _ in range(ROUNDS):
             for strategy in strategies:
                 spans[strategy].append(self._block(served, drawn[strategy], until))
         for strategy, rates in spans.items():
             mean, low, high = interval(rates)
-            seen = evidence("timed", "draws", seen=len(rates), interval=(low, high), spread=(min(rates), max(rates)))
-            yield Fact(SPEED, mean, seen, {"strategy": strategy})
+            how = evidence("timed", "draws", seen=len(rates), interval=(low, high), spread=(min(rates), max(rates)))
+            yield Fact(SPEED, mean, how, {"strategy": strategy})
 
     def _block(self, served: Serving, batches: list[list[int]], until: float | None) -> float:
         """Samples/s over at least ``block_s`` of batches, epoch after epoch; the first batch is dropped."""
@@ -108,6 +127,11 @@ class Draws(Probe):
         """Every ``world_size``-th batch: what the first of the processes gets."""
         return (batch for i, batch in enumerate(batches) if i % self.world_size == 0)
 
+    def _size(self, bench: Bench) -> int:
+        """Samples per batch: as asked, else the loader's, else 32."""
+        own = getattr(getattr(bench.source, "loader", None), "batch_size", None)
+        return self.batch_size or own or 32
+
     def _samples(self, bench: Bench) -> int:
         from dataloader_expert.probes.scan import SCANNED
 
@@ -115,9 +139,9 @@ class Draws(Probe):
         return int(scanned["total"] or scanned["read"])
 
     def _choose(self, bench: Bench) -> tuple[str, str]:
-        from dataloader_expert.checks.classes import IMBALANCE
+        from dataloader_expert.checks.classes import IMBALANCE, TRAIN_IMBALANCE
 
-        ratio = bench.facts.value(IMBALANCE)
+        ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
         if bench.source.iterable:
@@ -161,7 +185,7 @@ class Draws(Probe):
         from dataloader_expert.samplers import ClassBalancedBatchSampler as Balanced
         from dataloader_expert.samplers import CurriculumSampler, GroupBatchSampler, LengthBucketBatchSampler
 
-        labels, b = bench.labels, self.batch_size
+        labels, b = bench.labels, self._size(bench)
         rng = np.random.default_rng(bench.seed)
         if strategy == "weighted" and labels is not None:
             import torch
@@ -197,7 +221,9 @@ def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
 def collated_by_padding(bench: Bench) -> bool:
     from dataloader_expert.probes.serving import collate_for
 
-    return bench.source.format != "reference" and collate_for(bench) == "pad"
+    loader = getattr(bench.source, "loader", None)
+    own = loader is not None and getattr(loader.collate_fn, "__name__", "") != "default_collate"
+    return own or (bench.source.format != "reference" and collate_for(bench) == "pad")
 
 
 def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int) -> dict[str, Json]:

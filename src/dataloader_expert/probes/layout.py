@@ -18,6 +18,7 @@ FILES = Quantity("files", "files", "files of the data set")
 BYTES = Quantity("bytes", "bytes", "bytes on disk")
 SPLITS = Quantity("splits", "samples", "samples of each split")
 SHARDING = Quantity("sharding", "", "how samples lie in files")
+STREAM = Quantity("stream", "", "whether the data are a stream, without indices")
 PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")
 
 
@@ -39,9 +40,10 @@ class Layout(Probe):
         if source.splits:
             yield Fact(SPLITS, source.splits, seen)
         yield Fact(SHARDING, source.sharding, seen)
+        yield Fact(STREAM, source.iterable, seen)
         loader = getattr(source, "loader", None)
         if loader is not None:
-            from dataloader_expert.loaders.building import sampler_name, shuffles
+            from dataloader_expert.loaders.building import is_plain, sampler_name, shuffles
 
             value = {
                 "batch_size": loader.batch_size or getattr(loader.batch_sampler, "batch_size", None),
@@ -53,6 +55,8 @@ class Layout(Probe):
                 "timeout": loader.timeout,
                 "sampler": sampler_name(loader),
                 "shuffle": shuffles(loader),
+                "plain": is_plain(loader),
+                "own_batches": loader.batch_size is None and loader.batch_sampler is not None,
                 "collate": getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__),
             }
             yield Fact(PRESENT, value, evidence("declared", "layout"))

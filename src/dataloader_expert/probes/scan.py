@@ -98,7 +98,7 @@ class Scan(Probe):
         labels = checks["labels"]
         assert isinstance(labels, Labels)
         bench.labels, bench.lengths, bench.groups = labels.codes(), labels.lengths(), labels.group_codes()
-        bench.difficulty = labels.difficulties()
+        bench.difficulty, bench.train = labels.difficulties(), labels.in_train()
         bench.class_names = labels.class_names()
         counts = bench.facts.find(CLASS_COUNTS, split=None)
         if counts is not None:

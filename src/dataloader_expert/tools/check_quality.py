@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from dataloader_expert.checks.base import all_checks
-from dataloader_expert.checks.classes import IMBALANCE, SEVERE
+from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts, Unknown
@@ -192,20 +192,25 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     alike = f"one dtype and rank each; {'; '.join(ragged)}" if ragged else "every field has one shape and dtype"
     shapes = box("shapes_consistent", SHAPELY, alike)
     numbers = box("no_nan_or_inf", {"nan", "inf"}, "no NaN and no infinity in any numeric field")
-    ratio = facts.find(IMBALANCE)
+    ratio = facts.find(TRAIN_IMBALANCE) or facts.find(IMBALANCE)
+    where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
     if ratio is None:
         balance: Status = "unknown"
         why["imbalance_strategy_defined"] = "there are no class labels"
     elif ratio.value <= SEVERE:
         balance = "pass"
-        why["imbalance_strategy_defined"] = f"classes are {ratio.value:.1f} to 1: none is needed up to 10 to 1"
+        why["imbalance_strategy_defined"] = f"classes are {ratio.value:.1f} to 1{where}: none is needed up to 10 to 1"
     elif sampler in BALANCED:
         balance = "pass"
-        why["imbalance_strategy_defined"] = f"classes are {ratio.value:.1f} to 1 and the loader draws by {sampler}"
+        why["imbalance_strategy_defined"] = (
+            f"classes are {ratio.value:.1f} to 1{where} and the loader draws by {sampler}"
+        )
     else:
         balance = "fail"
-        why["imbalance_strategy_defined"] = f"classes are {ratio.value:.1f} to 1 and no sampler or weight handles it"
+        why["imbalance_strategy_defined"] = (
+            f"classes are {ratio.value:.1f} to 1{where} and no sampler or weight handles it"
+        )
     splits = facts.value(SPLITS)
     if not splits or len(splits) < 2:
         disjoint: Status = "unknown"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from dataloader_expert.checks.base import MISSING
+from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED
 from dataloader_expert.facts import Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.batch import BATCH, COLLATE
-from dataloader_expert.probes.layout import FORMAT, LABEL, PRESENT
+from dataloader_expert.probes.layout import FORMAT, LABEL, PRESENT, SPLITS, STREAM
 from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Request, class_counts
 
@@ -27,43 +27,60 @@ def loader_code(
     """Lines that define ``dataset``, make ``DataLoader(dataset, …)`` with these settings, and check one batch."""
     reference = is_reference(request.source)
     collate = facts.value(COLLATE, {"name": "default", "size": None})
-    arguments = ""
-    if reference:
-        arguments = "".join(f", {k}={v!r}" for k, v in request.source_args.items())
-    else:
-        given = {"format": request.format, "split": split or request.split, "label": request.label}
-        arguments = "".join(f", {k}={v!r}" for k, v in given.items() if v is not None)
-        if collate["size"]:
-            arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
-        label = facts.value(LABEL, {"name": None, "declared": None})
-        counts = class_counts(facts)
-        if label["name"] is not None and not label["declared"] and counts is not None and len(counts) <= 100:
-            arguments += f", classes={list(counts)!r}"
-        absent = sorted(str(f.at["field"]) for f in facts.all(MISSING) if f.value)
-        if absent:
-            arguments += f", nullable={absent!r}"
-    name = {"pad": "pad_collate", "list": "list"}.get(collate["name"])
+    present = facts.value(PRESENT)
     shown = {k: repr(v) for k, v in settings.items() if v is not None}
-    if name is not None and facts.find(PRESENT) is None:
+    if facts.value(STREAM):
+        shown.pop("shuffle", None)
+    if split is None and request.split is None and "train" in (facts.value(SPLITS) or {}):
+        split = "train"
+    name = {"pad": "pad_collate", "list": "list"}.get(collate["name"])
+    if present is not None:
+        shown = as_yours(shown, present, setup)
+    elif name is not None:
         shown["collate_fn"] = name
-    if (
-        reference
-        and facts.find(PRESENT) is not None
-        and collate["name"] not in ("default_collate", "default", "list", "pad")
-    ):
-        setup = (*setup, f"collate_fn = load_reference({request.source!r}{arguments}).collate_fn  # yours, kept")
-        shown["collate_fn"] = "collate_fn"
+    if facts.value(SAMPLES_FAILED):
+        setup = ("# samples that cannot be read are replaced by the next that can: mend or remove them", *setup)
     return render(
         "code.py",
         reference=reference,
-        is_loader=facts.find(PRESENT) is not None,
+        is_loader=present is not None,
         source=repr(request.source),
-        arguments=arguments,
+        arguments=_arguments(request, facts, collate, split),
         collate=name,
         settings=shown,
         setup=setup,
         checks=_checks(facts),
     )
+
+
+def as_yours(shown: dict[str, str], present: dict[str, Any], setup: tuple[str, ...]) -> dict[str, str]:
+    """The settings with all that is the user's own kept: sampler, collate function, last batch, worker seeds."""
+    drawn = any(line.startswith(("sampler = ", "batches = ")) for line in setup)
+    if present["own_batches"] and not drawn:
+        shown = {k: v for k, v in shown.items() if k not in ("batch_size", "shuffle", "drop_last")}
+        shown["batch_sampler"] = "yours.batch_sampler"
+    elif not present["plain"] and not drawn:
+        shown.pop("shuffle", None)
+        shown["sampler"] = "yours.sampler"
+    if "batch_size" in shown:
+        shown["drop_last"] = "yours.drop_last"
+    return {**shown, "collate_fn": "yours.collate_fn", "worker_init_fn": "yours.worker_init_fn"}
+
+
+def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: str | None) -> str:
+    """Keyword arguments after the source, as they are written in the code."""
+    if is_reference(request.source):
+        return "".join(f", {k}={v!r}" for k, v in request.source_args.items())
+    given = {"format": request.format, "split": split or request.split, "label": request.label}
+    arguments = "".join(f", {k}={v!r}" for k, v in given.items() if v is not None)
+    if collate["size"]:
+        arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
+    label = facts.value(LABEL, {"name": None, "declared": None})
+    counts = class_counts(facts)
+    if label["name"] is not None and not label["declared"] and counts is not None and len(counts) <= 100:
+        arguments += f", classes={list(counts)!r}"
+    absent = sorted(str(f.at["field"]) for f in facts.all(MISSING) if f.value)
+    return arguments + (f", nullable={absent!r}" if absent else "")
 
 
 def _checks(facts: Facts) -> list[str]:

@@ -15,7 +15,7 @@ from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BATCH, COLLATE, DEVICE_PEAK, MODEL, BatchLook, ModelCheck
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
-from dataloader_expert.probes.layout import FIELDS, PRESENT, SAMPLES, SPLITS, Layout
+from dataloader_expert.probes.layout import FIELDS, PRESENT, SAMPLES, SPLITS, STREAM, Layout
 from dataloader_expert.probes.loading import RECOMMENDED, BatchSizes, Loading
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.report import Figure, Model, Next, Report
@@ -85,6 +85,7 @@ class ModelCheckLine(Model):
     accepted: bool
     expected: str
     got: dict[str, str]
+    fed: str
     error: str | None
 
 
@@ -196,8 +197,9 @@ def dataloader(facts: Facts, size: int, workers: int, device: bool) -> dict[str,
         common.update(prefetch_factor=2, persistent_workers=True, timeout=READ_TIMEOUT_S)
     train_samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES) or 0
     last_is_one = bool(train_samples and train_samples % size == 1 and train_samples > size)
-    train = {"batch_size": size, "shuffle": True, "drop_last": last_is_one, **common}
-    evaluate = {"batch_size": size, "shuffle": False, "drop_last": False, **common}
+    order = {} if facts.value(STREAM) else {"shuffle": True}
+    train = {"batch_size": size, **order, "drop_last": last_is_one, **common}
+    evaluate = {"batch_size": size, **dict.fromkeys(order, False), "drop_last": False, **common}
     return {"train": train, "val": dict(evaluate), "test": dict(evaluate)}
 
 
@@ -261,6 +263,8 @@ def findings(facts: Facts, size: int) -> list[Finding]:
         code = "dtype-mismatch" if "dtype" in text or ("type" in text and "expected" in text) else "shape-mismatch"
         if "channels" in text:
             code = "channels-mismatch"
+        elif "index out of range" in text:
+            code = "out-of-range-ids"
         out.append(
             finding(
                 code,

@@ -7,6 +7,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dataloader_expert.advice.sampling import sampler_advice
+from dataloader_expert.checks.base import CLASS_COUNTS
+from dataloader_expert.checks.classes import TRAIN_IMBALANCE
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
@@ -23,7 +25,7 @@ from dataloader_expert.tools.code import loader_code
 
 
 class Request(Common):
-    batch_size: int = Field(32, ge=1, description="samples per batch")
+    batch_size: int | None = Field(None, ge=1, description="samples per batch; else the loader's, else 32")
     objective: Literal["auto", "balanced", "representative", "metric", "curriculum", "throughput"] = Field(
         "auto", description="what the batches are for; auto: from the data"
     )
@@ -115,6 +117,7 @@ def conclude(request: Request, measured: Measured) -> Said:
         STRATEGY, {"strategy": "random", "why": "the data could not be read: a plain shuffle is the safe start"}
     )
     strategy = chosen["strategy"]
+    request = request.model_copy(update={"batch_size": size_of(request, facts)})
     counts = class_counts(facts)
     drawn = facts.value(DRAWN, None, strategy=strategy)
     arguments = arguments_of(strategy, request, counts)
@@ -131,7 +134,9 @@ def conclude(request: Request, measured: Measured) -> Said:
         "why": chosen["why"],
         "sampler": Sampler.model_validate({"class": SAMPLERS[strategy][0], "arguments": arguments}),
         "code": code_of(request, facts, strategy, counts),
-        "classes": ClassChange(before=counts, after=None if drawn is None or counts is None else after(drawn, counts)),
+        "classes": ClassChange(
+            before=drawn_from(facts, counts), after=None if drawn is None or counts is None else after(drawn, counts)
+        ),
         "simulation": simulation(drawn),
         "alternatives": alternatives(facts, strategy, counts is not None),
         "throughput": figure_of(facts.find(SPEED, strategy=strategy)),
@@ -151,6 +156,17 @@ def conclude(request: Request, measured: Measured) -> Said:
         )
     ]
     return Said(fields, said, sampler_advice(facts), steps, unknowns, findings(facts, strategy))
+
+
+def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:
+    """The class counts of what is drawn from: the training split, where there is one."""
+    train = facts.value(CLASS_COUNTS, None, split="train")
+    return dict(train) if train and facts.find(TRAIN_IMBALANCE) is not None else counts
+
+
+def size_of(request: Request, facts: Facts) -> int:
+    """As asked, else the loader's, else 32."""
+    return request.batch_size or facts.value(PRESENT, {}).get("batch_size") or 32
 
 
 def after(drawn: dict[str, Any], counts: dict[str, int]) -> dict[str, int] | None:
@@ -185,15 +201,16 @@ def alternatives(facts: Facts, chosen: str, labelled: bool) -> list[Alternative]
 
 
 def arguments_of(strategy: str, request: Request, counts: dict[str, int] | None) -> dict[str, Any]:
+    size = request.batch_size or 32
     if strategy == "weighted" and counts is not None:
         return {"weights": "1 / class count, per sample", "num_samples": sum(counts.values()), "replacement": True}
     if strategy == "class-balanced-batch" and counts is not None:
         import math
 
-        p = max(1, min(len(counts), request.batch_size // 2 or 1, 16))
+        p = max(1, min(len(counts), size // 2 or 1, 16))
         return {
             "classes_per_batch": p,
-            "samples_per_class": max(1, math.floor(request.batch_size / p)),
+            "samples_per_class": max(1, math.floor(size / p)),
             "seed": request.seed,
         }
     if strategy == "length-bucketed":
@@ -206,10 +223,24 @@ def arguments_of(strategy: str, request: Request, counts: dict[str, int] | None)
 def code_of(request: Request, facts: Facts, strategy: str, counts: dict[str, int] | None) -> str:
     """The loader with the sampler in place; labels and lengths are read from the data set itself."""
     settings: dict[str, Any] = {"batch_size": request.batch_size, "shuffle": True}
+    world = request.world_size
+    rank = ("import os", "", 'rank = int(os.environ.get("RANK", "0"))') if world > 1 else ()
+    shares = (f"batches = list(batches)[rank::{world}]  # anew each epoch, after set_epoch",) if world > 1 else ()
+    share = (f"sampler = list(sampler)[rank::{world}]  # anew each epoch",) if world > 1 else ()
     setup: tuple[str, ...] = ()
+    if world > 1 and strategy in ("random", "shard-shuffle"):
+        setup = (
+            *rank,
+            "from torch.utils.data import DistributedSampler",
+            "",
+            f"sampler = DistributedSampler(dataset, {world}, rank, seed={request.seed})  # call sampler.set_epoch(epoch)",
+            "",
+        )
+        return _with_sampler(loader_code(request, facts, {"batch_size": request.batch_size}, setup), "sampler=sampler")
     if strategy == "weighted" and counts is not None:
         key = _label_expression(facts)
         setup = (
+            *rank,
             "import torch",
             "from torch.utils.data import WeightedRandomSampler",
             "",
@@ -217,6 +248,7 @@ def code_of(request: Request, facts: Facts, strategy: str, counts: dict[str, int
             "weights = 1.0 / torch.bincount(labels)[labels].double()",
             f"generator = torch.Generator().manual_seed({request.seed})",
             "sampler = WeightedRandomSampler(weights, len(dataset), generator=generator)",
+            *share,
             "",
         )
         return _with_sampler(loader_code(request, facts, {"batch_size": request.batch_size}, setup), "sampler=sampler")
@@ -224,10 +256,12 @@ def code_of(request: Request, facts: Facts, strategy: str, counts: dict[str, int
         key = _label_expression(facts)
         given = arguments_of(strategy, request, counts)
         setup = (
+            *rank,
             "from dataloader_expert.samplers import ClassBalancedBatchSampler",
             "",
             f"labels = [int({key}) for i in range(len(dataset))]",
             f"batches = ClassBalancedBatchSampler(labels, {given['classes_per_batch']}, {given['samples_per_class']}, seed={request.seed})",
+            *shares,
             "",
         )
         return _with_sampler(loader_code(request, facts, {}, setup), "batch_sampler=batches")
@@ -236,19 +270,23 @@ def code_of(request: Request, facts: Facts, strategy: str, counts: dict[str, int
 
         field = facts.value(LENGTHS, {"field": "data"})["field"]
         setup = (
+            *rank,
             "from dataloader_expert.samplers import LengthBucketBatchSampler",
             "",
             f"lengths = [len(dataset[i][{field!r}]) for i in range(len(dataset))]",
             f"batches = LengthBucketBatchSampler(lengths, {request.batch_size}, seed={request.seed})",
+            *shares,
             "",
         )
         return _with_sampler(loader_code(request, facts, {}, setup), "batch_sampler=batches")
     if strategy == "curriculum":
         setup = (
+            *rank,
             "from dataloader_expert.samplers import CurriculumSampler",
             "",
             "difficulty = list(range(len(dataset)))  # put one number per sample here; larger is harder",
             f"sampler = CurriculumSampler(difficulty, seed={request.seed})  # call sampler.set_epoch(epoch) each epoch",
+            *share,
             "",
         )
         return _with_sampler(loader_code(request, facts, {"batch_size": request.batch_size}, setup), "sampler=sampler")
