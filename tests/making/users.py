@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, WeightedRandomSampler, default_collate
+from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler, default_collate
 
 Sample = dict[str, Any]
 
@@ -72,6 +73,12 @@ class Raises(Fine):
         if index == 11:
             raise ValueError("no picture for this row")
         return super().__getitem__(index)
+
+
+class Stream(IterableDataset[Sample]):
+    def __iter__(self) -> Iterator[Sample]:
+        for i in range(200):
+            yield {"x": torch.full((4,), float(i)), "label": i % 3}
 
 
 class HoldsNan(Fine):

@@ -49,6 +49,8 @@ class Bench:
     groups: Any = None
     difficulty: Any = None
     train: Any = None
+    stacks: bool | None = None
+    """Whether the default collate takes the user's samples, once it was tried."""
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)
     raised: list[tuple[int | None, str]] = field(default_factory=list)

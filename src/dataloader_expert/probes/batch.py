@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,14 +28,17 @@ class BatchLook(Probe):
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, self.batch_size, None if bench.source.format == "reference" else 0)
         batches: list[Any] = []
+        until = bench.until(0.1) or math.inf
         plan = served.current if served.user_loader is not None else served.current.but(workers=0)
+        if served.user_loader is None:
+            plan = plan.but(batch_size=min(plan.batch_size, max(2, int(0.02 * bench.left() / per_sample(bench)))))
         stream = iter(served.loader(plan))
         for _ in range(BATCHES):
             batch = next(stream, None)
             if batch is None:
                 break
             batches.append(batch)
-            if len(batches) >= 2 and bench.left() < 1:
+            if len(batches) >= 2 and time.monotonic() > until:
                 break
         if not batches:
             raise RuntimeError("the loader delivers no batch; is drop_last on with fewer samples than a batch?")
@@ -48,6 +53,14 @@ class BatchLook(Probe):
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
         value = {"name": served.collate_name, "why": why(served), "size": served.size}
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
+
+
+def per_sample(bench: Bench) -> float:
+    """Seconds that a sample takes, where the stages were timed; else next to nothing."""
+    from dataloader_expert.probes.stages import STAGE
+
+    stages = [f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
+    return max(1e-7, sum(stages) / 1e3) if not math.isinf(bench.left()) else 1e-7
 
 
 def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -187,8 +200,6 @@ class StepTime(Probe):
     most_s: float = 4.0
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        import time
-
         import torch
 
         from dataloader_expert.sources.reference import load

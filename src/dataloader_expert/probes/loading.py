@@ -324,7 +324,10 @@ class BatchSizes(Probe):
             return
         deadline = bench.until(self.share, 6.0)
         total = 1 << 20 if bench.source.iterable else bench.source.samples
-        sizes = [b for b in (16, 32, 64, 128, 256) if b <= max(16, total // 4)]
+        from dataloader_expert.probes.batch import per_sample
+
+        most = max(16, int(0.03 * bench.left() / per_sample(bench))) if not math.isinf(bench.left()) else 256
+        sizes = [b for b in (16, 32, 64, 128, 256) if b <= max(16, min(total // 4, most))]
         runners = {b: Runner(served.current.but(batch_size=min(b, total), workers=0), served) for b in sizes}
         for i in range(3):
             for runner in runners.values():

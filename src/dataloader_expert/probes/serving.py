@@ -50,8 +50,15 @@ class Serving:
 
     def wait_share(self, bench: Bench) -> float:
         """The share of a sample's time in which nothing computes, from a few samples read here."""
+        from dataloader_expert.probes.stages import STAGE
+
         if bench.source.iterable:
             return 0.0
+        stages = [f.value for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
+        if stages:
+            busy = sum(v["cpu_ms"] for v in stages)
+            waits = sum(v["wait_ms"] for v in stages)
+            return float(waits / (busy + waits)) if busy + waits else 0.0
         clock = QueueClock()
         n, begun, queued = 0, now(), clock.read()
         while n < 8 or (since(begun)[0] < 0.05 and n < 200):
@@ -130,7 +137,7 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         )
         name = "default"
         collate: Any = default_collate
-        if not source.iterable and not _stacks(source, collate):
+        if not source.iterable and not _stacks(bench, source, collate):
             collate, name = list, "list"
         made = "torch's defaults" if workers is None else "as given"
         return Serving(source.dataset, collate, name, plan, False, made)
@@ -164,18 +171,19 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
     return found
 
 
-def _stacks(source: Reference, collate: Any) -> bool:
+def _stacks(bench: Bench, source: Reference, collate: Any) -> bool:
     """Whether the default collate takes the first samples; if not, batches are plain lists, and the result says so."""
+    if bench.stacks is not None:
+        return bench.stacks
     samples = []
-    for i in range(min(8, len(source.dataset))):
+    for i in range(min(4, len(source.dataset))):
         try:
             samples.append(source.dataset[i])
         except Exception:  # the scan has said which samples raise
             continue
-    if not samples:
-        return True
     try:
-        collate(samples)
+        collate(samples or [0])
+        bench.stacks = True
     except (TypeError, RuntimeError):
-        return False
-    return True
+        bench.stacks = False
+    return bench.stacks

@@ -128,8 +128,8 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Environment(),
         Layout(),
         Scan(share=0.07, near=False, most=512),
-        BatchLook(request.batch_size),
         Stages(batch_size=request.batch_size, share=0.1),
+        BatchLook(request.batch_size),
         Storage(),
         *step,
         Loading(

@@ -1,0 +1,169 @@
+"""Ways in which real projects differ from examples: packages, imports that train, slow loaders, ranks, streams."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.errors import RequestError
+from dataloader_expert.server.app import invalid
+from tests.journeys.test_code import rendered, runs
+from tests.journeys.test_matrix import quick
+from tests.making import users
+from tests.making.asking import Asker
+from tests.making.shared import CHECKOUT
+
+USERS = Path(users.__file__)
+BUILD = """
+import torch
+from {absolute} import SIZE
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        return torch.full((SIZE,), float(index)), index % 2
+"""
+TRAINS = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+data = TensorDataset(torch.zeros(64, 4))
+model = torch.nn.Linear(4, 1)
+while True:
+    for (x,) in DataLoader(data, batch_size=8):
+        model(x).sum().backward()
+"""
+SLOW = """
+import time
+
+import torch
+
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1000
+
+    def __getitem__(self, index):
+        until = time.thread_time() + 0.15
+        while time.thread_time() < until:
+            pass
+        return torch.zeros(4), index % 3
+"""
+
+
+@pytest.fixture(scope="module")
+def quickly() -> Iterator[Asker]:
+    asker = Asker()
+    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
+    yield asker
+    asker.close()
+
+
+@pytest.mark.parametrize("absolute", ["..config", "acme.config"], ids=["relative import", "absolute import"])
+@pytest.mark.parametrize("named", ["acme.data.build:Rows", "acme/data/build.py:Rows"])
+def test_a_reference_into_a_package_imports_as_the_package_does(
+    absolute: str, named: str, quickly: Asker, tmp_path: Path
+) -> None:
+    """Our promise: a module is imported under its dotted name below its project's root."""
+    package = tmp_path / "acme"
+    (package / "data").mkdir(parents=True)
+    for folder in (package, package / "data"):
+        (folder / "__init__.py").touch()
+    (package / "config.py").write_text("SIZE = 6\n")
+    (package / "data" / "build.py").write_text(BUILD.format(absolute=absolute))
+    source = named if ".py:" not in named else str(tmp_path / named)
+    report = quickly.ask("characterize_dataset", source, str(tmp_path), budget_s=20)
+    assert (report.samples, report.fields[0].shape) == (20, [6])  # type: ignore[attr-defined]
+
+
+def test_an_import_that_trains_is_named_with_its_line_and_the_guard(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: import-failed says when the import itself seems to train."""
+    (tmp_path / "train.py").write_text(TRAINS)
+    with pytest.raises(RequestError, match=r"import-failed: .*train\.py:\d+.*__main__"):
+        quickly.ask("characterize_dataset", f"{tmp_path}/train.py:data", str(tmp_path), budget_s=4)
+
+
+def test_a_python_file_without_a_name_is_answered_with_the_names_in_it(quickly: Asker) -> None:
+    """Our promise: the error says what to do next."""
+    with pytest.raises(RequestError, match=r"invalid-argument: .*users\.py:Fine"):
+        quickly.ask("check_quality", str(USERS), str(CHECKOUT))
+
+
+def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: slow is not broken; what was not measured is unknown, with the cure."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    report = asker.ask("diagnose_io", f"{tmp_path}/slow.py:Slow", str(tmp_path), budget_s=8)
+    assert not {f.code for f in report.findings if f.severity == "error"}
+    assert report.health.hung is False  # type: ignore[attr-defined]
+    assert report.stages  # type: ignore[attr-defined]
+
+
+def test_an_unknown_check_is_refused_and_unasked_boxes_stay_open(quickly: Asker) -> None:
+    """Our promise: a pass is only said of what was looked at."""
+    model = quickly.tools["check_quality"].request
+    assert "did you mean truncated?" in str(invalid(model, {"source": "x", "checks": ["truncatd"]}))
+    report: Any = quickly.ask("check_quality", f"{USERS}:Raises", str(CHECKOUT), checks=["nan", "inf"], budget_s=20)
+    assert report.checklist.no_nan_or_inf == "pass"
+    assert {report.checklist.no_corrupted_files, report.checklist.splits_disjoint} <= {"fail", "unknown"}
+    assert report.passed is not True
+
+
+@pytest.mark.parametrize("objective", ["auto", "metric", "representative", "curriculum"])
+def test_the_code_for_several_processes_runs_and_deals_by_rank(objective: str, quickly: Asker) -> None:
+    """Our promise: ranks do not draw alike."""
+    report = quickly.ask(
+        "suggest_sampler", f"{USERS}:Imbalanced", str(CHECKOUT), objective=objective, world_size=2, budget_s=20
+    )
+    text = rendered(quickly, report)
+    assert 'rank = int(os.environ.get("RANK", "0"))' in text
+    assert runs(text) == 1
+
+
+def test_a_loaders_own_collate_and_sampler_stand_in_the_code(quickly: Asker) -> None:
+    """Our promise: what is the user's own is kept."""
+    text = rendered(quickly, quickly.ask("analyze_dataset", f"{USERS}:with_own_sampler", str(CHECKOUT), budget_s=20))
+    for kept in ("sampler=yours.sampler", "collate_fn=yours.collate_fn", "drop_last=yours.drop_last"):
+        assert kept in text
+    assert runs(text) == 2
+
+
+def test_the_code_for_a_stream_asks_for_no_shuffle(quickly: Asker) -> None:
+    """torch refuses shuffle for an IterableDataset."""
+    text = rendered(quickly, quickly.ask("analyze_dataset", f"{USERS}:Stream", str(CHECKOUT), budget_s=20))
+    assert "shuffle" not in text.split("### DataLoader Config")[1].split("```")[1]
+    assert runs(text) == 2
+
+
+def test_the_training_split_decides_on_the_sampler(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: what is drawn from is what is judged."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    for split, counts in (("train", (240, 20)), ("test", (20, 60))):
+        labels = np.repeat([0, 1], counts)
+        pq.write_table(pa.table({"x": rng.normal(size=len(labels)), "label": labels}), tmp_path / f"{split}.parquet")
+    report: Any = quickly.ask("suggest_sampler", str(tmp_path), str(tmp_path), budget_s=20)
+    assert report.strategy == "weighted"
+    assert report.classes.before == {"0": 240, "1": 20}
+    assert report.simulation.epoch_samples == 260
+    quality: Any = quickly.ask("check_quality", str(tmp_path), str(tmp_path), budget_s=20)
+    assert quality.checklist.imbalance_strategy_defined == "fail"
+
+
+def test_arguments_given_as_json_reach_the_users_code(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line takes source_args as JSON."""
+    from dataloader_expert.server.command import main
+
+    status = main(["characterize", f"{USERS}:Fine", "--source-args", '{"n": 33}', "--root", str(CHECKOUT)])
+    assert status == 0
+    assert "33 samples" in capsys.readouterr().out
+    asyncio.set_event_loop(None)
