@@ -148,7 +148,7 @@ PAIRS: dict[str, tuple[Maker, Maker, list[str]]] = {
 }
 SAME = {
     "tables": ["format", "modality", "characterization.location"],
-    "pictures": ["format", "characterization.splits", "quality.checklist.no_corrupted_files"],
+    "pictures": ["format", "modality", "quality.checklist.no_corrupted_files"],
     "sequences": ["characterization.samples", "characterization.classes.counts"],
 }
 

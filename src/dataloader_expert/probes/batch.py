@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.serving import Serving, per_sample, serving
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
 COLLATE = Quantity("collate", "", "the collate function and why")
@@ -53,14 +53,6 @@ class BatchLook(Probe):
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
         value = {"name": served.collate_name, "why": why(served), "size": served.size}
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
-
-
-def per_sample(bench: Bench) -> float:
-    """Seconds that a sample takes, where the stages were timed; else next to nothing."""
-    from dataloader_expert.probes.stages import STAGE
-
-    stages = [f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
-    return max(1e-7, sum(stages) / 1e3) if not math.isinf(bench.left()) else 1e-7
 
 
 def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.serving import STAGE, Serving, per_sample, serving
 
 THROUGHPUT = Quantity("throughput", "samples/s", "samples delivered per second by a DataLoader at these settings")
 TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
@@ -149,8 +149,6 @@ class Loading(Probe):
 
     def _affordable(self, bench: Bench, served: Serving) -> int | None:
         """A smaller batch size, where the budget would not hold enough batches of the present one; else None."""
-        from dataloader_expert.probes.stages import STAGE
-
         per = sum(f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer") / 1e3
         served.batch_s = per * served.current.batch_size
         most = self.share * bench.left() / 100  # three blocks of three settings and a check, each of several batches
@@ -324,8 +322,6 @@ class BatchSizes(Probe):
             return
         deadline = bench.until(self.share, 6.0)
         total = 1 << 20 if bench.source.iterable else bench.source.samples
-        from dataloader_expert.probes.batch import per_sample
-
         most = max(16, int(0.03 * bench.left() / per_sample(bench))) if not math.isinf(bench.left()) else 256
         sizes = [b for b in (16, 32, 64, 128, 256) if b <= max(16, min(total // 4, most))]
         runners = {b: Runner(served.current.but(batch_size=min(b, total), workers=0), served) for b in sizes}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.facts import Quantity
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.clock import QueueClock, now, since
 from dataloader_expert.sources.reference import Reference
 
+STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
 MAX_SIDE = 512
 
 
@@ -50,8 +53,6 @@ class Serving:
 
     def wait_share(self, bench: Bench) -> float:
         """The share of a sample's time in which nothing computes, from a few samples read here."""
-        from dataloader_expert.probes.stages import STAGE
-
         if bench.source.iterable:
             return 0.0
         stages = [f.value for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
@@ -69,6 +70,12 @@ class Serving:
             n += 1
         wall, cpu = since(begun)
         return max(0.0, 1 - (cpu + clock.read() - queued) / wall) if wall > 0 else 0.0
+
+
+def per_sample(bench: Bench) -> float:
+    """Seconds that a sample takes, where the stages were timed; else next to nothing."""
+    stages = [f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
+    return max(1e-7, sum(stages) / 1e3) if not math.isinf(bench.left()) else 1e-7
 
 
 def samples_in(batch: Any) -> int:

@@ -13,9 +13,8 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.clock import QueueClock, now, since
-from dataloader_expert.probes.serving import Serving, samples_in, serving
+from dataloader_expert.probes.serving import STAGE, Serving, samples_in, serving
 
-STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
 OVERHEAD = Quantity("overhead", "", "the measuring's own share of a sample's time")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")

@@ -15,7 +15,8 @@ from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.layout import Layout
 from dataloader_expert.probes.loading import SPEEDUP, TRIALS, UNPROVED, Loading
 from dataloader_expert.probes.scan import Scan
-from dataloader_expert.probes.stages import MEMORY_GROWTH, NONDETERMINISTIC, OPEN_FILES, OVERHEAD, SLOW, STAGE, Stages
+from dataloader_expert.probes.serving import STAGE
+from dataloader_expert.probes.stages import MEMORY_GROWTH, NONDETERMINISTIC, OPEN_FILES, OVERHEAD, SLOW, Stages
 from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
