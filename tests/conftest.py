@@ -18,6 +18,14 @@ MAY_SKIP = {"gpu", "client"}
 STRICT = os.environ.get("DATALOADER_EXPERT_CI") == "1"
 
 
+LONG = ("test_matrix", "test_hostile", "test_planted", "test_command", "test_door", "test_code")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that no worker is left alone with one at the end (with --no-loadscope-reorder)."""
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With DATALOADER_EXPERT_CI=1 a skipped test fails, unless it is marked gpu or client."""

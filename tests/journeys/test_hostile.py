@@ -115,8 +115,11 @@ async def _row(client: Client, mark: Path, root: Path, row: Row) -> Seen:
     seen = Seen(bool(result.is_error), _text(result), structured.get("findings", []), structured.get("unknowns", []))
     seen.seconds = time.monotonic() - begun
     until(lambda: set(processes(mark)) <= at_rest and not shared_memory(mark, in_shm), 1.0)
-    seen.processes = [command for pid, command in processes(mark).items() if pid not in at_rest]
-    seen.shared_memory = sorted(shared_memory(mark, in_shm))
+    late = {pid: command for pid, command in processes(mark).items() if pid not in at_rest}
+    seen.processes = list(late.values())
+    left = shared_memory(mark, in_shm)  # another program's entry may come and go between two looks: ours would stay
+    until(lambda: not left & {p.name for p in SHM.iterdir()}, 1.0)
+    seen.shared_memory = sorted(left & {p.name for p in SHM.iterdir()})
     seen.next_right = await _right(client, root)
     return seen
 

@@ -76,7 +76,9 @@ def quick(tool: Tool) -> Tool:
 
 
 def shorter(probe: Probe) -> Probe:
-    if isinstance(probe, Loading | BatchSizes | Draws):
+    if isinstance(probe, Loading):
+        return replace(probe, block_s=0.01)
+    if isinstance(probe, BatchSizes | Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):
         return replace(probe, most_s=0.3)
