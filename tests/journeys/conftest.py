@@ -7,10 +7,20 @@ from collections.abc import Iterator
 import pytest
 
 from tests.making.asking import Asker
+from tests.making.quick import quick
 
 
 @pytest.fixture(scope="module")
 def asker() -> Iterator[Asker]:
     asker = Asker()
+    yield asker
+    asker.close()
+
+
+@pytest.fixture(scope="module")
+def quickly() -> Iterator[Asker]:
+    """The asker with the tools' own recipes in shorter blocks."""
+    asker = Asker()
+    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
     yield asker
     asker.close()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dataloader_expert.report import Report
 from dataloader_expert.tools.rendering import in_detail
-from tests.journeys.test_matrix import quick
 from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
@@ -41,14 +39,6 @@ BOXES = [
 ]
 WAYS = {name: name for name in TINY if "reference" not in name}
 USERS = Path(users.__file__)
-
-
-@pytest.fixture(scope="module")
-def quickly() -> Iterator[Asker]:
-    asker = Asker()
-    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
-    yield asker
-    asker.close()
 
 
 def rendered(asker: Asker, report: Report) -> str:

@@ -6,20 +6,12 @@ Prints the matrix of data set by field. The measuring is the tools' own recipe w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
-from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.draws import Draws
-from dataloader_expert.probes.loading import BatchSizes, Loading
-from dataloader_expert.probes.stages import Stages
-from dataloader_expert.probes.storage import Storage
 from dataloader_expert.report import Report
-from dataloader_expert.tools.base import Tool
 from tests.journeys.test_manifest import FOLDER, PARTS, REAL
 from tests.making.asking import Asker
 from tests.making.tiny import TINY
@@ -64,33 +56,6 @@ ONLY_WHERE_IT_IS = {
     "max",
     "quantiles",
 }
-
-
-def quick(tool: Tool) -> Tool:
-    """The tool with blocks of a few hundredths of a second: the same runs, shorter."""
-
-    def recipe(request: Any) -> tuple[Probe, ...]:
-        return tuple(shorter(p) for p in tool.recipe(request))
-
-    return replace(tool, recipe=recipe)
-
-
-def shorter(probe: Probe) -> Probe:
-    if isinstance(probe, Loading):
-        return replace(probe, block_s=0.01)
-    if isinstance(probe, BatchSizes | Draws):
-        return replace(probe, block_s=0.02)
-    if isinstance(probe, Stages):
-        return replace(probe, most_s=0.3)
-    return replace(probe, most_s=0.3) if isinstance(probe, Storage) else probe
-
-
-@pytest.fixture(scope="module")
-def quickly() -> Iterator[Asker]:
-    asker = Asker()
-    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
-    yield asker
-    asker.close()
 
 
 def nothings(value: Any, path: str = "") -> Iterator[str]:

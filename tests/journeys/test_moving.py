@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.journeys.test_matrix import quick
 from tests.journeys.test_planted import pictures, plain, written
 from tests.making.asking import Asker
-
-
-@pytest.fixture(scope="module")
-def quickly() -> Iterator[Asker]:
-    asker = Asker()
-    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
-    yield asker
-    asker.close()
-
 
 Maker = Callable[[Path], str]
 

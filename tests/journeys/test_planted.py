@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.journeys.test_matrix import quick
 from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
 
 USERS = Path(users.__file__)
-
-
-@pytest.fixture(scope="module")
-def quickly() -> Iterator[Asker]:
-    asker = Asker()
-    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
-    yield asker
-    asker.close()
 
 
 def codes(report: Any) -> set[str]:

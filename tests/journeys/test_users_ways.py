@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from dataloader_expert.errors import RequestError
 from dataloader_expert.server.app import invalid
 from tests.journeys.test_code import rendered, runs
-from tests.journeys.test_matrix import quick
 from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
@@ -56,14 +54,6 @@ class Slow(torch.utils.data.Dataset):
             pass
         return torch.zeros(4), index % 3
 """
-
-
-@pytest.fixture(scope="module")
-def quickly() -> Iterator[Asker]:
-    asker = Asker()
-    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
-    yield asker
-    asker.close()
 
 
 @pytest.mark.parametrize("absolute", ["..config", "acme.config"], ids=["relative import", "absolute import"])

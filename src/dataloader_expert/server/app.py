@@ -103,7 +103,7 @@ class _Progress:
                 self.step += 1
                 try:
                     await self.ctx.report_progress(self.step, None, self.message)
-                except Exception:
+                except Exception:  # a transport may fail in any way; the answer matters more than its progress
                     logger.debug("a client that cannot be told of progress may still be answered", exc_info=True)
                     return
             await asyncio.sleep(0.25)

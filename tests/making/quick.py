@@ -1,0 +1,32 @@
+"""The tools with blocks of a few hundredths of a second: the same runs, shorter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.draws import Draws
+from dataloader_expert.probes.loading import BatchSizes, Loading
+from dataloader_expert.probes.stages import Stages
+from dataloader_expert.probes.storage import Storage
+from dataloader_expert.tools.base import Tool
+
+
+def quick(tool: Tool) -> Tool:
+    """The tool with blocks of a few hundredths of a second: the same runs, shorter."""
+
+    def recipe(request: Any) -> tuple[Probe, ...]:
+        return tuple(shorter(p) for p in tool.recipe(request))
+
+    return replace(tool, recipe=recipe)
+
+
+def shorter(probe: Probe) -> Probe:
+    if isinstance(probe, Loading):
+        return replace(probe, block_s=0.01)
+    if isinstance(probe, BatchSizes | Draws):
+        return replace(probe, block_s=0.02)
+    if isinstance(probe, Stages):
+        return replace(probe, most_s=0.3)
+    return replace(probe, most_s=0.3) if isinstance(probe, Storage) else probe
