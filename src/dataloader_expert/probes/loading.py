@@ -206,9 +206,12 @@ class Loading(Probe):
                 break
         for _ in range(ROUNDS - 1):
             for workers, runner in runners.items():
-                if len(runner.blocks) < ROUNDS and (len(runner.blocks) < 2 or _left(deadline) > -runner.cost):
+                if workers == now or _left(deadline) > 0:
                     bench.progress(f"timing {workers} workers", None)
                     runner.block(self.block_s, deadline)
+        for workers in [w for w, r in runners.items() if len(r.blocks) < ROUNDS]:  # fewer blocks are no measurement
+            runners.pop(workers).close()
+            yield Unknown(f"throughput at {workers} workers", f"the budget ended before its {ROUNDS} blocks")
         for workers, runner in runners.items():
             yield throughput_fact(runner, workers)
             yield Fact(STARTUP, runner.startup, evidence("timed", "loading", seen=1), {"workers": workers})
