@@ -1,10 +1,25 @@
-"""Samplers: vectorised, seeded, epoch-aware; each usable with a plain ``torch.utils.data.DataLoader``."""
+"""Samplers: vectorised, seeded, epoch-aware, shared out to ranks, resumable; each for a plain ``DataLoader``."""
 
 from __future__ import annotations
 
 from dataloader_expert.samplers.balanced import ClassBalancedBatchSampler
-from dataloader_expert.samplers.bucketed import LengthBucketBatchSampler
+from dataloader_expert.samplers.bucketed import LengthBucketBatchSampler, TokenBudgetBatchSampler
 from dataloader_expert.samplers.curriculum import CurriculumSampler
-from dataloader_expert.samplers.grouped import GroupBatchSampler
+from dataloader_expert.samplers.grouped import GroupBatchSampler, split_by_group
+from dataloader_expert.samplers.shuffled import DistributedShuffleSampler, OrderedSampler, ShuffleSampler
+from dataloader_expert.samplers.stratified import StratifiedBatchSampler
+from dataloader_expert.samplers.weighted import WeightedSampler
 
-__all__ = ["ClassBalancedBatchSampler", "CurriculumSampler", "GroupBatchSampler", "LengthBucketBatchSampler"]
+__all__ = [
+    "ClassBalancedBatchSampler",
+    "CurriculumSampler",
+    "DistributedShuffleSampler",
+    "GroupBatchSampler",
+    "LengthBucketBatchSampler",
+    "OrderedSampler",
+    "ShuffleSampler",
+    "StratifiedBatchSampler",
+    "TokenBudgetBatchSampler",
+    "WeightedSampler",
+    "split_by_group",
+]

@@ -3,34 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from torch.utils.data import Sampler
+
+from dataloader_expert.samplers.base import IndexSampler, Indices, index_type
 
 
-class CurriculumSampler(Sampler[int]):
+class CurriculumSampler(IndexSampler):
     """Draws from the easiest share of the data, which grows from ``start`` to 1 over ``epochs`` epochs.
 
     Args:
         difficulty: one number per sample, [samples]; larger is harder.
         epochs: epochs until all samples are drawn.
         start: share of the data in epoch 0, in (0, 1].
-        seed: of the order, with the epoch.
+        seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+
+    Raises:
+        ValueError: if ``start`` is outside (0, 1], ``epochs`` below 1, or a difficulty is NaN.
     """
 
-    def __init__(self, difficulty: Sequence[float], epochs: int = 10, start: float = 0.3, seed: int = 0) -> None:
+    def __init__(
+        self,
+        difficulty: Sequence[float] | Any,
+        epochs: int = 10,
+        start: float = 0.3,
+        seed: int = 0,
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(seed, num_replicas, rank, drop_last)
         if not 0 < start <= 1 or epochs < 1:
             raise ValueError(f"got start {start} and {epochs} epochs; start is in (0, 1], epochs at least 1")
-        self._order = np.argsort(np.asarray(difficulty), kind="stable")
-        self.epochs, self.start, self.seed, self.epoch = epochs, start, seed, 0
+        values = np.asarray(difficulty)
+        if values.dtype.kind == "f" and np.isnan(values).any():
+            raise ValueError(
+                f"difficulty {int(np.flatnonzero(np.isnan(values))[0])} is NaN: it has no place in an order"
+            )
+        self._order = np.argsort(values, kind="stable").astype(index_type(len(values)))
+        self.epochs, self.start = epochs, start
 
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def __len__(self) -> int:
+    @property
+    def draws(self) -> int:
         share = min(1.0, self.start + (1 - self.start) * self.epoch / self.epochs)
-        return max(1, round(share * len(self._order)))
+        return min(len(self._order), max(1, round(share * len(self._order))))
 
-    def __iter__(self) -> Iterator[int]:
-        rng = np.random.default_rng((self.seed, self.epoch))
-        yield from rng.permutation(self._order[: len(self)]).tolist()
+    def _identity(self) -> dict[str, int | str]:
+        return {**super()._identity(), "samples": len(self._order), "epochs": self.epochs}
+
+    def _blocks(self, start: int) -> Iterator[Indices]:
+        easiest = self._order[: self.draws].copy()
+        self._rng().shuffle(easiest)
+        yield easiest[start:]

@@ -1,47 +1,107 @@
-"""Batches that never split a group."""
+"""Groups that stay together: in batches, and in splits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from torch.utils.data import Sampler
+
+from dataloader_expert.samplers.base import EpochBatchSampler, Indices, Plan, class_codes, grouped_by, index_type
 
 
-class GroupBatchSampler(Sampler[list[int]]):
+class GroupBatchSampler(EpochBatchSampler):
     """Packs whole groups, in shuffled order, into batches of at most ``batch_size`` samples.
 
-    A group larger than ``batch_size`` is a batch of its own. The order follows from ``seed`` and epoch alone.
+    A group larger than ``batch_size`` is a batch of its own.
 
     Args:
         groups: one group per sample, [samples].
+        batch_size: the most samples in a batch of several groups.
+        seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+
+    Raises:
+        ValueError: if ``batch_size`` is below 1.
     """
 
-    def __init__(self, groups: Sequence[object], batch_size: int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        groups: Sequence[object] | Any,
+        batch_size: int,
+        seed: int = 0,
+        *,
+        drop_last: bool = False,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        super().__init__(seed, num_replicas, rank, drop_last)
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-        _, codes = np.unique(np.asarray(groups), return_inverse=True)
-        order = np.argsort(codes, kind="stable")
-        self._members = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(codes) else []
-        self.batch_size, self.seed, self.epoch = batch_size, seed, 0
+        codes, self._counts = class_codes(groups)
+        self._members = grouped_by(codes).astype(index_type(len(codes)))
+        self.batch_size = batch_size
+        self._kept: tuple[int, Plan] | None = None
 
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
+    @property
+    def batches(self) -> int:
+        return len(self._plan())
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def _identity(self) -> dict[str, int | str]:
+        return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._members)}
 
-    def __iter__(self) -> Iterator[list[int]]:
-        rng = np.random.default_rng((self.seed, self.epoch))
-        batch: list[int] = []
-        for g in rng.permutation(len(self._members)):
-            members = self._members[g]
-            if batch and len(batch) + len(members) > self.batch_size:
-                yield batch
-                batch = []
-            batch += members.tolist()
-            if len(batch) >= self.batch_size:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+    def _plan(self) -> Plan:
+        if self._kept is None or self._kept[0] != self.epoch:  # how many batches there are follows from the plan
+            self._kept = (self.epoch, self._made())
+        return self._kept[1]
+
+    def _made(self) -> Plan:
+        turns = self._rng().permutation(len(self._counts))
+        sizes = self._counts[turns]
+        ends: list[int] = []
+        held = at = 0
+        for size in sizes.tolist():
+            if held and held + size > self.batch_size:
+                ends.append(at)
+                held = 0
+            at += size
+            held += size
+        if held:
+            ends.append(at)
+        starts = (np.cumsum(self._counts) - self._counts)[turns]
+        before = np.cumsum(sizes) - sizes
+        take = np.arange(len(self._members)) + np.repeat(starts - before, sizes)
+        return Plan(self._members[take], np.asarray(ends, np.int64))
+
+
+def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], seed: int = 0) -> dict[str, Indices]:
+    """Splits samples so that no group is in two splits, each split as near its share as whole groups allow.
+
+    Groups are taken from the largest to the smallest, equals in random order, each into the split that is furthest
+    below its share; so a few large groups do not leave a split empty where it can be helped.
+
+    Args:
+        groups: one group per sample, [samples].
+        shares: split to share of the samples, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; they sum to 1.
+        seed: of the order among groups of one size.
+
+    Returns:
+        split to ascending sample indices, int32 where they fit.
+
+    Raises:
+        ValueError: if shares are not above 0 or do not sum to 1.
+    """
+    if not shares or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 1e-6:
+        raise ValueError(f"shares are {shares}; each must be above 0, and all must sum to 1")
+    codes, counts = class_codes(groups)
+    rng = np.random.Generator(np.random.SFC64([seed]))
+    order = rng.permutation(len(counts))
+    order = order[np.argsort(-counts[order], kind="stable")]
+    wanted = np.array(list(shares.values())) * len(codes)
+    held = np.zeros(len(shares))
+    home = np.zeros(len(counts), np.int64)
+    for group in order.tolist():
+        split = int(np.argmax(wanted - held))
+        home[group] = split
+        held[split] += counts[group]
+    of_sample = home[codes]
+    return {name: np.flatnonzero(of_sample == i).astype(index_type(len(codes))) for i, name in enumerate(shares)}

@@ -1,0 +1,169 @@
+"""One call to a loader that is ready for training, of a JASPER directory or of any source of ours."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch.utils.data import DataLoader, Sampler
+
+from dataloader_expert.loaders.collate import pad_collate
+from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat, collate_gathered
+from dataloader_expert.loaders.opening import open_dataset
+from dataloader_expert.loaders.samples import SourceDataset
+from dataloader_expert.samplers import DistributedShuffleSampler, OrderedSampler, ShuffleSampler
+
+logger = logging.getLogger(__name__)
+
+
+def create_loader(
+    dataset_dir: str | Path,
+    split: Literal["train", "val", "test"] | str | None,
+    batch_size: int,
+    num_workers: int = 0,
+    distributed: bool = False,
+    epoch: int = 0,
+    drop_last: bool | None = None,
+    pin_memory: bool = True,
+    *,
+    device: torch.device | str | None = None,
+    seed: int = 42,
+    storage_format: StorageFormat = "auto",
+    use_mmap: bool | None = None,
+    variant_rule: Literal["by_pair", "by_access"] = "by_pair",
+    sampler: Sampler[Any] | None = None,
+    format: str | None = None,
+    label: str | None = None,
+    size: tuple[int, int] | None = None,
+    **keywords: Any,
+) -> EpochLoader:
+    """A loader over one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
+
+    Args:
+        dataset_dir: a JASPER directory, or any data set that ``characterize_dataset`` reads.
+        split: which one; None: all samples of a data set without splits.
+        batch_size: samples per batch, per rank.
+        num_workers: worker processes. Order and content do not depend on it.
+        distributed: share the epoch out to the ranks of the default process group.
+        epoch: of order and curriculum, from 0; later by :func:`set_epoch`.
+        drop_last: leave out a smaller last batch; None: in ``train`` only.
+        pin_memory: copy batches to pinned memory, where there is an accelerator.
+        device: hold a JASPER data set's tensors there; then without workers and without pinning, which is logged.
+        seed: of order and of steering variants.
+        storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
+        sampler: another order, such as one of ``dataloader_expert.samplers``; batch samplers too.
+        format, label, size: as of :func:`open_dataset`, for data sets that are no JASPER directories.
+        keywords: further arguments of ``DataLoader``, such as ``persistent_workers`` or ``collate_fn``.
+
+    Returns:
+        A ``DataLoader`` with ``dataset_obj``, ``sampler_obj``, ``set_epoch``, ``state_dict``, ``load_state_dict``.
+
+    Raises:
+        ValueError: as of :class:`JASPERSteeringDataset`; with ``distributed`` but no process group.
+        RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
+    """
+    jasper = _is_jasper(Path(dataset_dir), format)
+    dataset: JASPERSteeringDataset | SourceDataset
+    if jasper:
+        dataset = JASPERSteeringDataset(
+            dataset_dir,
+            split,  # type: ignore[arg-type]  # another name is answered with the names there are
+            epoch,
+            device,
+            storage_format,
+            use_mmap,
+            seed=seed,
+            variant_rule=variant_rule,
+        )
+    else:
+        dataset = open_dataset(dataset_dir, format=format, split=split, label=label, size=size)
+    if jasper and device is not None and torch.device(device).type != "cpu":
+        if num_workers or pin_memory:
+            logger.info("the data are on %s: no workers and no pinning, there is nothing left to fetch", device)
+        num_workers, pin_memory = 0, False
+    train = split == "train"
+    drop = train if drop_last is None else drop_last
+    count = len(dataset)
+    if drop and 0 < count < batch_size:
+        logger.warning(
+            "split %s has %d samples, fewer than a batch of %d: with drop_last the loader gives no batch; make batches "
+            "smaller, or pass drop_last=False",
+            split,
+            count,
+            batch_size,
+        )
+    keywords.setdefault("collate_fn", collate_gathered if jasper else pad_collate)
+    if distributed and sampler is None:
+        sampler = DistributedShuffleSampler(dataset, shuffle=train, seed=seed, drop_last=drop)
+    elif sampler is None:
+        sampler = ShuffleSampler(dataset, seed) if train else OrderedSampler(dataset)
+    if _gives_batches(sampler):
+        loader = EpochLoader(dataset, batch_sampler=sampler, num_workers=num_workers, pin_memory=pin_memory, **keywords)
+    else:
+        loader = EpochLoader(
+            dataset,
+            batch_size=batch_size,
+            sampler=sampler,
+            num_workers=num_workers,
+            drop_last=drop,
+            pin_memory=pin_memory,
+            **keywords,
+        )
+    loader.set_epoch(epoch)
+    return loader
+
+
+def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
+    """Sets the epoch of whatever in ``loader`` has one: curriculum, order, a wrapped dataset (``Subset``) too.
+
+    Args:
+        loader: ours, or any ``DataLoader``.
+        epoch: from 0.
+
+    Raises:
+        ValueError: if nothing in the loader has an epoch, or ``epoch`` is negative.
+    """
+    if isinstance(loader, EpochLoader):
+        loader.set_epoch(epoch)
+        return
+    sampler_of_batches = getattr(loader.batch_sampler, "sampler", None)
+    candidates = [
+        getattr(loader, "dataset_obj", None),
+        getattr(loader, "sampler_obj", None),
+        loader.sampler,
+        loader.batch_sampler,
+        sampler_of_batches,
+        *_wrapped(loader.dataset),
+    ]
+    owners = {id(c): c for c in candidates if hasattr(c, "set_epoch")}
+    for owner in owners.values():
+        owner.set_epoch(epoch)
+    if not owners:
+        raise ValueError(
+            f"neither {type(loader.dataset).__name__} nor {type(loader.sampler).__name__} has an epoch: nothing to set"
+        )
+
+
+def _wrapped(dataset: Any) -> list[Any]:
+    """A dataset and those within it."""
+    found = [dataset]
+    while hasattr(found[-1], "dataset"):
+        found.append(found[-1].dataset)
+    return found
+
+
+def _is_jasper(directory: Path, format: str | None) -> bool:
+    """A JASPER directory, or what is to be one: ``config.json`` or a split's rows tell it from any other folder."""
+    if format is not None:
+        return False
+    names = ("config.json", "question_embs.pt", "train_idx.pt")
+    return not directory.exists() or any((directory / name).exists() for name in names)
+
+
+def _gives_batches(sampler: Any) -> bool:
+    from dataloader_expert.samplers.base import EpochBatchSampler
+
+    return isinstance(sampler, EpochBatchSampler | torch.utils.data.BatchSampler)

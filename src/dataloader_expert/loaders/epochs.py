@@ -1,0 +1,105 @@
+"""A DataLoader that knows its epoch and its place in it, and can be put back there in another process."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
+
+logger = logging.getLogger(__name__)
+
+
+class EpochLoader(DataLoader[Any]):
+    """A ``DataLoader`` with ``set_epoch``, ``state_dict`` and ``load_state_dict``; otherwise as torch's.
+
+    ``dataset_obj`` is its dataset, ``sampler_obj`` the sampler of ours that decides its order (None if it is none).
+    Batches are counted as they are delivered, so that a state holds for any number of workers.
+    """
+
+    dataset_obj: Any
+    sampler_obj: EpochSampler[Any] | None
+
+    def __init__(self, dataset: Any, **keywords: Any) -> None:
+        super().__init__(dataset, **keywords)
+        self.dataset_obj = dataset
+        own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
+        self.sampler_obj = own if isinstance(own, EpochSampler) else None
+        self._delivered = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is of ``epoch``, from its beginning: for the dataset's curriculum and the sampler's order."""
+        if hasattr(self.dataset_obj, "set_epoch"):
+            self.dataset_obj.set_epoch(epoch)
+        if self.sampler_obj is not None:
+            self.sampler_obj.set_epoch(epoch)
+        self._delivered = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Epoch, batches delivered in it, and the states of sampler and dataset; plain values, ready for JSON."""
+        state: dict[str, Any] = {"batches": self._delivered, "batch_size": self.batch_size}
+        if self.sampler_obj is not None:
+            state["sampler"] = self.sampler_obj.state_dict(self._delivered * self._items)
+        if hasattr(self.dataset_obj, "state"):
+            state["dataset"] = self.dataset_obj.state()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next pass goes on behind the last batch that was delivered when ``state`` was taken.
+
+        Raises:
+            ValueError: if the order or the batch size is another one, or the sampler is none of ours.
+        """
+        if self.sampler_obj is None or "sampler" not in state:
+            raise ValueError(f"{type(self.sampler).__name__} cannot go on in its midst: use a sampler of ours")
+        if state["batch_size"] != self.batch_size:
+            raise ValueError(
+                f"the state counts batches of {state['batch_size']}, this loader makes batches of {self.batch_size}"
+            )
+        self.sampler_obj.load_state_dict(state["sampler"])
+        if hasattr(self.dataset_obj, "restore"):
+            self.dataset_obj.restore(state["dataset"])
+        elif hasattr(self.dataset_obj, "set_epoch"):
+            self.dataset_obj.set_epoch(self.sampler_obj.epoch)
+        self._delivered = int(state["batches"])
+        self._resumed = True
+
+    @property
+    def _items(self) -> int:
+        """What one batch takes from the sampler: itself of a batch sampler, else its samples."""
+        return 1 if isinstance(self.sampler_obj, EpochBatchSampler) else self.batch_size or 1
+
+    def __iter__(self) -> Any:
+        if not self.__dict__.pop("_resumed", False):
+            self._delivered = 0
+        with warnings.catch_warnings():
+            if self.pin_memory and not torch.accelerator.is_available():
+                warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
+                logger.info("no accelerator: batches are not pinned")
+            return _Counted(self, super().__iter__())
+
+
+class _Counted:
+    """Counts what an iterator delivers for its loader; all else is the iterator's own."""
+
+    def __init__(self, loader: EpochLoader, iterator: Iterator[Any]) -> None:
+        self._loader, self._iterator = loader, iterator
+
+    def __iter__(self) -> _Counted:
+        return self
+
+    def __next__(self) -> Any:
+        batch = next(self._iterator)
+        self._loader._delivered += 1
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._iterator)  # type: ignore[arg-type]  # torch's iterators have a length
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._iterator, name)

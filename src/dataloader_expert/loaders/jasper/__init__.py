@@ -1,0 +1,41 @@
+"""JASPER data sets: built from tables of questions and sources, checked, and read for training."""
+
+from __future__ import annotations
+
+from dataloader_expert.loaders.jasper.negatives import NegativeMiner, mine_negatives
+from dataloader_expert.loaders.jasper.steering import SteeringBuilder, build_steering
+from dataloader_expert.loaders.jasper.validation import (
+    load_multiple_tensors,
+    load_tensor_artifact,
+    save_tensor_artifact,
+    validate_cluster_ids_bounds,
+    validate_embedding_dimensions,
+    validate_keyword_ids_list,
+    validate_length_consistency,
+    validate_no_nan_inf,
+    validate_pair_indices_bounds,
+    validate_split_ratios,
+    validate_tensor_1d,
+    validate_tensor_2d,
+    validate_values_in_range,
+)
+
+__all__ = [
+    "NegativeMiner",
+    "SteeringBuilder",
+    "build_steering",
+    "mine_negatives",
+    "load_multiple_tensors",
+    "load_tensor_artifact",
+    "save_tensor_artifact",
+    "validate_cluster_ids_bounds",
+    "validate_embedding_dimensions",
+    "validate_keyword_ids_list",
+    "validate_length_consistency",
+    "validate_no_nan_inf",
+    "validate_pair_indices_bounds",
+    "validate_split_ratios",
+    "validate_tensor_1d",
+    "validate_tensor_2d",
+    "validate_values_in_range",
+]

@@ -1,0 +1,112 @@
+"""How likely each steering variant is in an epoch: one schema for the builder that writes it and the dataset."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+VARIANTS = ("zero", "centroid", "keyword", "residual")
+"""Steering variants in the order of their codes, 0 to 3."""
+MODES = ("fixed", "linear", "cosine")
+OLD_KEYS = frozenset({"start_distance", "end_distance"})
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """The probability of variant ``zero`` goes from ``zero_prob_start`` to ``zero_prob_end``.
+
+    It stays at its start for ``warmup_epochs``, then moves until ``epochs_total``, in a line or half a cosine;
+    in mode ``fixed`` it never moves.
+
+    Raises:
+        ValueError: if a probability is outside [0, 1], the mode unknown, or epochs make no sense.
+    """
+
+    zero_prob_start: float = 0.5
+    zero_prob_end: float = 0.1
+    epochs_total: int = 100
+    mode: str = "linear"
+    warmup_epochs: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("zero_prob_start", "zero_prob_end"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                raise ValueError(f"curriculum {name} is {value}; it must be in [0, 1]")
+        if self.mode not in MODES:
+            raise ValueError(f"curriculum mode must be one of {', '.join(MODES)}, got {self.mode!r}")
+        if self.epochs_total < 0 or self.warmup_epochs < 0:
+            raise ValueError(
+                f"curriculum has epochs_total {self.epochs_total} and warmup_epochs {self.warmup_epochs}; "
+                "both must be at least 0"
+            )
+
+    @staticmethod
+    def of(config: Mapping[str, Any] | None) -> Curriculum | None:
+        """From a configuration's ``curriculum``; None where it has none, which keeps its base probabilities.
+
+        A configuration of the old builder (``start_distance``, ``end_distance``: keys that no dataset ever read) runs
+        as it always did, from 0.5 to 0.1 over 100 epochs, and a warning says so.
+
+        Raises:
+            ValueError: for a value out of range or an unknown key.
+        """
+        if not config:
+            return None
+        given = dict(config)
+        if OLD_KEYS & given.keys() and not {"zero_prob_start", "zero_prob_end", "epochs_total"} & given.keys():
+            logger.warning(
+                "curriculum %s is of an old builder, whose keys are read by nothing: it runs as zero_prob_start 0.5, "
+                "zero_prob_end 0.1, epochs_total 100; write these three into config.json to choose them",
+                given,
+            )
+            return Curriculum()
+        for name in OLD_KEYS:
+            given.pop(name, None)
+        unknown = given.keys() - asdict(Curriculum()).keys()
+        if unknown:
+            raise ValueError(
+                f"curriculum has unknown keys {sorted(unknown)}; it takes {', '.join(asdict(Curriculum()))}"
+            )
+        return Curriculum(**given)
+
+    def zero_probability(self, epoch: int) -> float:
+        """Of variant ``zero`` in ``epoch``."""
+        span = max(self.epochs_total - self.warmup_epochs, 1)
+        progress = min(max(epoch - self.warmup_epochs, 0) / span, 1.0)
+        if self.mode == "fixed":
+            progress = 0.0
+        elif self.mode == "cosine":
+            progress = (1 - math.cos(math.pi * progress)) / 2
+        return self.zero_prob_start + (self.zero_prob_end - self.zero_prob_start) * progress
+
+
+def base_probabilities(config: Mapping[str, Any]) -> dict[str, float]:
+    """The four probabilities of ``steering_probabilities``, checked.
+
+    Raises:
+        ValueError: if they are not four numbers from 0 that sum to 1.
+    """
+    given = dict(config["steering_probabilities"])
+    if given.keys() != set(VARIANTS):
+        raise ValueError(f"steering_probabilities has keys {sorted(given)}; it must have keys {', '.join(VARIANTS)}")
+    values = [float(given[v]) for v in VARIANTS]
+    if not all(math.isfinite(v) and v >= 0 for v in values) or abs(sum(values) - 1) > 1e-6:
+        raise ValueError(f"steering_probabilities are {given}; they must be at least 0 and sum to 1")
+    return dict(zip(VARIANTS, values, strict=True))
+
+
+def probabilities(base: Mapping[str, float], curriculum: Curriculum | None, epoch: int) -> dict[str, float]:
+    """Of each variant in ``epoch``: ``zero`` by the curriculum, the others share the rest as their base values do."""
+    if curriculum is None:
+        return dict(base)
+    zero = curriculum.zero_probability(epoch)
+    rest = 1 - base["zero"]
+    if rest <= 0:
+        return {"zero": zero, "centroid": 1 - zero, "keyword": 0.0, "residual": 0.0}
+    return {"zero": zero, **{v: base[v] * (1 - zero) / rest for v in VARIANTS[1:]}}

@@ -1,0 +1,470 @@
+"""JASPERSteeringDataset: questions, sources, steering vectors and hard negatives, gathered a batch at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from dataloader_expert.loaders.jasper import hdf5
+from dataloader_expert.loaders.jasper.curriculum import VARIANTS, Curriculum, base_probabilities, probabilities
+from dataloader_expert.loaders.jasper.integrity import check_negatives, check_split
+from dataloader_expert.loaders.jasper.opening import chosen_format, open_tables
+from dataloader_expert.loaders.jasper.tables import (
+    NEGATIVES,
+    SPLITS,
+    KeywordLists,
+    Tables,
+    read_config,
+    read_negatives,
+    read_split,
+    read_tables,
+)
+from dataloader_expert.loaders.jasper.variants import RULES, AccessStream, by_pair
+
+logger = logging.getLogger(__name__)
+
+Sample = dict[str, torch.Tensor]
+StorageFormat = Literal["auto", "pt", "hdf5"]
+Variant = Literal["zero", "centroid", "keyword", "residual"]
+MAPPED_ABOVE = 10 << 30
+"""Estimated bytes of a data set above which ``use_mmap=None`` maps it."""
+KEYS = (
+    "question_emb",
+    "target_source_emb",
+    "steering",
+    "negative_embs",
+    "cluster_id",
+    "relevance",
+    "centroid_distance",
+    "steering_variant",
+    "negative_tiers",
+)
+
+
+class Gathered(Sequence[Sample]):
+    """A batch that was gathered whole; as a sequence, its samples, for collate functions that stack them.
+
+    Args:
+        batch: key to tensor [B, …].
+    """
+
+    def __init__(self, batch: Sample) -> None:
+        self.batch = batch
+
+    def __len__(self) -> int:
+        return len(self.batch["cluster_id"])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return {name: tensor[index] for name, tensor in self.batch.items()}
+
+    def __iter__(self) -> Iterator[Sample]:
+        return (self[i] for i in range(len(self)))
+
+
+def collate_gathered(samples: Any) -> Any:
+    """Takes a gathered batch as it is, and stacks anything else as torch does."""
+    return samples.batch if isinstance(samples, Gathered) else torch.utils.data.default_collate(samples)
+
+
+class JASPERSteeringDataset(Dataset[Sample]):
+    """Samples of a JASPER directory: a question, its source, a steering vector, hard negatives.
+
+    A sample has nine keys: ``question_emb`` [D], ``target_source_emb`` [D], ``steering`` [D], ``negative_embs``
+    [n_neg, D], all of the stored floating dtype; ``cluster_id`` [], ``steering_variant`` [] (0 zero, 1 centroid,
+    2 keyword, 3 residual), ``negative_tiers`` [n_neg], int64; ``relevance`` [] and ``centroid_distance`` [].
+
+    Which variant a pair gets is decided by seed, epoch and pair alone, in exact quotas over the split (``variant_rule
+    ="by_pair"``): the same whatever the order, the workers, the ranks, or who looked before. ``"by_access"`` draws as
+    the original did, in order of access, from a stream of seed + epoch; workers then repeat each other.
+
+    Datasets of one directory share one copy of its tensors, in a process and with its workers.
+
+    Args:
+        dataset_dir: a directory with ``config.json`` and PT files, or ``dataset.h5``.
+        split: ``train``, ``val`` or ``test``.
+        epoch: of the curriculum, from 0.
+        device: where the tensors live; the CPU by default. On another device use no workers.
+        storage_format: ``auto`` reads the newer of HDF5 and PT files.
+        use_mmap: map PT files rather than read them; None: where they are estimated above 10 GiB, on the CPU.
+        seed: of the variants.
+        variant_rule: see above.
+
+    Raises:
+        ValueError: if the directory, its configuration or a split is missing, or its data break a rule; the message
+            names tensor and row.
+        FileNotFoundError: if a tensor's file is missing.
+        KeyError: if the configuration lacks ``embedding_dim``, ``n_neg`` or ``steering_probabilities``.
+    """
+
+    def __init__(
+        self,
+        dataset_dir: str | Path,
+        split: Literal["train", "val", "test"],
+        epoch: int = 0,
+        device: torch.device | str | None = None,
+        storage_format: StorageFormat = "auto",
+        use_mmap: bool | None = None,
+        *,
+        seed: int = 42,
+        variant_rule: Literal["by_pair", "by_access"] = "by_pair",
+    ) -> None:
+        if variant_rule not in RULES:
+            raise ValueError(f"variant_rule is {variant_rule!r}; it is one of {', '.join(RULES)}")
+        self.dataset_dir, self.split, self.seed, self.variant_rule = Path(dataset_dir), split, seed, variant_rule
+        self.device = torch.device(device) if device is not None else torch.device("cpu")
+        self.config = read_config(self.dataset_dir)
+        self.storage_format = chosen_format(self.dataset_dir, storage_format)
+        if use_mmap is None:
+            size = int(self.config.get("embedding_dim", 384)) * int(self.config.get("n_pairs") or 10_000) * 4 * 15
+            use_mmap = size > MAPPED_ABOVE and self.device.type == "cpu"
+        self.use_mmap = use_mmap
+        self.embedding_dim, self.n_neg = int(self.config["embedding_dim"]), int(self.config["n_neg"])
+        rows = read_split(self.dataset_dir, split, self.storage_format)
+        self._mapped = use_mmap and self.storage_format == "pt" and self.device.type == "cpu"
+        self._base, self._curriculum = base_probabilities(self.config), Curriculum.of(self.config.get("curriculum"))
+        tables, fresh = open_tables(self.dataset_dir, self.storage_format, self._mapped, self.device)
+        self._match(tables)
+        check_split(rows, len(tables.pair_index), split, self._other_splits())
+        self._adopt(tables, rows.to(self.device))
+        self.hard_negatives, self.negative_tiers = tables.hard_negatives, tables.negative_tiers
+        # Seen by persistent workers, which keep the dataset that they were started with: epoch, variant forced on all
+        # (-1: none), times the negatives were reloaded.
+        self._orders = torch.tensor([0, -1, 0]).share_memory_()  # type: ignore[no-untyped-call]  # untyped in torch
+        self._followed: tuple[int, ...] = ()
+        self._reloaded = 0
+        self.set_epoch(epoch)
+        logger.info(
+            "%s of %s: %d samples, format=%s, mmap=%s, device=%s, memory=%.1f MB, %s",
+            split,
+            self.dataset_dir,
+            len(self),
+            self.storage_format,
+            use_mmap,
+            self.device,
+            self.memory_usage_mb(),
+            "read" if fresh else "shared with a dataset that is open",
+        )
+
+    @property
+    def current_epoch(self) -> int:
+        """The epoch of curriculum and variants."""
+        return int(self._orders[0])
+
+    @property
+    def steering_probs(self) -> dict[str, float]:
+        """Variant to its probability in this epoch."""
+        return probabilities(self._base, self._curriculum, self.current_epoch)
+
+    @property
+    def rng(self) -> np.random.Generator | None:
+        """The stream of rule ``by_access``; None under ``by_pair``, which has none."""
+        self._follow()
+        return self._stream.rng if self._stream is not None else None
+
+    def __len__(self) -> int:
+        return len(self.split_indices)
+
+    def __getitem__(self, idx: int) -> Sample:
+        """The sample at ``idx`` in [0, len); views into the tables, but for its negatives.
+
+        Raises:
+            IndexError: if ``idx`` is out of range; negative indices are.
+        """
+        at = _position(idx, len(self))
+        variant = int(self._variants_at([at])[0])
+        pair = int(self.split_indices[at])
+        question, source = self.pair_index[pair].tolist()
+        if variant:
+            steering = (self.steering_centroid, self.steering_keyword_weighted, self.steering_residual)[variant - 1][
+                pair
+            ]
+        else:
+            steering = torch.zeros_like(self.question_embs[question])
+        return {
+            "question_emb": self.question_embs[question],
+            "target_source_emb": self.source_embs[source],
+            "steering": steering,
+            "negative_embs": self.source_embs[self.hard_negatives[pair]],
+            "cluster_id": self.pair_cluster_id[pair],
+            "relevance": self.pair_relevance[pair],
+            "centroid_distance": self.centroid_distances[pair],
+            "steering_variant": torch.tensor(variant, device=self.device),
+            "negative_tiers": self.negative_tiers[pair],
+        }
+
+    def __getitems__(self, indices: Sequence[int]) -> Gathered:
+        """A batch in one gather per field; what ``DataLoader`` calls.
+
+        Raises:
+            IndexError: if an index is out of range.
+        """
+        at = torch.as_tensor(indices, dtype=torch.int64)
+        if len(at) and (int(at.min()) < 0 or int(at.max()) >= len(self)):
+            _position(int(at.min()) if int(at.min()) < 0 else int(at.max()), len(self))
+        variants = torch.from_numpy(self._variants_at(at.numpy()).astype(np.int64)).to(self.device)
+        pairs = self.split_indices.index_select(0, at.to(self.device))
+        ends = self.pair_index.index_select(0, pairs)
+        negatives = self.hard_negatives.index_select(0, pairs)
+        embeddings = self.source_embs.index_select(0, negatives.view(-1))
+        return Gathered(
+            {
+                "question_emb": self.question_embs.index_select(0, ends[:, 0]),
+                "target_source_emb": self.source_embs.index_select(0, ends[:, 1]),
+                "steering": self._steering_of(pairs, variants),
+                "negative_embs": embeddings.view(*negatives.shape, embeddings.shape[-1]),
+                "cluster_id": self.pair_cluster_id.index_select(0, pairs),
+                "relevance": self.pair_relevance.index_select(0, pairs),
+                "centroid_distance": self.centroid_distances.index_select(0, pairs),
+                "steering_variant": variants,
+                "negative_tiers": self.negative_tiers.index_select(0, pairs),
+            }
+        )
+
+    def set_epoch(self, epoch: int) -> None:
+        """Curriculum and variants of ``epoch``, here and in workers that are running already.
+
+        Raises:
+            ValueError: if ``epoch`` is no integer from 0.
+        """
+        if not isinstance(epoch, int | np.integer) or isinstance(epoch, bool) or epoch < 0:
+            raise ValueError(f"epoch is {epoch!r}; it is an integer from 0")
+        self._orders[0] = int(epoch)
+        self._followed = ()
+
+    def force_steering(self, variant: Variant | None) -> None:
+        """The same variant for every sample, here and in running workers; None: chosen by the rule again.
+
+        Raises:
+            ValueError: if ``variant`` is none of the four.
+        """
+        if variant is not None and variant not in VARIANTS:
+            raise ValueError(f"Invalid steering variant {variant!r}; it is one of {', '.join(VARIANTS)}, or None")
+        self._orders[1] = -1 if variant is None else VARIANTS.index(variant)
+
+    def reload_negatives(self) -> None:
+        """Reads hard negatives and tiers anew, checks them, and only then puts both in place; running workers follow.
+
+        Raises:
+            FileNotFoundError, ValueError: if they are missing or break a rule; the present ones then stay.
+        """
+        self._reload()
+        self._orders[2] += 1
+        self._reloaded = int(self._orders[2])
+
+    def get_steering_stats(self) -> dict[str, Any]:
+        """Of this epoch: ``epoch``, ``probabilities``, and under ``by_pair`` the ``counts`` of each variant."""
+        self._follow()
+        counts = None
+        if self._variants is not None:
+            numbers = np.bincount(self._variants, minlength=len(VARIANTS)).tolist()
+            counts = dict(zip(VARIANTS, numbers, strict=True))
+        return {"epoch": self.current_epoch, "probabilities": self.steering_probs, "counts": counts}
+
+    def subset_by_cluster(self, cluster_id: int) -> torch.utils.data.Subset[Sample]:
+        """The samples of one cluster, as a ``Subset``.
+
+        Raises:
+            ValueError: if there is no such cluster.
+        """
+        if not 0 <= cluster_id < len(self.centroid_embs):
+            raise ValueError(f"cluster_id is {cluster_id}; there are {len(self.centroid_embs)} clusters, from 0")
+        own = self.pair_cluster_id.index_select(0, self.split_indices) == cluster_id
+        return torch.utils.data.Subset(self, torch.nonzero(own).view(-1).tolist())
+
+    def memory_usage_mb(self) -> float:
+        """Held by the tensors, in MB; mapped ones are counted whole, though only touched pages are in memory."""
+        return self._tables.bytes() / 1e6
+
+    def close(self) -> None:
+        """Lets go of all tensors; may be called again. A closed dataset has no samples: its attributes are gone."""
+        for name in [*_TENSORS, "_tables", "_variants"]:
+            self.__dict__.pop(name, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Mapped tensors stay behind: another process maps the files itself, rather than be sent all they hold."""
+        if not self._mapped:
+            return self.__dict__
+        return {k: v for k, v in self.__dict__.items() if k not in _TENSORS or k == "split_indices"} | {"_tables": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if state["_tables"] is None:
+            tables, _ = open_tables(self.dataset_dir, self.storage_format, True, self.device)
+            self._adopt(tables, self.split_indices)
+            self.hard_negatives, self.negative_tiers = tables.hard_negatives, tables.negative_tiers
+
+    def __enter__(self) -> JASPERSteeringDataset:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @staticmethod
+    def create_combined_splits(
+        dataset_dir: str | Path,
+        epoch: int = 0,
+        device: torch.device | str | None = None,
+        storage_format: StorageFormat = "auto",
+        use_mmap: bool | None = None,
+        **more: Any,
+    ) -> dict[str, JASPERSteeringDataset]:
+        """``train``, ``val`` and ``test``, which share one copy of the tensors. Arguments as of the class."""
+        return {
+            s: JASPERSteeringDataset(dataset_dir, s, epoch, device, storage_format, use_mmap, **more) for s in SPLITS
+        }
+
+    @staticmethod
+    def convert_pt_to_hdf5(dataset_dir: str | Path, compression: str | None = "gzip") -> None:
+        """Writes ``dataset.h5`` from the PT files, which stay. It is enough by itself, with ``config.json``.
+
+        Raises:
+            ImportError: without h5py.
+            ValueError: without PT files, or where they break a rule.
+        """
+        if not hdf5.available():
+            raise ImportError("h5py is required to write HDF5: pip install 'dataloader-expert[hdf5]'")
+        directory = Path(dataset_dir)
+        if not (directory / "question_embs.pt").exists():
+            raise ValueError(f"No PT files found in {directory}: question_embs.pt is missing")
+        tables = read_tables(directory, "pt", mapped=False)
+        named = dict(tables.tensors())
+        named["keyword_flat"], named["keyword_ends"] = tables.pair_keyword_ids.flat, tables.pair_keyword_ids.ends
+        rows: dict[str, torch.Tensor] = {s: read_split(directory, s, "pt") for s in SPLITS if (directory / f"{s}_idx.pt").exists()}
+        hdf5.write(directory / hdf5.FILE, named, rows, compression)
+
+    def state(self) -> dict[str, int]:
+        """What a resumed dataset needs beside the epoch: how many draws rule ``by_access`` has made."""
+        self._follow()
+        return {"epoch": self.current_epoch, "accessed": self._stream.accessed if self._stream is not None else 0}
+
+    def restore(self, state: dict[str, int]) -> None:
+        """Goes on from :meth:`state`."""
+        self.set_epoch(int(state["epoch"]))
+        self._follow()
+        if self._stream is not None:
+            self._stream.draw(int(state["accessed"]), self.steering_probs)
+
+    def _match(self, tables: Tables) -> None:
+        """The configuration's sizes are those of the tensors."""
+        for name in ("question_embs", "source_embs", "centroid_embs", "keyword_embs"):
+            width = getattr(tables, name).shape[1]
+            if width != self.embedding_dim:
+                raise ValueError(
+                    f"{name} has dimension {width}, but embedding_dim is {self.embedding_dim} in "
+                    f"{self.dataset_dir / 'config.json'}: correct one of them"
+                )
+        if tables.hard_negatives.shape[1] != self.n_neg:
+            raise ValueError(
+                f"hard_negatives has {tables.hard_negatives.shape[1]} per pair, but n_neg is {self.n_neg} in "
+                f"{self.dataset_dir / 'config.json'}: correct one of them"
+            )
+
+    def _other_splits(self) -> dict[str, torch.Tensor]:
+        found: dict[str, torch.Tensor] = {}
+        for split in SPLITS:
+            if split != self.split:
+                try:
+                    found[split] = read_split(self.dataset_dir, split, self.storage_format)
+                except ValueError:
+                    continue  # a split that is not there, or is broken, is told to those who ask for it
+        return found
+
+    def _adopt(self, tables: Tables, rows: torch.Tensor) -> None:
+        self._tables, self.split_indices = tables, rows
+        for name, tensor in tables.tensors():
+            if name not in NEGATIVES:
+                setattr(self, name, tensor)
+        self.pair_keyword_ids = tables.pair_keyword_ids
+
+    def _follow(self) -> None:
+        """Takes up an epoch, forced variant or reload that was ordered in another process."""
+        orders = tuple(self._orders.tolist())
+        if orders == self._followed:
+            return
+        epoch, _, reloaded = orders
+        if not self._followed or epoch != self._followed[0]:
+            self._variants: np.ndarray[Any, np.dtype[np.int8]] | None = None
+            self._stream = AccessStream(self.seed, epoch) if self.variant_rule == "by_access" else None
+            if self._stream is None:
+                self._variants = by_pair(self.seed, epoch, self.split_indices.cpu().numpy(), self.steering_probs)
+        if reloaded != self._reloaded:
+            self._reload()
+            self._reloaded = reloaded
+        self._followed = orders
+
+    def _variants_at(self, positions: Any) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """Variant codes of samples at these positions of the split."""
+        self._follow()
+        forced = self._followed[1]
+        if forced >= 0:
+            return np.full(len(positions), forced, np.int8)
+        if self._stream is not None:
+            return self._stream.draw(len(positions), self.steering_probs)
+        assert self._variants is not None
+        chosen: np.ndarray[Any, np.dtype[np.int8]] = self._variants[positions]
+        return chosen
+
+    def _steering_of(self, pairs: torch.Tensor, variants: torch.Tensor) -> torch.Tensor:
+        whole = self._tables.steering
+        if whole is not None:  # rows of one tensor: centroid, keyword, residual, and the zeros at its end
+            rows = torch.where(variants == 0, len(whole) - 1, (variants - 1) * len(self.steering_centroid) + pairs)
+            return whole.index_select(0, rows)
+        steering = torch.zeros((len(pairs), self.embedding_dim), dtype=self.question_embs.dtype, device=self.device)
+        for code, of_pairs in (
+            (1, self.steering_centroid),
+            (2, self.steering_keyword_weighted),
+            (3, self.steering_residual),
+        ):
+            places = torch.nonzero(variants == code).view(-1)
+            if len(places):
+                steering.index_copy_(0, places, of_pairs.index_select(0, pairs.index_select(0, places)))
+        return steering
+
+    def _reload(self) -> None:
+        read = read_negatives(self.dataset_dir, self.storage_format)
+        negatives, tiers = read["hard_negatives"], read["negative_tiers"]
+        if negatives.shape != self.hard_negatives.shape:
+            raise ValueError(
+                f"hard_negatives is {list(negatives.shape)}, and was {list(self.hard_negatives.shape)}: "
+                "open the data set anew for another number of negatives"
+            )
+        check_negatives(negatives, tiers, len(self.source_embs))
+        self.hard_negatives, self.negative_tiers = negatives.to(self.device), tiers.to(self.device)
+
+    question_embs: torch.Tensor
+    source_embs: torch.Tensor
+    keyword_embs: torch.Tensor
+    centroid_embs: torch.Tensor
+    pair_index: torch.Tensor
+    pair_cluster_id: torch.Tensor
+    pair_relevance: torch.Tensor
+    hard_negatives: torch.Tensor
+    negative_tiers: torch.Tensor
+    steering_centroid: torch.Tensor
+    steering_keyword_weighted: torch.Tensor
+    steering_residual: torch.Tensor
+    centroid_distances: torch.Tensor
+    split_indices: torch.Tensor
+    pair_keyword_ids: KeywordLists
+    _tables: Tables
+
+
+_TENSORS = [name for name in JASPERSteeringDataset.__annotations__ if not name.startswith("_")]
+
+
+def _position(idx: Any, count: int) -> int:
+    at = int(idx.__index__())
+    if not 0 <= at < count:
+        raise IndexError(f"Index {at} out of range [0, {count})")
+    return at

@@ -1,0 +1,107 @@
+"""The same tensors in one HDF5 file: read whole and closed again, so that nothing open is ever pickled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+FILE = "dataset.h5"
+PATHS = {
+    "question_embs": "embeddings/questions",
+    "source_embs": "embeddings/sources",
+    "keyword_embs": "embeddings/keywords",
+    "centroid_embs": "embeddings/centroids",
+    "pair_index": "pair_data/index",
+    "pair_cluster_id": "pair_data/cluster_id",
+    "pair_relevance": "pair_data/relevance",
+    "hard_negatives": "negatives/hardnegatives",
+    "negative_tiers": "negatives/tiers",
+    "steering_centroid": "steering/centroid",
+    "steering_keyword_weighted": "steering/keyword_weighted",
+    "steering_residual": "steering/residual",
+    "centroid_distances": "steering/distances",
+    "keyword_flat": "pair_data/keywords/flat",
+    "keyword_ends": "pair_data/keywords/ends",
+}
+OLD_LISTS = "pair_data/keyword_ids"
+"""Where older files have one small dataset per pair: read where there is nothing better, slow as that is."""
+
+
+def available() -> bool:
+    return find_spec("h5py") is not None
+
+
+def read(path: Path, names: Iterable[str] | None = None) -> dict[str, torch.Tensor]:
+    """The tensors of ``names`` (None: all).
+
+    Raises:
+        ValueError: if one is missing.
+    """
+    import h5py
+
+    found = {}
+    with h5py.File(path, "r") as file:
+        for name in PATHS if names is None else names:
+            if PATHS[name] in file:
+                found[name] = _tensor(file[PATHS[name]])
+            elif name in ("keyword_flat", "keyword_ends") and OLD_LISTS in file:
+                if name not in found:
+                    found.update(_old_lists(file[OLD_LISTS]))
+            else:
+                raise ValueError(f"{path} has no {PATHS[name]}: run convert_pt_to_hdf5 again")
+    return {n: t.to(torch.int64) if t.dtype in _INTEGERS else t for n, t in found.items()}
+
+
+def splits(path: Path) -> list[str]:
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        return list(file["splits"]) if "splits" in file else []
+
+
+def read_split(path: Path, split: str) -> torch.Tensor:
+    """Pair rows of a split, int64 [split]."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        return _tensor(file[f"splits/{split}"]).to(torch.int64)
+
+
+def write(path: Path, tensors: Mapping[str, torch.Tensor], rows: Mapping[str, torch.Tensor], how: str | None) -> None:
+    """Writes all of :data:`PATHS` and the splits' ``rows``, compressed by ``how``; whole or not at all."""
+    import h5py
+
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with h5py.File(partial, "w") as file:
+            named = {PATHS[name]: tensor for name, tensor in tensors.items()}
+            named |= {f"splits/{split}": of_split for split, of_split in rows.items()}
+            for place, tensor in named.items():
+                values = tensor.cpu().numpy()
+                file.create_dataset(place, data=values, compression=how if values.size else None)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+_INTEGERS = (torch.int8, torch.int16, torch.int32)
+
+
+def _tensor(dataset: Any) -> torch.Tensor:
+    values = np.empty(dataset.shape, dataset.dtype)
+    if values.size:
+        dataset.read_direct(values)
+    return torch.from_numpy(values)
+
+
+def _old_lists(group: Any) -> dict[str, torch.Tensor]:
+    rows = [np.asarray(group[str(i)], np.int64) for i in range(len(group))]
+    ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
+    flat = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    return {"keyword_flat": torch.from_numpy(flat), "keyword_ends": torch.from_numpy(ends)}

@@ -1,0 +1,90 @@
+"""Opening a JASPER directory: which of its two formats, read and checked once for all who hold it."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+
+from dataloader_expert.loaders.jasper import hdf5
+from dataloader_expert.loaders.jasper.integrity import check
+from dataloader_expert.loaders.jasper.tables import SHAPES, Tables, read_tables
+
+logger = logging.getLogger(__name__)
+
+
+def chosen_format(directory: Path, asked: str) -> str:
+    """``pt`` or ``hdf5``: as asked, else the newer of the two where both are there.
+
+    Raises:
+        ValueError: if the format is unknown, its files are missing, h5py is, or asked-for HDF5 is older than PT files.
+    """
+    if asked not in ("auto", "pt", "hdf5"):
+        raise ValueError(f"Invalid storage_format {asked!r}; it is auto, pt or hdf5")
+    archive, first = directory / hdf5.FILE, directory / "question_embs.pt"
+    if asked == "hdf5":
+        if not hdf5.available():
+            raise ValueError("h5py is not installed: pip install 'dataloader-expert[hdf5]', or use storage_format='pt'")
+        if not archive.exists():
+            raise ValueError(f"HDF5 file not found: {archive}. Write it with convert_pt_to_hdf5, or use 'pt'")
+        newer = newer_than(archive, directory)
+        if newer:
+            raise ValueError(
+                f"{archive} is older than {', '.join(newer)}: run convert_pt_to_hdf5 again, or use storage_format='pt'"
+            )
+        return "hdf5"
+    if asked == "auto" and archive.exists() and hdf5.available():
+        newer = newer_than(archive, directory)
+        if not newer or not first.exists():
+            return "hdf5"
+        logger.warning("%s is older than %s: the PT files are read", archive, ", ".join(newer))
+    if not first.exists():
+        raise ValueError(f"No dataset files found in {directory}: neither question_embs.pt nor a readable {hdf5.FILE}")
+    return "pt"
+
+
+def newer_than(archive: Path, directory: Path) -> list[str]:
+    """PT files written after ``archive``."""
+    made = archive.stat().st_mtime_ns
+    return sorted(p.name for p in directory.glob("*.pt") if p.stat().st_mtime_ns > made)
+
+
+_opened: WeakValueDictionary[tuple[Any, ...], Tables] = WeakValueDictionary()
+
+
+def identity(directory: Path, storage_format: str) -> tuple[Any, ...]:
+    """Which files are there, by path, size and time of writing: equal means that nothing needs to be read again."""
+    paths = (
+        [directory / hdf5.FILE]
+        if storage_format == "hdf5"
+        else [directory / f"{n}.pt" for n in (*SHAPES, "pair_keyword_ids")]
+    )
+    stats = [(p.name, *((s := p.stat()).st_size, s.st_mtime_ns)) if p.exists() else (p.name,) for p in paths]
+    return (str(directory.resolve()), *stats)
+
+
+def open_tables(directory: Path, storage_format: str, mapped: bool, device: torch.device) -> tuple[Tables, bool]:
+    """The tables of a directory, and whether they were read just now: while someone holds them they are shared.
+
+    Args:
+        mapped: PT files are mapped into memory: pages come when touched, and the system may drop them again.
+
+    Raises:
+        FileNotFoundError: if a tensor's file is missing.
+        ValueError: if a tensor has another shape than :data:`SHAPES`.
+    """
+    key = (*identity(directory, storage_format), storage_format, mapped, str(device))
+    held = _opened.get(key)
+    if held is not None:
+        return held, False
+    tables = read_tables(directory, storage_format, mapped)
+    check(tables)
+    if mapped:  # the check has touched every page: mapped anew, none is held
+        tables = read_tables(directory, storage_format, mapped)
+    if device.type != "cpu":
+        tables = tables.on(device)
+    _opened[key] = tables
+    return tables, True

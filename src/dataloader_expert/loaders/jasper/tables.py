@@ -1,0 +1,196 @@
+"""A JASPER directory's tensors: which files hold them, in which of two formats, and opened once for all who read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from dataloader_expert.loaders.jasper import hdf5
+from dataloader_expert.loaders.jasper.artifacts import Shape, load_tensor_artifact
+
+SPLITS: tuple[Literal["train", "val", "test"], ...] = ("train", "val", "test")
+SHAPES: dict[str, Shape] = {
+    "question_embs": (None, None),
+    "source_embs": (None, None),
+    "keyword_embs": (None, None),
+    "centroid_embs": (None, None),
+    "pair_index": (None, 2),
+    "pair_cluster_id": (None,),
+    "pair_relevance": (None,),
+    "hard_negatives": (None, None),
+    "negative_tiers": (None, None),
+    "steering_centroid": (None, None),
+    "steering_keyword_weighted": (None, None),
+    "steering_residual": (None, None),
+    "centroid_distances": (None,),
+}
+"""Tensors of a directory and their dimensions, None where any size will do."""
+WHOLE = ("pair_index", "pair_cluster_id", "hard_negatives", "negative_tiers")
+"""Tensors of integers: int64 once read, whatever they were stored as."""
+NEGATIVES = ("hard_negatives", "negative_tiers")
+
+
+class KeywordLists(Sequence[list[int]]):
+    """Keyword rows per pair, kept as one flat tensor: no million of Python lists that workers would copy on touch.
+
+    Args:
+        flat: keyword rows, int64 [all].
+        ends: where each pair's end, int64 [pairs].
+    """
+
+    def __init__(self, flat: torch.Tensor, ends: torch.Tensor) -> None:
+        self.flat, self.ends = flat, ends
+
+    @staticmethod
+    def of(lists: Sequence[Sequence[int]]) -> KeywordLists:
+        sizes = torch.tensor([len(row) for row in lists], dtype=torch.int64)
+        flat = torch.tensor([k for row in lists for k in row], dtype=torch.int64)
+        return KeywordLists(flat, torch.cumsum(sizes, 0))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        at = range(len(self))[index]
+        return self.flat[int(self.ends[at - 1]) if at else 0 : int(self.ends[at])].tolist()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists, so unhashable as they are
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """Embeddings float [rows, D], one row per pair in all others; see ``facts`` of the layout in the class docs.
+
+    ``steering`` holds centroid, keyword and residual vectors and one row of zeros, [3 * pairs + 1, D]; None where
+    they are mapped from files, which cannot be laid end to end.
+    """
+
+    question_embs: torch.Tensor
+    source_embs: torch.Tensor
+    keyword_embs: torch.Tensor
+    centroid_embs: torch.Tensor
+    pair_index: torch.Tensor
+    pair_cluster_id: torch.Tensor
+    pair_relevance: torch.Tensor
+    hard_negatives: torch.Tensor
+    negative_tiers: torch.Tensor
+    steering_centroid: torch.Tensor
+    steering_keyword_weighted: torch.Tensor
+    steering_residual: torch.Tensor
+    centroid_distances: torch.Tensor
+    pair_keyword_ids: KeywordLists
+    steering: torch.Tensor | None = None
+
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, torch.Tensor) and field.name != "steering":
+                yield field.name, value
+
+    def on(self, device: torch.device) -> Tables:
+        """All tensors on ``device``; steering there is again one tensor and its three views."""
+        moved = {name: tensor.to(device) for name, tensor in self.tensors() if not name.startswith("steering")}
+        lists = self.pair_keyword_ids
+        lists = KeywordLists(lists.flat.to(device), lists.ends.to(device))
+        parts = {name: tensor.to(device) for name, tensor in self.tensors() if name.startswith("steering")}
+        return replace(self, **moved, **_laid_end_to_end(parts), pair_keyword_ids=lists)
+
+    def bytes(self) -> int:
+        """Held by the tensors, in bytes."""
+        lists = self.pair_keyword_ids
+        extra = sum(t.nbytes for t in (lists.flat, lists.ends))
+        return extra + sum(tensor.nbytes for _, tensor in self.tensors())
+
+
+def read_tables(directory: Path, storage_format: str, mapped: bool) -> Tables:
+    if storage_format == "hdf5":
+        read = hdf5.read(directory / hdf5.FILE)
+        flat, ends = read.pop("keyword_flat"), read.pop("keyword_ends")
+        lists = KeywordLists(flat, ends)
+    else:
+        read = {name: _tensor(directory, name, mapped) for name in SHAPES}
+        loaded = load_tensor_artifact(directory, "pair_keyword_ids.pt")
+        if not isinstance(loaded, list) or not all(isinstance(row, list) for row in loaded):
+            raise ValueError(f"pair_keyword_ids.pt in {directory} must hold a list of lists of keyword rows")
+        lists = KeywordLists.of(loaded)
+    parts = {name: read.pop(name) for name in list(read) if name.startswith("steering")}
+    whole = parts if mapped else _laid_end_to_end(parts)
+    return Tables(**read, **whole, pair_keyword_ids=lists)
+
+
+def read_negatives(directory: Path, storage_format: str) -> dict[str, torch.Tensor]:
+    """Hard negatives and their tiers alone, from whichever of the two formats is newer."""
+    archive = directory / hdf5.FILE
+    files = [directory / f"{name}.pt" for name in NEGATIVES]
+    if storage_format == "hdf5":
+        newer = [p for p in files if p.exists() and p.stat().st_mtime_ns > archive.stat().st_mtime_ns]
+        if not newer:
+            return hdf5.read(archive, NEGATIVES)
+    return {name: _tensor(directory, name, mapped=False) for name in NEGATIVES}
+
+
+def read_split(directory: Path, split: str, storage_format: str) -> torch.Tensor:
+    """Pair rows of a split, int64 [split]: from its own file, or from the HDF5 file, which is enough by itself.
+
+    Raises:
+        ValueError: if there is no such split, or it is not one-dimensional.
+    """
+    path = directory / f"{split}_idx.pt"
+    if storage_format == "hdf5" and split in hdf5.splits(directory / hdf5.FILE):
+        return hdf5.read_split(directory / hdf5.FILE, split)
+    if not path.exists():
+        raise ValueError(f"Split file not found: {path}. Valid splits are: {', '.join(SPLITS)}")
+    rows = load_tensor_artifact(directory, path.name, expected_shape=(None,))
+    return _integers(rows, path.name)
+
+
+def read_config(directory: Path, storage_format: str | None = None) -> dict[str, Any]:
+    """``config.json`` of a directory.
+
+    Raises:
+        ValueError: if the directory or the file is missing, or is no JSON object.
+    """
+    if not directory.is_dir():
+        raise ValueError(f"Dataset directory not found: {directory}")
+    path = directory / "config.json"
+    if not path.exists():
+        raise ValueError(f"Config file not found: {path}")
+    config = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(config, dict):
+        raise ValueError(f"{path} holds {type(config).__name__}; a JSON object with embedding_dim and n_neg is needed")
+    return config
+
+
+def _tensor(directory: Path, name: str, mapped: bool) -> torch.Tensor:
+    tensor = load_tensor_artifact(directory, f"{name}.pt", expected_shape=SHAPES[name], mmap=mapped)
+    return _integers(tensor, name) if name in WHOLE else tensor
+
+
+def _integers(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise ValueError(f"{name} is {tensor.dtype}; it holds row numbers or codes, which are integers")
+    return tensor.to(torch.int64)
+
+
+def _laid_end_to_end(parts: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The three steering tensors as views of one, with a row of zeros after them: one gather serves all variants."""
+    shapes = {name: tensor.shape for name, tensor in parts.items()}
+    if len(set(shapes.values())) > 1 or len({t.dtype for t in parts.values()}) > 1:
+        return parts  # the check of integrity says what is wrong
+    names = ("steering_centroid", "steering_keyword_weighted", "steering_residual")
+    rows, width = shapes[names[0]]
+    first = parts[names[0]]
+    whole = torch.zeros((3 * rows + 1, width), dtype=first.dtype, device=first.device)
+    for i, name in enumerate(names):
+        whole[i * rows : (i + 1) * rows] = parts[name]
+    return {"steering": whole, **{name: whole[i * rows : (i + 1) * rows] for i, name in enumerate(names)}}

@@ -1,0 +1,234 @@
+"""What a JASPER data set's tensors must be; also the face of ``artifacts`` and ``values``."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+import torch
+
+from dataloader_expert.loaders.jasper.artifacts import load_multiple_tensors, load_tensor_artifact, save_tensor_artifact
+from dataloader_expert.loaders.jasper.values import validate_no_nan_inf, validate_values_in_range
+
+__all__ = [
+    "load_multiple_tensors",
+    "load_tensor_artifact",
+    "save_tensor_artifact",
+    "validate_cluster_ids_bounds",
+    "validate_embedding_dimensions",
+    "validate_keyword_ids_list",
+    "validate_length_consistency",
+    "validate_no_nan_inf",
+    "validate_pair_indices_bounds",
+    "validate_split_ratios",
+    "validate_tensor_1d",
+    "validate_tensor_2d",
+    "validate_values_in_range",
+]
+
+
+def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None, min_rows: int = 1) -> None:
+    """Passes a tensor [rows, columns] of any dtype.
+
+    Args:
+        tensor: what is checked.
+        name: what messages call it.
+        expected_cols: columns it must have; None: any number.
+        min_rows: fewest rows allowed.
+
+    Raises:
+        TypeError: if it is no tensor (lists and arrays are not converted).
+        ValueError: if it is not 2-D, has too few rows or other columns.
+    """
+    _require_rank(tensor, name, 2)
+    rows, cols = tensor.shape
+    if rows < min_rows:
+        raise ValueError(f"{name} must have at least {min_rows} rows, and has {rows}")
+    if expected_cols is not None and cols != expected_cols:
+        raise ValueError(f"{name} has {cols} columns; expected {expected_cols} columns")
+
+
+def validate_tensor_1d(tensor: Any, name: str, expected_length: int | None = None, min_length: int = 1) -> None:
+    """Passes a tensor [length] of any dtype.
+
+    Args:
+        tensor: what is checked.
+        name: what messages call it.
+        expected_length: elements it must have; None: any number.
+        min_length: fewest elements allowed.
+
+    Raises:
+        TypeError: if it is no tensor.
+        ValueError: if it is not 1-D (a scalar is not), too short or of another length.
+    """
+    _require_rank(tensor, name, 1)
+    length = len(tensor)
+    if length < min_length:
+        raise ValueError(f"{name} must have at least {min_length} elements, and has {length}")
+    if expected_length is not None and length != expected_length:
+        raise ValueError(f"{name} has {length} elements; expected length {expected_length}")
+
+
+def validate_embedding_dimensions(*tensors_and_names: tuple[torch.Tensor, str]) -> int:
+    """The width that all the embeddings share.
+
+    Args:
+        *tensors_and_names: pairs of a tensor [rows, width] and its name.
+
+    Returns:
+        Columns of each of them.
+
+    Raises:
+        TypeError: if one is no tensor.
+        ValueError: if none is given, one is not 2-D or has no rows, or their widths differ.
+    """
+    if not tensors_and_names:
+        raise ValueError("At least one tensor is needed: pass pairs (tensor, name)")
+    for tensor, name in tensors_and_names:
+        validate_tensor_2d(tensor, name)
+    widths = [tensor.shape[1] for tensor, _ in tensors_and_names]
+    if len(set(widths)) > 1:
+        listed = ", ".join(f"{name}={width}" for (_, name), width in zip(tensors_and_names, widths, strict=True))
+        raise ValueError(f"Embedding dimensions must match, and are {listed}: embed all with one model")
+    return widths[0]
+
+
+def validate_pair_indices_bounds(
+    pair_indices: torch.Tensor,
+    n_questions: int,
+    n_sources: int,
+    name: str = "pair_indices",
+    *,
+    allow_negative: bool = True,
+) -> None:
+    """Passes pairs whose rows exist.
+
+    Args:
+        pair_indices: integers [pairs, 2]: row of the question, row of the source.
+        n_questions, n_sources: rows there are.
+        name: what messages call it.
+        allow_negative: True lets indices below 0 pass, as callers from before expect. Indexing would take them from
+            the end, so all that builds or opens a data set says False.
+
+    Raises:
+        TypeError: if it is no tensor of integers.
+        ValueError: if it is not [pairs, 2], or an index is out of range.
+    """
+    validate_tensor_2d(pair_indices, name, expected_cols=2)
+    for column, (what, count) in enumerate((("question", n_questions), ("source", n_sources))):
+        _require_below(pair_indices[:, column], name, f"{what} index", count, allow_negative)
+
+
+def validate_cluster_ids_bounds(
+    cluster_ids: torch.Tensor, n_clusters: int, name: str = "cluster_ids", *, allow_negative: bool = True
+) -> None:
+    """Passes ids of clusters that exist.
+
+    Args:
+        cluster_ids: integers [length].
+        n_clusters: clusters there are.
+        name: what messages call it.
+        allow_negative: as in :func:`validate_pair_indices_bounds`.
+
+    Raises:
+        TypeError: if it is no tensor of integers.
+        ValueError: if it is not 1-D or empty, or an id is out of range.
+    """
+    validate_tensor_1d(cluster_ids, name)
+    _require_below(cluster_ids, name, "cluster ID", n_clusters, allow_negative)
+
+
+def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> None:
+    """Passes items that are as long as each must be.
+
+    Args:
+        *tensors_and_names: triples of a tensor, list or tuple, its name, and the length it must have (of a tensor:
+            its first dimension).
+
+    Raises:
+        TypeError: if an item is neither tensor nor list nor tuple.
+        ValueError: for the first item of another length.
+    """
+    for item, name, expected in tensors_and_names:
+        if not isinstance(item, torch.Tensor | list | tuple):
+            raise TypeError(f"{name} must be torch.Tensor or list, and is {type(item).__name__}")
+        if len(item) != expected:
+            raise ValueError(f"{name} length ({len(item)}) must equal {expected}")
+
+
+def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: float, tolerance: float = 1e-6) -> None:
+    """Passes three shares of a whole, each above 0 and below 1.
+
+    Args:
+        train_ratio, val_ratio, test_ratio: the shares.
+        tolerance: how far from 1 their sum may be, besides 1e-5 for shares written with few digits.
+
+    Raises:
+        ValueError: if a share is not within (0, 1), or they do not sum to 1.
+    """
+    ratios = {"train_ratio": train_ratio, "val_ratio": val_ratio, "test_ratio": test_ratio}
+    for name, ratio in ratios.items():
+        if not 0 < ratio < 1:
+            raise ValueError(f"{name} must be in (0, 1), and is {ratio}")
+    total = sum(ratios.values())
+    if abs(total - 1) > tolerance + 1e-5:
+        raise ValueError(f"train_ratio, val_ratio and test_ratio must sum to 1.0, and sum to {total}")
+
+
+def validate_keyword_ids_list(
+    pair_keyword_ids: Any, n_pairs: int, n_keywords: int, name: str = "pair_keyword_ids"
+) -> None:
+    """Passes the keywords of every pair.
+
+    Args:
+        pair_keyword_ids: a list of ``n_pairs`` lists of ``int``, each in [0, n_keywords); a pair may have none.
+        n_pairs, n_keywords: how many there are.
+        name: what messages call it.
+
+    Raises:
+        TypeError: if it is no list of lists of ``int``.
+        ValueError: if it has another length, or an id is out of range.
+    """
+    if not isinstance(pair_keyword_ids, list):
+        raise TypeError(f"{name} must be list (one list of keyword rows a pair), and is {_kind(pair_keyword_ids)}")
+    if len(pair_keyword_ids) != n_pairs:
+        raise ValueError(f"{name} length ({len(pair_keyword_ids)}) must equal n_pairs ({n_pairs})")
+    if _plainly_valid(pair_keyword_ids, n_keywords):
+        return
+    for i, ids in enumerate(pair_keyword_ids):
+        if not isinstance(ids, list):
+            raise TypeError(f"{name}[{i}] must be list, and is {_kind(ids)}")
+        for keyword in ids:
+            if not isinstance(keyword, int):
+                raise TypeError(f"{name}[{i}] contains non-int {keyword!r} ({_kind(keyword)})")
+            if not 0 <= keyword < n_keywords:
+                raise ValueError(f"{name}[{i}] contains out-of-range keyword ID {keyword}; it is in [0, {n_keywords})")
+
+
+def _require_rank(tensor: Any, name: str, rank: int) -> None:
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{name} must be torch.Tensor, and is {_kind(tensor)}")
+    if tensor.ndim != rank:
+        raise ValueError(f"{name} must be {rank}D, and has shape {tuple(tensor.shape)}")
+
+
+def _require_below(ids: torch.Tensor, name: str, what: str, count: int, allow_negative: bool) -> None:
+    if ids.is_floating_point() or ids.is_complex() or ids.dtype is torch.bool:
+        raise TypeError(f"{name} must hold integers, and holds {ids.dtype}")
+    low, high = (int(bound) for bound in torch.aminmax(ids))
+    if high >= count:
+        raise ValueError(f"{name} contains {what} {high}, and there are {count}: it is in [0, {count})")
+    if low < 0 and not allow_negative:
+        raise ValueError(f"{name} contains {what} {low}; it is in [0, {count})")
+
+
+def _plainly_valid(lists: list[Any], count: int) -> bool:
+    """The common case, without a step of Python per id: lists of plain ``int`` in range."""
+    if not set(map(type, lists)) <= {list}:
+        return False
+    ids = list(chain.from_iterable(lists))
+    return set(map(type, ids)) <= {int} and (not ids or (min(ids) >= 0 and max(ids) < count))
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

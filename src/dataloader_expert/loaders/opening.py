@@ -1,0 +1,46 @@
+"""Opening what is on disk, or what a Python reference names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dataloader_expert.loaders.samples import SourceDataset
+from dataloader_expert.plan import SourceRef
+
+
+def open_dataset(
+    source: str | Path,
+    *,
+    format: str | None = None,
+    split: str | None = None,
+    label: str | None = None,
+    size: tuple[int, int] | None = None,
+    classes: list[str] | None = None,
+    nullable: list[str] | None = None,
+) -> SourceDataset:
+    """Opens a data set on disk as a map-style ``Dataset`` of dictionaries of tensors.
+
+    Args:
+        source: folder, file or glob in any format that ``characterize_dataset`` reads.
+        format, split, label: as there; null: found.
+        size: height and width to which images are resized; None where they all agree.
+        classes: class names in index order; None: as the data set declares them.
+        nullable: fields in which some sample has no value, which become float64; None: found by reading once.
+
+    Raises:
+        RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
+    """
+    from dataloader_expert.sources.registry import open_source
+
+    ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label)
+    opened = open_source(ref, [])
+    names = tuple(classes) if classes is not None else opened.classes
+    return SourceDataset(opened, size, names, nullable)
+
+
+def load_reference(reference: str, **arguments: Any) -> Any:
+    """What ``file.py:name`` or ``package.module:name`` names, called with ``arguments`` if it is a class or function."""
+    from dataloader_expert.sources.reference import load
+
+    return load(reference, arguments, ("/", str(Path.cwd())))

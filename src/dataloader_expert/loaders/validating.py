@@ -1,0 +1,149 @@
+"""A look at the first batch before hours are spent on the others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+
+from dataloader_expert.loaders.building import rebuild
+from dataloader_expert.loaders.jasper.dataset import KEYS, JASPERSteeringDataset
+from dataloader_expert.loaders.jasper.integrity import ROUNDING
+from dataloader_expert.samplers.base import EpochSampler
+
+VECTORS = ("question_emb", "target_source_emb", "steering", "negative_embs")
+
+
+def validate_first_batch(loader: DataLoader[Any]) -> bool:
+    """Checks keys, shapes, NaN and infinities, and ranges of the first batch.
+
+    The batch is made in this process and every random state is put back: what the loader gives afterwards is what it
+    would have given. Of a JASPER loader all nine keys are checked, rows of clusters and tiers too; of any other that
+    tensors agree in their batch dimension, are finite, and that labels are classes that exist.
+
+    Returns:
+        True.
+
+    Raises:
+        AssertionError: naming the key and what is wrong with it; also for a loader that gives no batch.
+    """
+    batch = _first(loader)
+    own = next((d for d in _datasets(loader.dataset) if isinstance(d, JASPERSteeringDataset)), None)
+    if own is not None:
+        _check_jasper(batch, len(own.centroid_embs))
+    else:
+        _check_any(batch, loader.dataset)
+    return True
+
+
+def _first(loader: DataLoader[Any]) -> Any:
+    with _undisturbed(loader):
+        try:
+            plain = loader if not loader.num_workers else rebuild(loader, 0)
+            batch = next(iter(plain), None)
+        except RuntimeError as error:
+            raise AssertionError(f"the first batch could not be made: {error}") from error
+    if batch is None:
+        raise AssertionError("the loader gives no batch: fewer samples than batch_size with drop_last, or none at all")
+    return batch
+
+
+@contextmanager
+def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
+    """Puts back the global random states, the generator's, and where sampler and dataset stand."""
+    samplers = [s for s in (loader.sampler, loader.batch_sampler) if isinstance(s, EpochSampler)]
+    datasets = [d for d in _datasets(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
+    kept = [vars(s).copy() for s in samplers]
+    states = [d.state() for d in datasets]
+    delivered = getattr(loader, "_delivered", None)
+    python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    generator = loader.generator.get_state() if loader.generator is not None else None
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(cpu)
+        if generator is not None:
+            loader.generator.set_state(generator)
+        for sampler, values in zip(samplers, kept, strict=True):
+            vars(sampler).update(values)
+        for dataset, state in zip(datasets, states, strict=True):
+            dataset.restore(state)
+        if delivered is not None:
+            loader._delivered = delivered
+
+
+def _check_jasper(batch: Any, clusters: int) -> None:
+    if not isinstance(batch, Mapping) or set(batch) != set(KEYS):
+        found = sorted(batch) if isinstance(batch, Mapping) else type(batch).__name__
+        raise AssertionError(f"the batch has {found}, expected the keys {sorted(KEYS)}")
+    size, width = (*batch["question_emb"].shape, -1, -1)[:2]
+    negatives = batch["negative_embs"].shape[1] if batch["negative_embs"].ndim > 1 else -1
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(KEYS, (size,))
+    shapes |= dict.fromkeys(VECTORS, (size, width))
+    shapes |= {"negative_embs": (size, negatives, width), "negative_tiers": (size, negatives)}
+    for name, shape in shapes.items():
+        if tuple(batch[name].shape) != shape:
+            raise AssertionError(f"{name} has shape {list(batch[name].shape)}, expected {list(shape)}")
+    for name in VECTORS:
+        _finite(batch[name], name)
+    ranges = {
+        "cluster_id": (0, clusters - 1),
+        "relevance": (0.0, 1.0),
+        "centroid_distance": (0.0, 2.0),
+        "steering_variant": (0, 3),
+        "negative_tiers": (1, 4),
+    }
+    for name, (low, high) in ranges.items():
+        _finite(batch[name], name)
+        slack = ROUNDING if batch[name].is_floating_point() else 0
+        least, most = (v.item() for v in torch.aminmax(batch[name]))
+        if least < low - slack or most > high + slack:
+            raise AssertionError(f"{name} is from {least} to {most}, expected [{low}, {high}]")
+
+
+def _check_any(batch: Any, dataset: Any) -> None:
+    named = dict(batch) if isinstance(batch, Mapping) else {str(i): v for i, v in enumerate(_parts(batch))}
+    if not named:
+        raise AssertionError("the batch is empty")
+    tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
+    sizes = {name: len(value) if value.ndim else 0 for name, value in tensors.items()}
+    if len(set(sizes.values())) > 1:
+        raise AssertionError(f"tensors differ in their batch dimension: {sizes}")
+    for name, tensor in tensors.items():
+        _finite(tensor, name)
+    source = next((d.source for d in _datasets(dataset) if hasattr(d, "source")), None)
+    codes = next((d.codes for d in _datasets(dataset) if getattr(d, "codes", None) is not None), None)
+    label = getattr(source, "label", None)
+    if label in tensors and codes is not None:
+        least, most = (int(v) for v in torch.aminmax(tensors[label]))
+        if least < 0 or most >= len(codes):
+            bad = least if least < 0 else most
+            raise AssertionError(f"{label} holds {bad}, expected a class in [0, {len(codes) - 1}]; -1 is a missing one")
+
+
+def _finite(tensor: torch.Tensor, name: str) -> None:
+    if not tensor.is_floating_point() or not tensor.numel():
+        return
+    if torch.isnan(tensor).any():
+        raise AssertionError(f"NaN detected in {name}")
+    if torch.isinf(tensor).any():
+        raise AssertionError(f"Inf detected in {name}")
+
+
+def _parts(batch: Any) -> list[Any]:
+    return list(batch) if isinstance(batch, list | tuple) else [batch]
+
+
+def _datasets(dataset: Any) -> list[Any]:
+    """A dataset and those that it wraps, outermost first."""
+    found = [dataset]
+    while hasattr(found[-1], "dataset"):
+        found.append(found[-1].dataset)
+    return found

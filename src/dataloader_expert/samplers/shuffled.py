@@ -1,0 +1,123 @@
+"""Plain shuffling, and plain order, shared out to ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from typing import Any
+
+import numpy as np
+import torch.distributed
+from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
+
+from dataloader_expert.samplers.base import IndexSampler, Indices, index_type, shuffled_blocks
+
+
+class ShuffleSampler(IndexSampler, RandomSampler):
+    """Each sample once an epoch, in an order that seed and epoch decide; a ``RandomSampler`` to those who ask.
+
+    Args:
+        data: the dataset, or how many samples it has.
+        seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+    """
+
+    def __init__(
+        self,
+        data: Sized | int,
+        seed: int = 0,
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        size = data if isinstance(data, int) else len(data)
+        super().__init__(seed, num_replicas, rank, drop_last)
+        self.data_source = range(size) if isinstance(data, int) else data
+        self.replacement = False
+        self._num_samples = size
+        self.generator = None
+
+    @property
+    def draws(self) -> int:
+        return len(self.data_source)
+
+    def _blocks(self, start: int) -> Iterator[Indices]:
+        for block in shuffled_blocks(self._rng(), self.draws):
+            yield block[start:]
+            start = max(0, start - len(block))
+
+
+class OrderedSampler(IndexSampler, SequentialSampler):
+    """The samples in their own order, for validation and test; a ``SequentialSampler`` to those who ask.
+
+    Args:
+        data: the dataset, or how many samples it has.
+        num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+    """
+
+    def __init__(
+        self,
+        data: Sized | int,
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
+    ) -> None:
+        super().__init__(0, num_replicas, rank, drop_last)
+        self.data_source = range(data) if isinstance(data, int) else data
+
+    @property
+    def draws(self) -> int:
+        return len(self.data_source)
+
+    def _blocks(self, start: int) -> Iterator[Indices]:
+        return in_order(self.draws, start)
+
+
+def in_order(count: int, start: int) -> Iterator[Indices]:
+    step = 1 << 20
+    for at in range(start, count, step):
+        yield np.arange(at, min(at + step, count), dtype=index_type(count))
+
+
+class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):
+    """:class:`ShuffleSampler` over ranks; a ``DistributedSampler`` to those who ask, and with its arguments.
+
+    Args:
+        dataset: the dataset, or how many samples it has.
+        num_replicas, rank: None: those of the default process group.
+        shuffle: False: the samples in their own order.
+        seed, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+
+    Raises:
+        ValueError: without ``num_replicas`` where no process group was initialised.
+    """
+
+    def __init__(
+        self,
+        dataset: Sized | int,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+            raise ValueError(
+                "Default process group has not been initialized: call torch.distributed.init_process_group first, "
+                "or pass num_replicas and rank"
+            )
+        ShuffleSampler.__init__(self, dataset, seed, num_replicas=num_replicas, rank=rank, drop_last=drop_last)
+        self.dataset = self.data_source  # type: ignore[assignment]  # a size stands in for a dataset
+        self.shuffle = shuffle
+        self.total_size = len(self) * self.num_replicas
+
+    @property
+    def num_samples(self) -> int:  # type: ignore[override]  # torch's two samplers mean two things; a rank's share here
+        return len(self)
+
+    @property
+    def draws(self) -> int:
+        return len(self.data_source)
+
+    def _blocks(self, start: int) -> Iterator[Indices]:
+        return super()._blocks(start) if self.shuffle else in_order(self.draws, start)
