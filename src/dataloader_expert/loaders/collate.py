@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.utils.data import default_collate
 
+from dataloader_expert.loaders.gathered import Gathered
 
-def pad_collate(samples: list[dict[str, Any]]) -> dict[str, Any]:
+
+def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Stacks what stacks; pads tensors that vary in their first dimension with zeros; leaves the rest as lists.
 
     A padded field ``x`` has shape [batch, longest, …] and brings ``x_lengths``, shape [batch], int64.
     """
+    if isinstance(samples, Gathered):
+        return samples.batch
     batch: dict[str, Any] = {}
     for name in samples[0]:
         values = [s[name] for s in samples]

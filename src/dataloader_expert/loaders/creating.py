@@ -11,7 +11,8 @@ from torch.utils.data import DataLoader, Sampler
 
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.epochs import EpochLoader
-from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat, collate_gathered
+from dataloader_expert.loaders.gathered import collate_gathered
+from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
 from dataloader_expert.loaders.opening import open_dataset
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.samplers import DistributedShuffleSampler, OrderedSampler, ShuffleSampler

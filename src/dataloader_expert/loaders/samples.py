@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
+from dataloader_expert.loaders.gathered import Gathered
 from dataloader_expert.sources.base import Block, Source
 
 CACHE_BYTES = 256 << 20
@@ -57,9 +58,90 @@ class SourceDataset(Dataset[dict[str, Any]]):
                 continue
         raise RuntimeError(f"no sample from {index} on could be read; run check_quality")
 
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[dict[str, Any]]:
+        """A batch; where blocks hold arrays of many samples, gathered column by column rather than sample by sample."""
+        wanted = np.asarray(indices, dtype=np.int64)
+        ats = np.searchsorted(self.starts, wanted, side="right") - 1
+        batch = self._gathered(wanted, ats) if len(wanted) and self._many(ats) else None
+        return [self[i] for i in indices] if batch is None else Gathered(batch, len(wanted))
+
+    def _many(self, ats: Any) -> bool:
+        return int(ats.min()) >= 0 and int(ats.max()) < len(self.units) and self.units[int(ats[0])].samples > 1
+
+    def _gathered(self, wanted: Any, ats: Any) -> dict[str, Any] | None:
+        """The batch, or None where a value is no number and no string, or a block cannot be read whole."""
+        batch: dict[str, Any] = {}
+        for at in np.unique(ats).tolist():
+            places = np.flatnonzero(ats == at)
+            rows = wanted[places] - int(self.starts[at])
+            try:
+                block = self._block(at)
+            except Unreadable:
+                return None
+            if block.samples < self.units[at].samples or (batch and block.columns.keys() != batch.keys()):
+                return None
+            for name in block.columns:
+                part = self._part(block, name, rows)
+                if part is None:
+                    return None
+                if len(places) == len(wanted):
+                    batch[name] = part
+                    continue
+                if name not in batch:
+                    batch[name] = np.empty((len(wanted), *part.shape[1:]), part.dtype)
+                whole = batch[name]
+                if whole.shape[1:] != part.shape[1:] or whole.dtype != part.dtype:
+                    return None
+                whole[places] = part
+        return {name: v.tolist() if v.dtype.kind == "O" else torch.from_numpy(v) for name, v in batch.items()}
+
+    def _part(self, block: Block, name: str, rows: Any) -> Any:
+        """A column's values at ``rows`` as an array, of objects for strings; None where they are something else."""
+        column = block.columns[name]
+        if name == self.source.label and self.codes is not None:
+            codes = block.views.get("codes")
+            if codes is None:
+                codes = np.array([int(self._value(name, column, row)) for row in range(block.samples)])
+                block.views["codes"] = codes
+            return codes[rows]
+        values = column.values
+        if isinstance(values, list):
+            if not values or not all(isinstance(v, str) for v in values):
+                return None
+            part = np.empty(len(rows), object)
+            part[:] = [values[row] for row in rows.tolist()]
+            return part
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "biufc" or values.ndim > 3:
+            return None
+        part = values[rows]
+        if name in self.nullable:
+            part = part.astype(np.float64)
+            if part.ndim != 1:
+                return None
+            if column.nulls is not None:
+                part[column.nulls[rows]] = np.nan
+            return part
+        if column.nulls is not None and column.nulls[rows].any():
+            return None
+        return _supported(part.astype(part.dtype.newbyteorder("="), copy=False))
+
+    def _block(self, at: int) -> Block:
+        """A unit's decoded samples, kept."""
+        block = self.cache.get(at)
+        if block is None:
+            unit = self.units[at]
+            block = self.source.decode(unit, self.source.read(unit))
+            self._keep(at, block, unit.bytes)
+        else:
+            self.cache.move_to_end(at)
+        return block
+
     def timed(self, index: int) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
         """The sample, and wall and thread-CPU seconds of read, decode and transform."""
         marks = [_now()]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"Index {index} out of range [0, {len(self)})")
+        index %= len(self)
         at = int(np.searchsorted(self.starts, index, side="right")) - 1
         unit = self.units[at]
         block = self.cache.get(at)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataloader_expert.loaders.jasper.config import BuildConfig
+from dataloader_expert.loaders.jasper.finalizing import DatasetFinalizer, finalize_dataset
 from dataloader_expert.loaders.jasper.negatives import NegativeMiner, mine_negatives
+from dataloader_expert.loaders.jasper.splitting import DatasetSplitter, create_train_val_split, split_dataset
 from dataloader_expert.loaders.jasper.steering import SteeringBuilder, build_steering
 from dataloader_expert.loaders.jasper.validation import (
     load_multiple_tensors,
@@ -21,6 +24,12 @@ from dataloader_expert.loaders.jasper.validation import (
 )
 
 __all__ = [
+    "BuildConfig",
+    "DatasetFinalizer",
+    "finalize_dataset",
+    "DatasetSplitter",
+    "create_train_val_split",
+    "split_dataset",
     "NegativeMiner",
     "SteeringBuilder",
     "build_steering",

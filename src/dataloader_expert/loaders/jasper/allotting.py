@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 EPS = 1e-9
 """By which products of ratios may miss an integer."""
 
@@ -20,6 +21,22 @@ class Parts:
     train: Ints
     val: Ints
     test: Ints | None
+
+
+def share_left(val_ratio: float, test_ratio: float, train_ratio: float | None) -> float:
+    """What is left for training, checked against what was asked for it."""
+    rest = 1 - val_ratio - test_ratio
+    if not (val_ratio >= 0 and test_ratio >= 0 and rest > 1e-9):
+        raise ValueError(
+            f"val_ratio {val_ratio} and test_ratio {test_ratio} must be at least 0 and sum to less than 1: "
+            "the rest is for training"
+        )
+    if train_ratio is not None and abs(train_ratio - rest) > 1e-6:
+        raise ValueError(
+            f"train_ratio {train_ratio}, val_ratio {val_ratio} and test_ratio {test_ratio} must sum to 1, "
+            "or pairs would be lost: leave train_ratio out for the rest"
+        )
+    return rest if train_ratio is None else train_ratio
 
 
 def split_by_position(size: int, val_ratio: float, test_ratio: float, seed: int, shuffle: bool) -> Parts:
@@ -78,7 +95,7 @@ def allotted(sizes: Ints, val_ratio: float, test_ratio: float, random: np.random
     """How many of each cluster go to train, val and test, int64 [clusters, 3].
 
     The totals are the asked ratios, rounded by largest remainder, and at least 1 where a ratio is above 0. Within them
-    each cluster's counts are next to its own ratios wherever whole numbers allow it; which clusters round up is random.
+    each cluster's counts are near its own ratios, as a rule by less than one; which clusters round up is random.
 
     Args:
         sizes: members of each cluster, [clusters].
@@ -128,8 +145,8 @@ def _majorities(items: Ints, clusters: Ints, n_items: int) -> Ints:
 
 
 def _floor(values: Floats) -> Ints:
-    return np.floor(values + EPS).astype(np.int64)
+    return np.asarray(np.floor(values + EPS), np.int64)
 
 
 def _ceil(values: Floats) -> Ints:
-    return np.ceil(values - EPS).astype(np.int64)
+    return np.asarray(np.ceil(values - EPS), np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
+from dataloader_expert.loaders.gathered import Gathered
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.curriculum import VARIANTS, Curriculum, base_probabilities, probabilities
 from dataloader_expert.loaders.jasper.integrity import check_negatives, check_split
@@ -46,33 +47,6 @@ KEYS = (
     "steering_variant",
     "negative_tiers",
 )
-
-
-class Gathered(Sequence[Sample]):
-    """A batch that was gathered whole; as a sequence, its samples, for collate functions that stack them.
-
-    Args:
-        batch: key to tensor [B, …].
-    """
-
-    def __init__(self, batch: Sample) -> None:
-        self.batch = batch
-
-    def __len__(self) -> int:
-        return len(self.batch["cluster_id"])
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        return {name: tensor[index] for name, tensor in self.batch.items()}
-
-    def __iter__(self) -> Iterator[Sample]:
-        return (self[i] for i in range(len(self)))
-
-
-def collate_gathered(samples: Any) -> Any:
-    """Takes a gathered batch as it is, and stacks anything else as torch does."""
-    return samples.batch if isinstance(samples, Gathered) else torch.utils.data.default_collate(samples)
 
 
 class JASPERSteeringDataset(Dataset[Sample]):
@@ -226,7 +200,8 @@ class JASPERSteeringDataset(Dataset[Sample]):
                 "centroid_distance": self.centroid_distances.index_select(0, pairs),
                 "steering_variant": variants,
                 "negative_tiers": self.negative_tiers.index_select(0, pairs),
-            }
+            },
+            len(pairs),
         )
 
     def set_epoch(self, epoch: int) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dataloader_expert.loaders.jasper.allotting import Ints, Parts, split_by_position, split_by_question
+from dataloader_expert.loaders.jasper.allotting import Ints, Parts, share_left, split_by_position, split_by_question
 from dataloader_expert.loaders.jasper.atomic import write_json
 from dataloader_expert.loaders.jasper.validation import (
     save_tensor_artifact,
@@ -69,14 +69,14 @@ class DatasetSplitter:
         self.mode = mode or ("simple" if pair_indices is None else "stratified")
         if self.mode not in MODES:
             raise ValueError(f"mode is {mode!r}; it is one of {', '.join(MODES)}, or None")
-        self.train_ratio = _train_ratio(val_ratio, test_ratio, train_ratio)
+        self.train_ratio = share_left(val_ratio, test_ratio, train_ratio)
         self.val_ratio, self.test_ratio = val_ratio, test_ratio
         self.random_state, self.show_progress, self.shuffle = random_state, show_progress, shuffle
         self.pair_indices, self.pair_cluster_ids = pair_indices, pair_cluster_ids
         if self.mode == "stratified":
             questions, clusters = _checked_pairs(pair_indices, pair_cluster_ids)
             self._questions, self._clusters = questions.numpy(), clusters.numpy()
-            self.question_ids = questions.unique()
+            self.question_ids = torch.from_numpy(np.unique(self._questions))
             self.n_pairs, self.n_questions = len(questions), len(self.question_ids)
         self.dataset_size: int | None = None
         self.train_indices: Ints | None = None
@@ -100,7 +100,7 @@ class DatasetSplitter:
             ValueError: if there is nothing to split, or too little for a split that was asked for.
         """
         if val_ratio is not None:
-            self.train_ratio, self.val_ratio = _train_ratio(val_ratio, self.test_ratio, None), val_ratio
+            self.train_ratio, self.val_ratio = share_left(val_ratio, self.test_ratio, None), val_ratio
         mix = self.shuffle if shuffle is None else shuffle
         parts = self._stratified(mix) if self.mode == "stratified" else self._simple(dataset_size, mix)
         self.train_indices, self.val_indices, self.test_indices = parts.train, parts.val, parts.test
@@ -283,22 +283,6 @@ def split_dataset(
 def _tensors(parts: Parts) -> dict[str, Tensor]:
     arrays = {"train_idx": parts.train, "val_idx": parts.val, "test_idx": parts.test}
     return {name: torch.from_numpy(array) for name, array in arrays.items() if array is not None}
-
-
-def _train_ratio(val_ratio: float, test_ratio: float, train_ratio: float | None) -> float:
-    """What is left for training, checked against what was asked for it."""
-    rest = 1 - val_ratio - test_ratio
-    if not (val_ratio >= 0 and test_ratio >= 0 and rest > 1e-9):
-        raise ValueError(
-            f"val_ratio {val_ratio} and test_ratio {test_ratio} must be at least 0 and sum to less than 1: "
-            "the rest is for training"
-        )
-    if train_ratio is not None and abs(train_ratio - rest) > 1e-6:
-        raise ValueError(
-            f"train_ratio {train_ratio}, val_ratio {val_ratio} and test_ratio {test_ratio} must sum to 1, "
-            "or pairs would be lost: leave train_ratio out for the rest"
-        )
-    return rest if train_ratio is None else train_ratio
 
 
 def _checked_pairs(pair_indices: Tensor | None, pair_cluster_ids: Tensor | None) -> tuple[Tensor, Tensor]:

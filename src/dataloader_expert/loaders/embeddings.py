@@ -1,0 +1,96 @@
+"""Pre-computed embeddings of models: one NPZ archive each, below one folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from dataloader_expert.loaders.archives import files_below, read_array, section
+from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.samplers import OrderedSampler, ShuffleSampler
+
+SECTION = "model_embedding_loader"
+
+
+class ModelEmbeddingDataset(Dataset[dict[str, Any]]):
+    """``{"model_token": float32 [D], "model_name": str, "model_index": int}`` of every archive below a folder.
+
+    Args:
+        root_dir: searched with all folders below; None: ``root_dir`` of section ``model_embedding_loader`` of
+            ``config``, whose ``embedding_key`` and ``max_models`` then hold as well.
+        max_models: the first so many, in sorted order; None: all.
+        embedding_key: name of the array.
+        config: an INI file.
+
+    Raises:
+        FileNotFoundError: if the folder or the configuration is missing.
+        ValueError: if there is no archive.
+        KeyError: on access, if an archive has no such array.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | Path | None = None,
+        *,
+        max_models: int | None = None,
+        embedding_key: str | None = None,
+        config: str | Path = "config.ini",
+    ) -> None:
+        said = section(config, SECTION) if root_dir is None else {}
+        self.root_dir = Path(root_dir if root_dir is not None else said["root_dir"])
+        self.embedding_key = embedding_key or str(said.get("embedding_key", "embedding"))
+        most = max_models if max_models is not None else said.get("max_models")
+        self.files = files_below(self.root_dir, "**/*")[:most]
+        self._kept: dict[int, torch.Tensor] = {}
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        at = range(len(self))[index]
+        if at not in self._kept:  # a few KB each, and read in every epoch
+            values = np.asarray(read_array(self.files[at], self.embedding_key), dtype=np.float32)
+            self._kept[at] = torch.from_numpy(values.reshape(-1))
+        return {"model_token": self._kept[at], "model_name": self.files[at].stem, "model_index": at}
+
+
+def collate_models(samples: list[dict[str, Any]]) -> dict[str, Any]:
+    """``model_tokens`` float32 [B, D], ``model_names`` list of str, ``model_indices`` int64 [B]."""
+    return {
+        "model_tokens": torch.stack([s["model_token"] for s in samples]),
+        "model_names": [s["model_name"] for s in samples],
+        "model_indices": torch.tensor([s["model_index"] for s in samples]),
+    }
+
+
+def build_model_embedding_loader(
+    root_dir: str | Path | None = None,
+    *,
+    max_models: int | None = None,
+    shuffle: bool | None = None,
+    batch_size: int | None = None,
+    num_workers: int | None = None,
+    pin_memory: bool | None = None,
+    seed: int = 0,
+    config: str | Path = "config.ini",
+) -> EpochLoader:
+    """A loader of :class:`ModelEmbeddingDataset`; what is None comes from the section, else 32, shuffled, no workers.
+
+    Raises:
+        FileNotFoundError, ValueError: as of the dataset.
+    """
+    said = section(config, SECTION) if root_dir is None else {}
+    dataset = ModelEmbeddingDataset(root_dir, max_models=max_models, config=config)
+    shuffled = shuffle if shuffle is not None else bool(said.get("shuffle", True))
+    return EpochLoader(
+        dataset,
+        batch_size=batch_size or int(said.get("batch_size", 32)),
+        sampler=ShuffleSampler(dataset, seed) if shuffled else OrderedSampler(dataset),
+        num_workers=num_workers if num_workers is not None else int(said.get("num_workers", 0)),
+        pin_memory=pin_memory if pin_memory is not None else bool(said.get("pin_memory", False)),
+        collate_fn=collate_models,
+    )

@@ -1,0 +1,144 @@
+"""Images with labels in Hugging Face data sets, and loaders whose batches hold every class."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.samplers import ClassBalancedBatchSampler
+
+logger = logging.getLogger(__name__)
+
+
+class GenericImageDataset(Dataset[tuple[Any, int]]):
+    """``(image, label)`` of a Hugging Face data set: RGB images, labels 0 … ``num_classes`` - 1.
+
+    ``labels`` holds every label, ``label_names`` and ``class_names`` the name of each class. A column of integers
+    that is no ``ClassLabel`` is counted through: labels 5 and 9 become 0 and 1, named ``5`` and ``9``.
+
+    Args:
+        hf_dataset: a ``datasets.Dataset``.
+        transform: from a PIL image in RGB; None: a float32 tensor [3, height, width] in [0, 1].
+        image_column: None: the first column of images.
+        label_column: None: the first ``ClassLabel``, else the first column of integers, else ``label``.
+
+    Raises:
+        TypeError: if ``hf_dataset`` is something else.
+        ValueError: if it is empty.
+        KeyError: if a column is not there; on access, for a label that was not there at the beginning.
+    """
+
+    def __init__(
+        self,
+        hf_dataset: Any,
+        *,
+        transform: Callable[[Any], Any] | None = None,
+        image_column: str | None = None,
+        label_column: str | None = None,
+    ) -> None:
+        import datasets
+
+        if not isinstance(hf_dataset, datasets.Dataset):
+            raise TypeError(f"hf_dataset is {type(hf_dataset).__name__}; a datasets.Dataset is needed: pick a split")
+        if not len(hf_dataset):
+            raise ValueError("the data set is empty")
+        features = hf_dataset.features
+        self.dataset, self.transform = hf_dataset, transform
+        images = [n for n, f in features.items() if isinstance(f, datasets.Image)]
+        classes = [n for n, f in features.items() if isinstance(f, datasets.ClassLabel)]
+        whole = [n for n, f in features.items() if "int" in str(getattr(f, "dtype", ""))]
+        self.image_column = _column(features, image_column, images, "image")
+        self.label_column = _column(features, label_column, [*classes, *whole, "label"], "label")
+        stored = hf_dataset[self.label_column]
+        feature = features[self.label_column]
+        if isinstance(feature, datasets.ClassLabel):
+            self.class_names = list(feature.names)
+            self._codes = {i: i for i in range(len(self.class_names))} | {n: i for i, n in enumerate(self.class_names)}
+        else:
+            distinct = sorted(set(stored))
+            self.class_names = [str(v) for v in distinct]
+            self._codes = {value: i for i, value in enumerate(distinct)}
+        self.labels = [self._codes[value] for value in stored]
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)
+
+    @property
+    def label_names(self) -> list[str]:
+        return self.class_names
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        row = self.dataset[range(len(self))[index]]
+        image = row[self.image_column].convert("RGB")
+        label = self._codes[row[self.label_column]]
+        return (_to_tensor(image) if self.transform is None else self.transform(image)), label
+
+
+class GenericBalancedDataLoader(EpochLoader):
+    """A loader of a :class:`GenericImageDataset` whose batches hold one sample of every class.
+
+    ``balanced_sampler`` is its :class:`~dataloader_expert.samplers.ClassBalancedBatchSampler`.
+
+    Args:
+        dataset: anything with ``labels``, ``num_classes`` and ``class_names``.
+        drop_last, shuffle, seed: as of the sampler.
+        num_workers, pin_memory, persistent_workers, prefetch_factor, keywords: as of ``DataLoader``; ``batch_size``,
+            ``shuffle`` and samplers are the balanced sampler's affair, and those given are named in a warning.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        *,
+        drop_last: bool = True,
+        shuffle: bool = True,
+        seed: int | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        persistent_workers: bool = False,
+        prefetch_factor: int | None = None,
+        **keywords: Any,
+    ) -> None:
+        refused = [n for n in ("batch_size", "sampler", "batch_sampler") if keywords.pop(n, None) is not None]
+        if refused:
+            logger.warning("the balanced sampler makes the batches: %s not used", ", ".join(refused))
+        self.balanced_sampler = ClassBalancedBatchSampler(
+            dataset.labels, seed=seed, drop_last=drop_last, shuffle=shuffle
+        )
+        self.num_classes, self.class_names = dataset.num_classes, dataset.class_names
+        super().__init__(
+            dataset,
+            batch_sampler=self.balanced_sampler,
+            num_workers=num_workers,
+            pin_memory=pin_memory,
+            persistent_workers=persistent_workers and num_workers > 0,
+            prefetch_factor=prefetch_factor if num_workers else None,
+            **keywords,
+        )
+
+
+ImageNetDataset = GenericImageDataset
+ImageNetBalancedDataLoader = GenericBalancedDataLoader
+
+
+def _to_tensor(image: Any) -> torch.Tensor:
+    pixels = np.array(image, dtype=np.uint8)
+    return torch.from_numpy(pixels.transpose(2, 0, 1).astype(np.float32) / 255)
+
+
+def _column(features: Any, asked: str | None, candidates: list[str], what: str) -> str:
+    found = [asked] if asked is not None else [c for c in candidates if c in features]
+    if not found or found[0] not in features:
+        named = f"column {asked!r}" if asked is not None else f"{what} column"
+        raise KeyError(f"there is no {named}; the columns are {', '.join(features)}")
+    return str(found[0])

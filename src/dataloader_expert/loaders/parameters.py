@@ -1,0 +1,151 @@
+"""Parameter vectors of models, one NPZ archive each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+from dataloader_expert.loaders.archives import files_below, read_array
+
+KEPT = 256 << 20
+"""Bytes of tensors that are kept in memory once read."""
+
+
+@dataclass(frozen=True)
+class FeatureStatistics:
+    """Mean and population standard deviation per feature, float64, over ``count`` samples.
+
+    Features that do not vary have ``std`` 1: divided by nothing small, they stay small on new data.
+    """
+
+    mean: Any
+    std: Any
+    count: int
+
+
+class ModelParameterDataset(Dataset[torch.Tensor]):
+    """The ``parameters`` of every archive in a folder, flattened and normalised as asked.
+
+    Statistics come from the files of ``fit_on`` only, in one numerically stable pass (Welford 1962); give those of
+    the training files to the datasets of the other splits as ``statistics``.
+
+    Args:
+        root_dir: folder of archives, one level, in sorted order.
+        dtype: of the tensors.
+        flatten: one dimension, [features]; else as stored.
+        file_extensions: endings of the archives' names; a string is one ending.
+        normalize: subtract the mean and divide by the standard deviation of each feature.
+        epsilon: the least standard deviation of a feature that varies.
+        fit_on: positions of the files that statistics are of; None: all.
+        statistics: of another dataset; ``fit_on`` is then not used.
+        on_corrupt: ``raise`` names every file that cannot be read; ``skip`` leaves them out, listed in ``problems``.
+        cache_bytes: keep tensors in memory where all of them fit into this.
+
+    Raises:
+        FileNotFoundError: if the folder is missing.
+        ValueError: if it holds no archive, or some cannot be read or hold NaN or infinity.
+        KeyError: if an archive has no ``parameters``.
+        RuntimeError: if shapes differ, while normalising.
+    """
+
+    def __init__(
+        self,
+        root_dir: str | Path,
+        *,
+        dtype: torch.dtype = torch.float32,
+        flatten: bool = True,
+        file_extensions: Iterable[str] | str | None = None,
+        normalize: bool = True,
+        epsilon: float = 1e-6,
+        fit_on: Sequence[int] | None = None,
+        statistics: FeatureStatistics | None = None,
+        on_corrupt: str = "raise",
+        cache_bytes: int = KEPT,
+    ) -> None:
+        if on_corrupt not in ("raise", "skip"):
+            raise ValueError(f"on_corrupt is {on_corrupt!r}; it is raise or skip")
+        self.root_dir, self.dtype, self.flatten = Path(root_dir), dtype, flatten
+        self.normalize, self.epsilon, self._cache_bytes = normalize, epsilon, cache_bytes
+        self.files = files_below(self.root_dir, "*", file_extensions or (".npz",))
+        self.problems: list[str] = []
+        self._kept: dict[int, torch.Tensor] = {}
+        self._held = 0
+        self.statistics = statistics
+        if normalize and statistics is None:
+            self.statistics = self._fit(fit_on, on_corrupt)
+        self._feature_mean = self._feature_std = None
+        if normalize and self.statistics is not None:
+            self._feature_mean = torch.as_tensor(self.statistics.mean)
+            self._feature_std = torch.as_tensor(self.statistics.std)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        """The tensor at ``index``, negative ones from the end: [features], or as stored without ``flatten``.
+
+        Raises:
+            IndexError: beyond the last one.
+            KeyError, ValueError: if the archive has no ``parameters``, or cannot be read.
+        """
+        at = range(len(self))[index]
+        if at in self._kept:
+            return self._kept[at]
+        values = torch.from_numpy(np.asarray(read_array(self.files[at], "parameters"), dtype=np.float64))
+        if self._feature_mean is not None and self._feature_std is not None:
+            if values.numel() != self._feature_mean.numel():
+                raise RuntimeError(
+                    f"{self.files[at]} has {values.numel()} features, the statistics have {self._feature_mean.numel()}"
+                )
+            shape = values.shape
+            values = ((values.reshape(-1) - self._feature_mean) / self._feature_std).reshape(shape)
+        tensor = (values.reshape(-1) if self.flatten else values).to(self.dtype)
+        if self._held + tensor.nbytes <= self._cache_bytes:
+            self._kept[at] = tensor
+            self._held += tensor.nbytes
+        return tensor
+
+    def _fit(self, fit_on: Sequence[int] | None, on_corrupt: str) -> FeatureStatistics:
+        wanted = set(range(len(self.files)) if fit_on is None else (range(len(self.files))[i] for i in fit_on))
+        mean: Any = None
+        squares: Any = None
+        count, bad = 0, []
+        for at, path in enumerate(self.files):
+            try:
+                values = np.asarray(read_array(path, "parameters"), dtype=np.float64).reshape(-1)
+                if not np.isfinite(values).all():
+                    raise ValueError(f"{path} holds NaN or infinity")
+            except ValueError as error:
+                bad.append(at)
+                self.problems.append(str(error))
+                continue
+            if mean is not None and len(values) != len(mean):
+                raise RuntimeError(f"{path} has {len(values)} features, those before it {len(mean)}")
+            if mean is None:
+                mean, squares = np.zeros(len(values)), np.zeros(len(values))
+            if at in wanted:
+                count += 1
+                away = values - mean
+                mean += away / count
+                squares += away * (values - mean)
+        if bad and on_corrupt == "raise":
+            raise ValueError(
+                f"{len(bad)} of {len(self.files)} files cannot be used: {'; '.join(self.problems[:5])}; remove them, "
+                "or pass on_corrupt='skip'"
+            )
+        self.files = [path for at, path in enumerate(self.files) if at not in set(bad)]
+        if not count:
+            raise ValueError(f"no file in {self.root_dir} to take statistics from")
+        std = np.where(squares <= _noise(mean, count), 1.0, np.maximum(np.sqrt(squares / count), self.epsilon))
+        return FeatureStatistics(mean, std, count)
+
+
+def _noise(mean: Any, count: int) -> Any:
+    """Sums of squares that rounding alone can leave of a feature that does not vary."""
+    return count * (np.finfo(np.float64).eps * np.maximum(1.0, np.abs(mean)) * 8) ** 2
