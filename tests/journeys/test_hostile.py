@@ -46,6 +46,7 @@ class Seen:
     text: str
     findings: list[dict[str, Any]] = field(default_factory=list)
     unknowns: list[dict[str, Any]] = field(default_factory=list)
+    health: dict[str, Any] = field(default_factory=dict)
     next_right: bool = False
     processes: list[str] = field(default_factory=list)
     shared_memory: list[str] = field(default_factory=list)
@@ -113,6 +114,7 @@ async def _row(client: Client, mark: Path, root: Path, row: Row) -> Seen:
     )
     structured = result.structured_content or {}
     seen = Seen(bool(result.is_error), _text(result), structured.get("findings", []), structured.get("unknowns", []))
+    seen.health = structured.get("health", {})
     seen.seconds = time.monotonic() - begun
     until(lambda: set(processes(mark)) <= at_rest and not shared_memory(mark, in_shm), 1.0)
     late = {pid: command for pid, command in processes(mark).items() if pid not in at_rest}
@@ -176,6 +178,15 @@ def test_a_hang_is_known_by_its_line(table: dict[Row, Seen], how: str, workers: 
     told = seen.text if seen.is_error else next(f["message"] for f in seen.findings if f["code"] == "sample-hangs")
     assert f"in {how} (" in told
     assert "hostile.py:" in told
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
+def test_health_tells_a_hang_from_a_crash_and_both_from_an_error(table: dict[Row, Seen], wire: str) -> None:
+    """Our promise: hung and crashed are set where it is so, and only there."""
+    rows = {"hang later": (True, False), "segfault later": (False, True), "raises": (False, False)}
+    for how, expected in rows.items():
+        health = table[how, 2 if how == "raises" else 0, wire].health
+        assert (health["hung"], health["crashed"]) == expected, how
 
 
 def test_everything_ends_with_the_servers(table: dict[Row, Seen], tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.journeys.test_planted import pictures, plain, written
+from tests.making import tiny
 from tests.making.asking import Asker
 
 Maker = Callable[[Path], str]
@@ -25,11 +26,12 @@ def small_table(folder: Path) -> str:
 
 
 def large_table(folder: Path) -> str:
-    """Twice the rows in two files of two splits, one column more, float32, labels partly absent, five classes."""
+    """Twice the rows in two files of two splits, one column more, float32, an outlier, five classes, some labels absent."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rows = plain(1200)
+    rows["a"][17] = 1e4
     labels = pa.array([None if i < 7 else i % 5 for i in range(1200)])
     made = pa.table({"a": rows["a"].astype(np.float32), "b": rows["b"] * 100, "c": np.arange(1200.0), "label": labels})
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,24 +70,43 @@ def sequences(folder: Path, length: Callable[[int], int]) -> str:
     return str(folder)
 
 
+def texts(folder: Path) -> str:
+    folder.mkdir()
+    return tiny.TINY["text"](folder).source
+
+
+def sounds(folder: Path) -> str:
+    folder.mkdir()
+    return tiny.TINY["audio-folder"](folder).source
+
+
 PAIRS: dict[str, tuple[Maker, Maker, list[str]]] = {
     "tables": (
         small_table,
         large_table,
         [
+            "summary",
             "coverage.samples_total",
+            "coverage.samples_read",
             "coverage.files_total",
+            "coverage.files_read",
             "characterization.samples",
             "characterization.files",
             "characterization.bytes",
             "characterization.sharding",
-            "characterization.splits",
+            "characterization.splits.name",
+            "characterization.splits.samples",
+            "characterization.splits.fraction",
             "characterization.classes.count",
             "characterization.classes.counts",
             "characterization.classes.imbalance_ratio",
             "characterization.classes.missing",
             "characterization.task.how",
-            "characterization.fields",
+            "characterization.fields.name",
+            "characterization.fields.dtype",
+            "characterization.fields.bytes",
+            "characterization.fields.missing",
+            "characterization.statistics.b.n",
             "characterization.statistics.b.mean",
             "characterization.statistics.b.std",
             "characterization.statistics.b.min",
@@ -94,24 +115,28 @@ PAIRS: dict[str, tuple[Maker, Maker, list[str]]] = {
             "characterization.correlation.effective_rank",
             "characterization.correlation.pairs",
             "characterization.normalization.mean",
+            "characterization.normalization.std",
             "characterization.diversity.effective_rank.value",
             "batch_spec.structure",
-            "batch_spec.fields",
+            "batch_spec.fields.name",
             "batch_spec.memory.batch_bytes",
             "batch_spec.batch_size_limit.value",
             "batch_spec.preprocessing.normalization",
+            "batch_spec.preprocessing.outliers",
             "sampler.classes.before",
             "sampler.classes.after",
             "sampler.simulation.epoch_samples",
             "quality.checklist.splits_disjoint",
-            "quality.checks",
+            "quality.checks.id",
+            "quality.checks.count",
+            "quality.checks.scanned",
         ],
     ),
     "pictures": (
         even_pictures,
         uneven_pictures,
         [
-            "characterization.fields",
+            "characterization.fields.shape",
             "characterization.classes.counts",
             "batch_spec.collate.why",
             "batch_spec.preprocessing.resize",
@@ -123,16 +148,50 @@ PAIRS: dict[str, tuple[Maker, Maker, list[str]]] = {
         even_sequences,
         ragged_sequences,
         [
-            "characterization.fields",
+            "characterization.fields.kind",
+            "characterization.fields.shape",
             "batch_spec.collate.name",
-            "batch_spec.fields",
+            "batch_spec.fields.variable",
             "batch_spec.preprocessing.resize",
             "sampler.strategy",
             "sampler.why",
             "sampler.sampler.arguments",
             "sampler.simulation.padding_before",
             "sampler.simulation.padding_after",
-            "sampler.alternatives",
+            "sampler.alternatives.strategy",
+            "sampler.alternatives.when",
+            "sampler.alternatives.simulation",
+        ],
+    ),
+    "texts and a table": (
+        small_table,
+        texts,
+        [
+            "format",
+            "modality",
+            "unknowns.what",
+            "unknowns.why",
+            "characterization.task.name",
+            "characterization.normalization.method",
+            "characterization.normalization.computed_on",
+            "characterization.normalization.applied",
+            "batch_spec.preprocessing.augmentation",
+            "batch_spec.preprocessing.dtype",
+            "batch_spec.preprocessing.layout",
+            "quality.checks.how",
+        ],
+    ),
+    "sounds and pictures": (
+        even_pictures,
+        sounds,
+        [
+            "format",
+            "modality",
+            "characterization.task.name",
+            "batch_spec.collate.name",
+            "batch_spec.preprocessing.augmentation",
+            "batch_spec.preprocessing.dtype",
+            "batch_spec.preprocessing.layout",
         ],
     ),
 }
@@ -140,13 +199,19 @@ SAME = {
     "tables": ["format", "modality", "characterization.location"],
     "pictures": ["format", "modality", "quality.checklist.no_corrupted_files"],
     "sequences": ["characterization.samples", "characterization.classes.counts"],
+    "texts and a table": ["characterization.location", "batch_spec.preprocessing.resize"],
+    "sounds and pictures": ["characterization.location", "quality.checklist.no_nan_or_inf"],
 }
 
 
 def at(report: Any, path: str) -> Any:
-    for name in path.split("."):
-        report = report[name] if isinstance(report, dict) else getattr(report, name)
-    return report
+    """What stands at a path; of a list, what stands there in each entry; of nothing, nothing."""
+    name, _, rest = path.partition(".")
+    if isinstance(report, list):
+        return [at(entry, path) for entry in report]
+    if report is None or not name:
+        return report
+    return at(report[name] if isinstance(report, dict) else getattr(report, name), rest)
 
 
 @pytest.mark.parametrize("name", PAIRS)

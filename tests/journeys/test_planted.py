@@ -25,25 +25,38 @@ def stage(report: Any, name: str) -> float:
 
 
 Moved = Callable[[Any], bool]
+WAITING = {"max_workers": 4, "batch_size": 8}
 OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
     # trait: tool, dataset, arguments, whether the field moved, the twin (None: the field has no neutral value)
     "samples that wait: workers": (
         "diagnose_io",
         "Waits",
-        {"max_workers": 4},
+        WAITING,
         lambda r: r.recommended.num_workers > 0 and r.speedup.low > 1 and r.speedup.value > 1.5,
         "Fine",
     ),
     "samples that wait: stage": (
         "diagnose_io",
         "Waits",
-        {},
+        WAITING,
         lambda r: r.stages[0].wait_ms > r.stages[0].cpu_ms,
         "Fine",
     ),
-    "samples that wait: latency": ("diagnose_io", "Waits", {}, lambda r: "latency-bound" in codes(r), "Fine"),
-    "slow collate: finding": ("diagnose_io", "with_slow_collate", {}, lambda r: "slow-collate" in codes(r), "Waits"),
-    "slow collate: bottleneck": ("diagnose_io", "with_slow_collate", {}, lambda r: r.bottleneck == "collate", "Waits"),
+    "samples that wait: latency": ("diagnose_io", "Waits", WAITING, lambda r: "latency-bound" in codes(r), "Fine"),
+    "slow collate: finding": (
+        "diagnose_io",
+        "with_slow_collate",
+        WAITING,
+        lambda r: "slow-collate" in codes(r),
+        "Waits",
+    ),
+    "slow collate: bottleneck": (
+        "diagnose_io",
+        "with_slow_collate",
+        WAITING,
+        lambda r: r.bottleneck == "collate",
+        "Waits",
+    ),
     "leaked descriptors": ("diagnose_io", "LeaksFiles", {}, lambda r: r.health.open_files_per_1000 > 900, "Fine"),
     "leaked descriptors: finding": (
         "diagnose_io",
@@ -64,7 +77,7 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
     "a consumer that waits": (
         "diagnose_io",
         "Waits",
-        {"step_ms": 20, "max_workers": 8},
+        {**WAITING, "step_ms": 20},
         lambda r: r.consumer.stall_share_current.value > 0.5 > r.consumer.stall_share_recommended.value,
         None,
     ),
@@ -225,6 +238,11 @@ def with_outlier(rows: Rows) -> Rows:
     return rows
 
 
+def with_zeros(rows: Rows) -> Rows:
+    rows["b"][::20] = 0
+    return rows
+
+
 def with_scale(rows: Rows) -> Rows:
     return {k: v if k == "label" else (v - v.mean()) / v.std() for k, v in rows.items()}
 
@@ -265,6 +283,12 @@ TABLES: dict[str, tuple[str, Callable[[Rows], Rows], Moved]] = {
         with_outlier,
         lambda r: [w["sample"] for w in r.statistics["a"].outliers.where] == [17],
     ),
+    "an outlier: moments": (
+        "characterize_dataset",
+        with_outlier,
+        lambda r: r.statistics["a"].skewness > 20 and r.statistics["a"].kurtosis > 400,
+    ),
+    "zeros": ("characterize_dataset", with_zeros, lambda r: r.statistics["b"].zeros == 30),
     "unit scale": ("characterize_dataset", with_scale, lambda r: r.normalization.applied is True),
     "a uniform column": ("characterize_dataset", with_uniform, lambda r: r.statistics["a"].distribution == "uniform"),
     "imbalance": ("characterize_dataset", with_imbalance, lambda r: r.classes.severe_imbalance),

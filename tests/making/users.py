@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler, default_collate
+from torch.utils.data import (
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    WeightedRandomSampler,
+    default_collate,
+    get_worker_info,
+)
 
 Sample = dict[str, Any]
 
@@ -114,6 +122,51 @@ def with_own_sampler() -> DataLoader[Sample]:
     generator = torch.Generator().manual_seed(3)
     sampler = WeightedRandomSampler(weights, 400, generator=generator)
     return DataLoader(Imbalanced(), batch_size=10, sampler=sampler, collate_fn=slow_collate, generator=generator)
+
+
+class Arrays(Dataset[Sample]):
+    """A few rows of any dtype and shape: the cheap twin of those below."""
+
+    def __init__(self, n: int = 64, dtype: str = "float32", shape: tuple[int, ...] = (8,)) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.x = (torch.rand(n, *shape, generator=generator) * 200).to(getattr(torch, dtype))
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __getitem__(self, index: int) -> Sample:
+        return {"x": self.x[index], "label": index % 4}
+
+
+class Naps(Arrays):
+    def __getitem__(self, index: int) -> Sample:
+        time.sleep(0.004)
+        return super().__getitem__(index)
+
+
+class Burns(Arrays):
+    def __getitem__(self, index: int) -> Sample:
+        burn(0.002)
+        return super().__getitem__(index)
+
+
+class StartsLate(Arrays):
+    """The first sample that a worker reads takes a second: a connection made, an index loaded."""
+
+    begun_in = 0
+
+    def __getitem__(self, index: int) -> Sample:
+        if get_worker_info() is not None and self.begun_in != os.getpid():
+            self.begun_in = os.getpid()
+            time.sleep(1)
+        return super().__getitem__(index)
+
+
+def with_own_settings() -> DataLoader[Sample]:
+    """A loader that differs from torch's defaults in every setting."""
+    return DataLoader(
+        Arrays(), batch_size=5, num_workers=1, prefetch_factor=3, pin_memory=True, persistent_workers=True
+    )
 
 
 class Net(torch.nn.Module):

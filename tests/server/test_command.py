@@ -151,6 +151,21 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     assert "characterize" in capsys.readouterr().err
 
 
+def test_the_demo_analyses_real_digits_through_a_server(folder: Path) -> None:
+    """Our promise: real pictures are written where asked, and a client's answer about them is right."""
+    told = ran("demo", str(folder / "digits"), "--json")
+    assert told.returncode == 0, told.stderr
+    report = json.loads(told.stdout)
+    found = report["characterization"]
+    assert found["samples"] == 1797 == sum(1 for _ in (folder / "digits").rglob("*.png"))
+    assert {s["name"] for s in found["splits"]} == {"train", "test"}
+    assert sorted(found["classes"]["counts"].values())[0] == 174
+    assert report["coverage"]["complete"]
+    again = ran("demo", str(folder / "digits"))
+    assert again.returncode == 2
+    assert again.stderr.startswith("invalid-argument: ")
+
+
 def test_the_doctor_tells_what_measures(folder: Path) -> None:
     """Our promise: which interpreters measure, with which torch, and what they may use."""
     told = ran("doctor")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -40,11 +42,32 @@ def test_an_argument_that_may_be_null_is_one_that_may_be_left_out() -> None:
     assert properties["more"] == {"type": "object"}
 
 
-def test_a_null_that_means_something_stays() -> None:
-    """Our promise: where null is not the default a client may still say it."""
+def test_null_is_not_listed_where_there_is_one_other_type() -> None:
+    """Our promise: clients see one type and the default; null is accepted all the same."""
     properties = schemas.arguments(Given.model_json_schema())["properties"]
-    assert properties["seconds"] == {"anyOf": [{"type": "number"}, {"type": "null"}], "default": 30}
+    assert properties["seconds"] == {"type": "number", "default": 30}
     assert {"type": "null"} in properties["either"]["anyOf"]
+    assert all_tools()["diagnose_io"].request.model_validate({"source": "x", "budget_s": None}).budget_s is None
+
+
+def test_a_mapping_to_numbers_is_told_in_words() -> None:
+    """Our promise: the names of optional numbers are listed once, and others are still refused."""
+    diagnose = all_tools()["diagnose_io"].request
+    what_if = schemas.arguments(diagnose.model_json_schema())["properties"]["what_if"]
+    assert what_if["additionalProperties"] == {"type": "number"}
+    assert what_if["description"].endswith("cpus, devices, loaders, step_ms, storage_mb_s, storage_latency_ms")
+    with pytest.raises(ValueError, match="Extra inputs"):
+        diagnose.model_validate({"source": "x", "what_if": {"cpu": 2}})
+
+
+def test_the_tools_cost_a_model_little() -> None:
+    """Our promise: all tools in some 2,100 tokens (4.6 characters each), the largest in 450."""
+    listed = json.loads((Path(__file__).parent.parent / "harness" / "schemas.json").read_text())
+    shown = [{k: t[k] for k in ("name", "description", "inputSchema")} for t in listed]
+    sizes = [len(json.dumps(t, separators=(",", ":"))) for t in shown]
+    assert len(sizes) == len(all_tools())
+    assert max(sizes) <= 2_000, sizes
+    assert sum(sizes) <= 9_350, sizes
 
 
 def test_a_definition_used_once_stands_in_its_place() -> None:

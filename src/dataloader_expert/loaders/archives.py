@@ -44,7 +44,7 @@ def read_array(path: Path, key: str) -> Any:
             return archive[key]
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, zlib.error) as error:
         raise ValueError(f"{path} could not be read: {error}") from error
-    except AttributeError as error:  # an .npy file: an array, no archive
+    except (AttributeError, TypeError) as error:  # an .npy file: an array, no archive
         raise ValueError(f"{path} is no NPZ archive") from error
 
 

@@ -23,6 +23,12 @@ def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
         values = [s[name] for s in samples]
         first = values[0]
         if isinstance(first, torch.Tensor) and first.ndim and len({v.shape for v in values}) > 1:
+            if len({v.shape[1:] for v in values}) > 1:
+                shapes = sorted({tuple(v.shape) for v in values})
+                raise ValueError(
+                    f"{name} has the shapes {shapes[:4]}, which neither stack nor pad; images can be brought to one: "
+                    "size=(height, width)"
+                )
             lengths = torch.tensor([v.shape[0] for v in values])
             batch[name] = torch.nn.utils.rnn.pad_sequence(values, batch_first=True)
             batch[f"{name}_lengths"] = lengths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import logging
 from pathlib import Path
 from typing import Any, Literal
@@ -10,9 +11,10 @@ import torch
 from torch.utils.data import DataLoader, Sampler
 
 from dataloader_expert.loaders.collate import pad_collate
-from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.epochs import EpochLoader, with_epoch
 from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
+from dataloader_expert.loaders.jasper.tables import read_config
 from dataloader_expert.loaders.opening import open_dataset
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.samplers import DistributedShuffleSampler, OrderedSampler, ShuffleSampler
@@ -100,7 +102,8 @@ def create_loader(
     if distributed and sampler is None:
         sampler = DistributedShuffleSampler(dataset, shuffle=train, seed=seed, drop_last=drop)
     elif sampler is None:
-        sampler = ShuffleSampler(dataset, seed) if train else OrderedSampler(dataset)
+        # One replica in a process group too: nobody asked to share.
+        sampler = ShuffleSampler(dataset, seed, num_replicas=1) if train else OrderedSampler(dataset, num_replicas=1)
     if _gives_batches(sampler):
         loader = EpochLoader(dataset, batch_sampler=sampler, num_workers=num_workers, pin_memory=pin_memory, **keywords)
     else:
@@ -127,41 +130,35 @@ def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
     Raises:
         ValueError: if nothing in the loader has an epoch, or ``epoch`` is negative.
     """
-    if isinstance(loader, EpochLoader):
-        loader.set_epoch(epoch)
-        return
-    sampler_of_batches = getattr(loader.batch_sampler, "sampler", None)
-    candidates = [
-        getattr(loader, "dataset_obj", None),
-        getattr(loader, "sampler_obj", None),
-        loader.sampler,
-        loader.batch_sampler,
-        sampler_of_batches,
-        *_wrapped(loader.dataset),
-    ]
-    owners = {id(c): c for c in candidates if hasattr(c, "set_epoch")}
-    for owner in owners.values():
-        owner.set_epoch(epoch)
+    if epoch < 0:
+        raise ValueError(f"epoch is {epoch}; it must be at least 0")
+    owners = with_epoch(loader)
     if not owners:
         raise ValueError(
             f"neither {type(loader.dataset).__name__} nor {type(loader.sampler).__name__} has an epoch: nothing to set"
         )
-
-
-def _wrapped(dataset: Any) -> list[Any]:
-    """A dataset and those within it."""
-    found = [dataset]
-    while hasattr(found[-1], "dataset"):
-        found.append(found[-1].dataset)
-    return found
+    for owner in owners:
+        owner.set_epoch(epoch)
+    if isinstance(loader, EpochLoader):
+        loader.set_epoch(epoch)
 
 
 def _is_jasper(directory: Path, format: str | None) -> bool:
-    """A JASPER directory, or what is to be one: ``config.json`` or a split's rows tell it from any other folder."""
-    if format is not None:
+    """A JASPER directory, or what is to be one: its files, or a ``config.json`` of it, tell it from any other folder.
+
+    A path that is not there is taken for one, unless it is a pattern or names a file.
+    """
+    if format is not None or directory.is_file():
         return False
-    names = ("config.json", "question_embs.pt", "train_idx.pt")
-    return not directory.exists() or any((directory / name).exists() for name in names)
+    if not directory.exists():
+        return not (glob.has_magic(str(directory)) or directory.suffix)
+    if any((directory / name).exists() for name in ("question_embs.pt", "train_idx.pt")):
+        return True
+    try:
+        config = read_config(directory)
+    except ValueError:
+        return False
+    return bool({"embedding_dim", "n_neg", "steering_probabilities"} & config.keys())
 
 
 def _gives_batches(sampler: Any) -> bool:

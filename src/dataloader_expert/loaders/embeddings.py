@@ -55,7 +55,7 @@ class ModelEmbeddingDataset(Dataset[dict[str, Any]]):
         if at not in self._kept:  # a few KB each, and read in every epoch
             values = np.asarray(read_array(self.files[at], self.embedding_key), dtype=np.float32)
             self._kept[at] = torch.from_numpy(values.reshape(-1))
-        return {"model_token": self._kept[at], "model_name": self.files[at].stem, "model_index": at}
+        return {"model_token": self._kept[at].clone(), "model_name": self.files[at].stem, "model_index": at}
 
 
 def collate_models(samples: list[dict[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,15 @@ from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
 logger = logging.getLogger(__name__)
 
 
+class Progress:
+    """How many batches of the present pass were delivered; apart from the loader, whose attributes are slow to set."""
+
+    __slots__ = ("batches",)
+
+    def __init__(self) -> None:
+        self.batches = 0
+
+
 class EpochLoader(DataLoader[Any]):
     """A ``DataLoader`` with ``set_epoch``, ``state_dict`` and ``load_state_dict``; otherwise as torch's.
 
@@ -30,21 +39,19 @@ class EpochLoader(DataLoader[Any]):
         self.dataset_obj = dataset
         own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
-        self._delivered = 0
+        self.progress = Progress()
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is of ``epoch``, from its beginning: for the dataset's curriculum and the sampler's order."""
-        if hasattr(self.dataset_obj, "set_epoch"):
-            self.dataset_obj.set_epoch(epoch)
-        if self.sampler_obj is not None:
-            self.sampler_obj.set_epoch(epoch)
-        self._delivered = 0
+        for owner in with_epoch(self):
+            owner.set_epoch(epoch)
+        self.progress.batches = 0
 
     def state_dict(self) -> dict[str, Any]:
         """Epoch, batches delivered in it, and the states of sampler and dataset; plain values, ready for JSON."""
-        state: dict[str, Any] = {"batches": self._delivered, "batch_size": self.batch_size}
+        state: dict[str, Any] = {"batches": self.progress.batches, "batch_size": self.batch_size}
         if self.sampler_obj is not None:
-            state["sampler"] = self.sampler_obj.state_dict(self._delivered * self._items)
+            state["sampler"] = self.sampler_obj.state_dict(self.progress.batches * self._items)
         if hasattr(self.dataset_obj, "state"):
             state["dataset"] = self.dataset_obj.state()
         return state
@@ -64,9 +71,11 @@ class EpochLoader(DataLoader[Any]):
         self.sampler_obj.load_state_dict(state["sampler"])
         if hasattr(self.dataset_obj, "restore"):
             self.dataset_obj.restore(state["dataset"])
-        elif hasattr(self.dataset_obj, "set_epoch"):
-            self.dataset_obj.set_epoch(self.sampler_obj.epoch)
-        self._delivered = int(state["batches"])
+        else:
+            for own in wrapped(self.dataset_obj):
+                if hasattr(own, "set_epoch"):
+                    own.set_epoch(self.sampler_obj.epoch)
+        self.progress.batches = int(state["batches"])
         self._resumed = True
 
     @property
@@ -76,7 +85,9 @@ class EpochLoader(DataLoader[Any]):
 
     def __iter__(self) -> Any:
         if not self.__dict__.pop("_resumed", False):
-            self._delivered = 0
+            self.progress.batches = 0
+        if self.sampler_obj is not None:
+            self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
         with warnings.catch_warnings():
             if self.pin_memory and not torch.accelerator.is_available():
                 warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
@@ -84,18 +95,36 @@ class EpochLoader(DataLoader[Any]):
             return _Counted(self, super().__iter__())
 
 
+def with_epoch(loader: DataLoader[Any]) -> list[Any]:
+    """Whatever in a loader has an epoch: its samplers, its dataset, and those that are wrapped, in a ``Subset`` say."""
+    samplers = (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None))
+    named = (getattr(loader, "dataset_obj", None), getattr(loader, "sampler_obj", None))
+    found = {id(c): c for c in (*samplers, *named, *wrapped(loader.dataset)) if hasattr(c, "set_epoch")}
+    return list(found.values())
+
+
+def wrapped(dataset: Any) -> list[Any]:
+    """A dataset and those within it, outermost first: by ``dataset``, as ``Subset`` has, or ``datasets``."""
+    found = [dataset]
+    for one in found:
+        several = getattr(one, "datasets", None)
+        inner = [getattr(one, "dataset", None), *(several if isinstance(several, list | tuple) else ())]
+        found += [i for i in inner if i is not None and all(i is not f for f in found)]
+    return found
+
+
 class _Counted:
     """Counts what an iterator delivers for its loader; all else is the iterator's own."""
 
     def __init__(self, loader: EpochLoader, iterator: Iterator[Any]) -> None:
-        self._loader, self._iterator = loader, iterator
+        self._iterator, self._next, self._progress = iterator, iterator.__next__, loader.progress
 
     def __iter__(self) -> _Counted:
         return self
 
     def __next__(self) -> Any:
-        batch = next(self._iterator)
-        self._loader._delivered += 1
+        batch = self._next()
+        self._progress.batches += 1
         return batch
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class GenericImageDataset(Dataset[tuple[Any, int]]):
-    """``(image, label)`` of a Hugging Face data set: RGB images, labels 0 … ``num_classes`` - 1.
+    """``(image, label)`` of a Hugging Face data set: RGB images, labels 0 … ``num_classes`` - 1, -1 for a hidden one.
 
     ``labels`` holds every label, ``label_names`` and ``class_names`` the name of each class. A column of integers
     that is no ``ClassLabel`` is counted through: labels 5 and 9 become 0 and 1, named ``5`` and ``9``.
@@ -59,7 +59,7 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         feature = features[self.label_column]
         if isinstance(feature, datasets.ClassLabel):
             self.class_names = list(feature.names)
-            self._codes = {i: i for i in range(len(self.class_names))} | {n: i for i, n in enumerate(self.class_names)}
+            self._codes = {i: i for i in range(-1, len(self.class_names))} | {None: -1}  # test splits hide their labels
         else:
             distinct = sorted(set(stored))
             self.class_names = [str(v) for v in distinct]

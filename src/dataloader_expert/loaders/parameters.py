@@ -96,7 +96,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         """
         at = range(len(self))[index]
         if at in self._kept:
-            return self._kept[at]
+            return self._kept[at].clone()  # what a caller does to it stays with them
         values = torch.from_numpy(np.asarray(read_array(self.files[at], "parameters"), dtype=np.float64))
         if self._feature_mean is not None and self._feature_std is not None:
             if values.numel() != self._feature_mean.numel():
@@ -107,7 +107,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
             values = ((values.reshape(-1) - self._feature_mean) / self._feature_std).reshape(shape)
         tensor = (values.reshape(-1) if self.flatten else values).to(self.dtype)
         if self._held + tensor.nbytes <= self._cache_bytes:
-            self._kept[at] = tensor
+            self._kept[at] = tensor.clone()
             self._held += tensor.nbytes
         return tensor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from torch.utils.data import Dataset
 from dataloader_expert.loaders.archives import read_array, read_strings, section
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler
+
+logger = logging.getLogger(__name__)
 
 SECTION = "dataset_token_loader"
 
@@ -28,7 +31,7 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
         root_dir: None: ``root_dir`` of section ``dataset_token_loader`` of ``config``, whose ``dataset_names``,
             ``splits``, ``shard_glob`` and ``max_shards`` then hold as well.
         splits: in this order; None: all, sorted.
-        dataset_names: folders below ``root_dir``; None: all, sorted.
+        dataset_names: folders below ``root_dir``; None: all, sorted. Those that are not there are named in a warning.
         max_shards: of each split of each data set, the first so many; None: all.
         max_batches: at most so many batches of a shard; None: all of them.
         shard_glob: which files are shards.
@@ -36,7 +39,7 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
 
     Raises:
         FileNotFoundError: if the folder or the configuration is missing.
-        ValueError: if no shard is found, or a name is not there; on access, if features are not three-dimensional.
+        ValueError: if no shard is found; on access, if features are not three-dimensional.
     """
 
     def __init__(
@@ -60,6 +63,9 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
         pattern = shard_glob or str(said.get("shard_glob", "*.npz"))
         most = max_shards if max_shards is not None else said.get("max_shards")
         self.shards: list[tuple[str, str, Path]] = []
+        unknown = set(names) - set(_folders(self.root_dir))
+        if unknown:
+            logger.warning("there are no data sets %s in %s: left out", ", ".join(sorted(unknown)), self.root_dir)
         for name in sorted(names):
             for split in wanted or _folders(self.root_dir / name):
                 found = sorted((self.root_dir / name / split).glob(pattern))[:most]

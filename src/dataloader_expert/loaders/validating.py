@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,11 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Subset
 
-from dataloader_expert.loaders.building import rebuild
+from dataloader_expert.loaders.collate import pad_collate
+from dataloader_expert.loaders.epochs import wrapped
+from dataloader_expert.loaders.hub_images import GenericImageDataset
 from dataloader_expert.loaders.jasper.dataset import KEYS, JASPERSteeringDataset
 from dataloader_expert.loaders.jasper.integrity import ROUNDING
+from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.samplers.base import EpochSampler
 
 VECTORS = ("question_emb", "target_source_emb", "steering", "negative_embs")
@@ -33,20 +37,31 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
         AssertionError: naming the key and what is wrong with it; also for a loader that gives no batch.
     """
     batch = _first(loader)
-    own = next((d for d in _datasets(loader.dataset) if isinstance(d, JASPERSteeringDataset)), None)
+    datasets = wrapped(loader.dataset)
+    own = next((d for d in datasets if isinstance(d, JASPERSteeringDataset)), None)
     if own is not None:
         _check_jasper(batch, len(own.centroid_embs))
-    else:
-        _check_any(batch, loader.dataset)
+        return True
+    _check_any(batch)
+    for dataset in datasets:
+        if isinstance(dataset, SourceDataset):
+            if loader.collate_fn is pad_collate and all(isinstance(d, SourceDataset | Subset) for d in datasets):
+                _check_fields(batch, dataset)
+            label = dataset.source.label
+            if label is not None and dataset.codes is not None and isinstance(batch, Mapping) and label in batch:
+                _classes(batch[label], len(dataset.codes), label)
+        elif isinstance(dataset, GenericImageDataset) and isinstance(batch, list | tuple) and len(batch) == 2:
+            _classes(batch[1], dataset.num_classes, "label")
     return True
 
 
 def _first(loader: DataLoader[Any]) -> Any:
     with _undisturbed(loader):
         try:
-            plain = loader if not loader.num_workers else rebuild(loader, 0)
+            plain = copy.copy(loader)  # not made anew: a class of its own may take other arguments
+            vars(plain).update(num_workers=0, timeout=0, _iterator=None)
             batch = next(iter(plain), None)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             raise AssertionError(f"the first batch could not be made: {error}") from error
     if batch is None:
         raise AssertionError("the loader gives no batch: fewer samples than batch_size with drop_last, or none at all")
@@ -55,28 +70,31 @@ def _first(loader: DataLoader[Any]) -> Any:
 
 @contextmanager
 def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
-    """Puts back the global random states, the generator's, and where sampler and dataset stand."""
+    """Puts back the global random states, those of generators, and where sampler and dataset stand."""
     samplers = [s for s in (loader.sampler, loader.batch_sampler) if isinstance(s, EpochSampler)]
-    datasets = [d for d in _datasets(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
+    datasets = [d for d in wrapped(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
     kept = [vars(s).copy() for s in samplers]
     states = [d.state() for d in datasets]
-    delivered = getattr(loader, "_delivered", None)
+    progress = getattr(loader, "progress", None)
+    delivered = progress.batches if progress is not None else 0
     python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    generator = loader.generator.get_state() if loader.generator is not None else None
+    drawing = [loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
+    generators = [g for g in (getattr(d, "generator", None) for d in drawing) if isinstance(g, torch.Generator)]
+    drawn = [g.get_state() for g in generators]
     try:
         yield
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
         torch.set_rng_state(cpu)
-        if generator is not None:
-            loader.generator.set_state(generator)
+        for generator, its in zip(generators, drawn, strict=True):
+            generator.set_state(its)
         for sampler, values in zip(samplers, kept, strict=True):
             vars(sampler).update(values)
         for dataset, state in zip(datasets, states, strict=True):
             dataset.restore(state)
-        if delivered is not None:
-            loader._delivered = delivered
+        if progress is not None:
+            progress.batches = delivered
 
 
 def _check_jasper(batch: Any, clusters: int) -> None:
@@ -108,8 +126,9 @@ def _check_jasper(batch: Any, clusters: int) -> None:
             raise AssertionError(f"{name} is from {least} to {most}, expected [{low}, {high}]")
 
 
-def _check_any(batch: Any, dataset: Any) -> None:
-    named = dict(batch) if isinstance(batch, Mapping) else {str(i): v for i, v in enumerate(_parts(batch))}
+def _check_any(batch: Any) -> None:
+    parts = batch if isinstance(batch, list | tuple) else [batch]
+    named = dict(batch) if isinstance(batch, Mapping) else {str(i): v for i, v in enumerate(parts)}
     if not named:
         raise AssertionError("the batch is empty")
     tensors = {name: value for name, value in named.items() if isinstance(value, torch.Tensor)}
@@ -118,14 +137,28 @@ def _check_any(batch: Any, dataset: Any) -> None:
         raise AssertionError(f"tensors differ in their batch dimension: {sizes}")
     for name, tensor in tensors.items():
         _finite(tensor, name)
-    source = next((d.source for d in _datasets(dataset) if hasattr(d, "source")), None)
-    codes = next((d.codes for d in _datasets(dataset) if getattr(d, "codes", None) is not None), None)
-    label = getattr(source, "label", None)
-    if label in tensors and codes is not None:
-        least, most = (int(v) for v in torch.aminmax(tensors[label]))
-        if least < 0 or most >= len(codes):
-            bad = least if least < 0 else most
-            raise AssertionError(f"{label} holds {bad}, expected a class in [0, {len(codes) - 1}]; -1 is a missing one")
+
+
+def _check_fields(batch: Any, dataset: SourceDataset) -> None:
+    """All fields of the data set are there, each with the shape that it has in every sample."""
+    missing = [f.name for f in dataset.source.fields if f.name not in batch]
+    if missing:
+        raise AssertionError(f"the batch has {sorted(batch)}, and of the data set's fields not {missing}")
+    for field in dataset.source.fields:
+        shape, values = field.shape, batch[field.name]
+        if field.kind == "image" and len(shape) == 3:
+            shape = (shape[2], *(dataset.size or shape[:2]))
+        if isinstance(values, torch.Tensor) and None not in shape and tuple(values.shape[1:]) != shape:
+            raise AssertionError(f"{field.name} has shape {list(values.shape)}, expected [batch, {list(shape)}]")
+
+
+def _classes(labels: Any, count: int, name: str) -> None:
+    if not isinstance(labels, torch.Tensor) or not labels.numel():
+        return
+    least, most = (int(v) for v in torch.aminmax(labels))
+    if least < 0 or most >= count:
+        bad = least if least < 0 else most
+        raise AssertionError(f"{name} holds {bad}, expected a class in [0, {count - 1}]; -1 is a missing one")
 
 
 def _finite(tensor: torch.Tensor, name: str) -> None:
@@ -135,15 +168,3 @@ def _finite(tensor: torch.Tensor, name: str) -> None:
         raise AssertionError(f"NaN detected in {name}")
     if torch.isinf(tensor).any():
         raise AssertionError(f"Inf detected in {name}")
-
-
-def _parts(batch: Any) -> list[Any]:
-    return list(batch) if isinstance(batch, list | tuple) else [batch]
-
-
-def _datasets(dataset: Any) -> list[Any]:
-    """A dataset and those that it wraps, outermost first."""
-    found = [dataset]
-    while hasattr(found[-1], "dataset"):
-        found.append(found[-1].dataset)
-    return found

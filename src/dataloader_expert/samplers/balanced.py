@@ -12,6 +12,7 @@ from dataloader_expert.samplers.base import (
     EpochBatchSampler,
     Indices,
     Plan,
+    State,
     class_codes,
     grouped_by,
     index_type,
@@ -79,9 +80,10 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
     def batch_size(self) -> int:
         return self.classes_per_batch * self.samples_per_class
 
-    def _identity(self) -> dict[str, int | str]:
+    def _identity(self) -> dict[str, State]:
         shape = {"classes_per_batch": self.classes_per_batch, "samples_per_class": self.samples_per_class}
-        return {**super()._identity(), **shape, "samples": len(self._members)}
+        more = {"samples": len(self._members), "batches": self._batches, "shuffle": self.shuffle}
+        return {**super()._identity(), **shape, **more}
 
     def _plan(self) -> Plan:
         rng = self._rng()

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import length_hint
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch.distributed
@@ -15,6 +15,8 @@ from torch.utils.data import Sampler
 
 Indices = NDArray[np.signedinteger[Any]]
 T = TypeVar("T", int, list[int])
+State: TypeAlias = int | float | str | None
+"""Values of a state, ready for JSON."""
 LISTED = 1 << 16
 """Indices that are turned into Python integers at a time: enough to be fast, few enough to be small."""
 
@@ -55,7 +57,7 @@ class EpochSampler(Sampler[T]):
         self.epoch, self._start, self._begun = int(epoch), 0, False
         self._move(0)
 
-    def state_dict(self, taken: int | None = None) -> dict[str, int | str]:
+    def state_dict(self, taken: int | None = None) -> dict[str, State]:
         """Where this rank stands in its epoch.
 
         Args:
@@ -77,13 +79,18 @@ class EpochSampler(Sampler[T]):
         self._start = int(state["taken"])
         self._move(self._start)
 
-    def _identity(self) -> dict[str, int | str]:
+    def move_on(self) -> None:
+        """Goes to the next epoch if a pass of this one was begun in a single process; a new pass does it by itself."""
+        if self._begun and self.num_replicas == 1:
+            self.set_epoch(self.epoch + 1)
+
+    def _identity(self) -> dict[str, State]:
+        """What the order follows from; a state is only for a sampler that is equal in all of it."""
         return {"sampler": type(self).__name__, "seed": self.seed, "num_replicas": self.num_replicas}
 
     def _begin(self) -> int:
-        """Where the pass that begins now starts; moves the epoch on after a pass of a single process."""
-        if self._begun and self.num_replicas == 1:
-            self.set_epoch(self.epoch + 1)
+        """Where the pass that begins now starts."""
+        self.move_on()
         start, self._start, self._begun = self._start, 0, True
         self._move(start)
         return start
@@ -121,6 +128,8 @@ class IndexSampler(EpochSampler[int]):
     def epoch_indices(self) -> Indices:
         """This rank's whole epoch as one array, int32 where indices fit, [len(self)]; moves on as a pass does."""
         parts = list(self._of_rank(self._begin()))
+        if not parts:
+            return np.zeros(0, index_type(0))
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
     def __iter__(self) -> Iterator[int]:
@@ -138,7 +147,7 @@ class IndexSampler(EpochSampler[int]):
     def _move(self, taken: int) -> None:
         self._taken, self._ahead = taken, iter(())
 
-    def state_dict(self, taken: int | None = None) -> dict[str, int | str]:
+    def state_dict(self, taken: int | None = None) -> dict[str, State]:
         handed_out = self._taken - length_hint(self._ahead)
         return super().state_dict(handed_out if taken is None else taken)
 
@@ -253,10 +262,12 @@ def class_codes(labels: Any) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:  # small integers: counted, not sorted
-            counts = np.bincount((values - low).astype(np.int64))
+            wide = values if values.dtype.kind == "u" else values.astype(np.int64, copy=False)  # 127 - -128 is no int8
+            above = (wide - low).astype(np.int64, copy=False)
+            counts = np.bincount(above)
             present = counts > 0
             codes = (np.cumsum(present) - 1).astype(np.uint32)
-            return codes[values - low], counts[present]
+            return codes[above], counts[present]
     names, places = np.unique(values, return_inverse=True)
     return places.astype(np.uint32), np.bincount(places, minlength=len(names))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Indices, Plan, shuffled
+from dataloader_expert.samplers.base import EpochBatchSampler, Indices, Plan, State, shuffled
 
 
 class _ByLength(EpochBatchSampler):
@@ -22,7 +22,10 @@ class _ByLength(EpochBatchSampler):
             raise ValueError(
                 f"lengths are {self._lengths.dtype} of {self._lengths.ndim} dimensions; one each is needed"
             )
-        if len(self._lengths) and self._lengths.dtype.kind in "iu" and self._lengths.min() >= 0:
+        bad = np.flatnonzero(~(np.isfinite(self._lengths) & (self._lengths >= 0)))
+        if len(bad):
+            raise ValueError(f"length {bad[0]} is {self._lengths[bad[0]]}; lengths must be finite and at least 0")
+        if len(self._lengths) and self._lengths.dtype.kind in "iu":
             narrow = np.uint16 if int(self._lengths.max()) < 1 << 16 else self._lengths.dtype
             self._lengths = self._lengths.astype(narrow)  # 16 bits are sorted by radix
 
@@ -67,8 +70,9 @@ class LengthBucketBatchSampler(_ByLength):
         full, rest = divmod(len(self._lengths), self.batch_size)
         return full + bool(rest and not self.drop_last)
 
-    def _identity(self) -> dict[str, int | str]:
-        return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._lengths)}
+    def _identity(self) -> dict[str, State]:
+        cut = {"batch_size": self.batch_size, "window": self.window, "drop_last": self.drop_last}
+        return {**super()._identity(), "samples": len(self._lengths), **cut}
 
     def _plan(self) -> Plan:
         rng = self._rng()
@@ -133,8 +137,9 @@ class TokenBudgetBatchSampler(_ByLength):
     def batches(self) -> int:
         return len(self._plan())
 
-    def _identity(self) -> dict[str, int | str]:
-        return {**super()._identity(), "max_tokens": self.max_tokens, "samples": len(self._lengths)}
+    def _identity(self) -> dict[str, State]:
+        cut = {"max_tokens": self.max_tokens, "max_samples": self.max_samples, "window": self.window}
+        return {**super()._identity(), "samples": len(self._lengths), **cut}
 
     def _plan(self) -> Plan:
         if self._kept is None or self._kept[0] != self.epoch:  # how many batches there are follows from the plan

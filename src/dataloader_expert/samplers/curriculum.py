@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, index_type
+from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type
 
 
 class CurriculumSampler(IndexSampler):
@@ -20,7 +20,7 @@ class CurriculumSampler(IndexSampler):
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: if ``start`` is outside (0, 1], ``epochs`` below 1, or a difficulty is NaN.
+        ValueError: if ``start`` is outside (0, 1], ``epochs`` below 1, or a difficulty is NaN or no number.
     """
 
     def __init__(
@@ -38,6 +38,8 @@ class CurriculumSampler(IndexSampler):
         if not 0 < start <= 1 or epochs < 1:
             raise ValueError(f"got start {start} and {epochs} epochs; start is in (0, 1], epochs at least 1")
         values = np.asarray(difficulty)
+        if values.ndim != 1:
+            raise ValueError(f"difficulty has {values.ndim} dimensions; one number per sample is needed")
         if values.dtype.kind == "f" and np.isnan(values).any():
             raise ValueError(
                 f"difficulty {int(np.flatnonzero(np.isnan(values))[0])} is NaN: it has no place in an order"
@@ -50,8 +52,8 @@ class CurriculumSampler(IndexSampler):
         share = min(1.0, self.start + (1 - self.start) * self.epoch / self.epochs)
         return min(len(self._order), max(1, round(share * len(self._order))))
 
-    def _identity(self) -> dict[str, int | str]:
-        return {**super()._identity(), "samples": len(self._order), "epochs": self.epochs}
+    def _identity(self) -> dict[str, State]:
+        return {**super()._identity(), "samples": len(self._order), "epochs": self.epochs, "start": self.start}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         easiest = self._order[: self.draws].copy()

@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Indices, Plan, class_codes, grouped_by, index_type
+from dataloader_expert.samplers.base import (
+    EpochBatchSampler,
+    Indices,
+    Plan,
+    State,
+    class_codes,
+    grouped_by,
+    index_type,
+)
 
 
 class GroupBatchSampler(EpochBatchSampler):
@@ -46,7 +54,7 @@ class GroupBatchSampler(EpochBatchSampler):
     def batches(self) -> int:
         return len(self._plan())
 
-    def _identity(self) -> dict[str, int | str]:
+    def _identity(self) -> dict[str, State]:
         return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._members)}
 
     def _plan(self) -> Plan:

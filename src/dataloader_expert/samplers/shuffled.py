@@ -9,7 +9,7 @@ import numpy as np
 import torch.distributed
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, index_type, shuffled_blocks
+from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type, shuffled_blocks
 
 
 class ShuffleSampler(IndexSampler, RandomSampler):
@@ -40,6 +40,9 @@ class ShuffleSampler(IndexSampler, RandomSampler):
     def draws(self) -> int:
         return len(self.data_source)
 
+    def _identity(self) -> dict[str, State]:
+        return {**super()._identity(), "samples": self.draws}
+
     def _blocks(self, start: int) -> Iterator[Indices]:
         for block in shuffled_blocks(self._rng(), self.draws):
             yield block[start:]
@@ -68,6 +71,9 @@ class OrderedSampler(IndexSampler, SequentialSampler):
     @property
     def draws(self) -> int:
         return len(self.data_source)
+
+    def _identity(self) -> dict[str, State]:
+        return {**super()._identity(), "samples": self.draws}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return in_order(self.draws, start)
@@ -118,6 +124,9 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):
     @property
     def draws(self) -> int:
         return len(self.data_source)
+
+    def _identity(self) -> dict[str, State]:
+        return {**super()._identity(), "shuffle": self.shuffle}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return super()._blocks(start) if self.shuffle else in_order(self.draws, start)

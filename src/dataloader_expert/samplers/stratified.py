@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan, class_codes, grouped_by, shuffled
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan, State, class_codes, grouped_by, shuffled
 
 
 class StratifiedBatchSampler(EpochBatchSampler):
@@ -50,7 +50,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
         full, rest = divmod(len(self._codes), self.batch_size)
         return full + bool(rest and not self.drop_last)
 
-    def _identity(self) -> dict[str, int | str]:
+    def _identity(self) -> dict[str, State]:
         return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._codes)}
 
     def _plan(self) -> Plan:

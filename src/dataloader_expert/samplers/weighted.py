@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, index_type
+from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type
 
 BLOCK = 1 << 20
 """Draws made at a time: small enough for the processor's cache, large enough to be vectorised."""
 TABLED = 1 << 25
 """Samples up to which an alias table is kept (8 bytes each); beyond it draws come from sorted uniforms."""
+FAINTEST = np.float32(1e-36)
+"""Without replacement a weight above 0 counts as at least this share of the largest: float32 keys stay finite."""
 
 Floats = NDArray[np.float64]
 
@@ -50,12 +52,17 @@ class WeightedSampler(IndexSampler):
         kept = np.asarray(weights)
         if kept.ndim != 1 or kept.dtype.kind not in "fiub":
             raise ValueError(f"weights are {kept.dtype} of {kept.ndim} dimensions; one number per sample is needed")
-        total = float(kept.sum(dtype=np.float64)) if len(kept) else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = float(kept.sum(dtype=np.float64)) if len(kept) else 0.0
         if len(kept) and not (np.isfinite(total) and float(kept.min()) >= 0):
-            bad = int(np.flatnonzero(~(np.isfinite(kept) & (kept >= 0)))[0])
-            raise ValueError(f"weight {bad} is {kept[bad]}; weights must be finite and at least 0")
+            bad = np.flatnonzero(~(np.isfinite(kept) & (kept >= 0)))
+            if len(bad):
+                raise ValueError(f"weight {bad[0]} is {kept[bad[0]]}; weights must be finite and at least 0")
         if total <= 0:
             raise ValueError("all weights are 0: there is nothing to draw")
+        if not (np.isfinite(total) and np.isfinite(len(kept) / total)):  # too large or too small to be summed up
+            kept = kept / float(kept.max())
+            total = float(kept.sum(dtype=np.float64))
         self.num_samples = len(kept) if num_samples is None else num_samples
         if self.num_samples < 1:
             raise ValueError(f"num_samples is {num_samples}; it must be at least 1")
@@ -67,7 +74,9 @@ class WeightedSampler(IndexSampler):
             possible = int(np.count_nonzero(kept))
             if self.num_samples > possible:
                 raise ValueError(f"{self.num_samples} draws without replacement, but {possible} weights are above 0")
-            self._weights = kept
+            self._weights = np.empty(len(kept), np.float32)
+            np.divide(kept, float(kept.max()), out=self._weights, casting="same_kind", dtype=np.float64)
+            np.maximum(self._weights, FAINTEST, out=self._weights, where=kept > 0)
         elif len(kept) <= TABLED:
             self._table = alias_table(kept, total)
         else:
@@ -77,8 +86,9 @@ class WeightedSampler(IndexSampler):
     def draws(self) -> int:
         return self.num_samples
 
-    def _identity(self) -> dict[str, int | str]:
-        return {**super()._identity(), "samples": self._size, "num_samples": self.num_samples}
+    def _identity(self) -> dict[str, State]:
+        drawn = {"num_samples": self.num_samples, "replacement": self.replacement}
+        return {**super()._identity(), "samples": self._size, **drawn}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         if self._weights is not None:
@@ -115,8 +125,8 @@ class WeightedSampler(IndexSampler):
     def _without_replacement(self) -> Indices:
         rng, count = self._rng(), self.num_samples
         keys = rng.standard_exponential(self._size, dtype=np.float32)
-        with np.errstate(divide="ignore"):
-            np.divide(keys, self._weights, out=keys, casting="same_kind")
+        with np.errstate(divide="ignore", invalid="ignore"):  # weight 0: infinite or, of a key 0, NaN, behind all
+            np.divide(keys, self._weights, out=keys)
         if count == self._size:
             chosen = np.arange(count, dtype=index_type(count))
         else:
@@ -133,7 +143,7 @@ def alias_table(weights: NDArray[Any], total: float) -> tuple[NDArray[np.float32
     that ends within a deficit is itself topped up by the next. One merge of both finds all of this at once.
     """
     n = len(weights)
-    scaled = weights * (n / total)
+    scaled: Floats = np.multiply(weights, n / total, dtype=np.float64)
     light = scaled < 1.0
     kept = np.empty(n, np.float32)
     np.minimum(scaled, 1.0, out=kept, casting="same_kind")

@@ -22,13 +22,22 @@ FINE, FOUND, FAILED = 0, 1, 2
 
 def main(argv: list[str] | None = None) -> int:
     """Runs a command. Exit status: 0 fine, 1 findings of severity error, 2 the request could not be carried out."""
-    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        status = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, `head` say, has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FINE
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     parser, tools = _parser(arguments)
     given = parser.parse_args(arguments)
     if given.command == "serve":
         return _serve(given)
     if given.command == "demo":
-        return _demo(tools["analyze"])
+        return _demo(given.folder, given.json)
     if given.command == "doctor":
         return _doctor()
     return _tool(tools[given.command], given, arguments)
@@ -47,7 +56,9 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
     serve.add_argument("--port", type=int, default=8000)
     serve.add_argument("--allowed-host", action="append", default=[], help="Host header to accept beyond loopback")
     serve.add_argument("--token", help="bearer token that clients must send")
-    commands.add_parser("demo", help="make a small data set with planted faults and analyse it")
+    demo = commands.add_parser("demo", help="write handwritten digits as PNG files and analyse them over MCP")
+    demo.add_argument("folder", nargs="?", type=Path, help="where to write them; else a folder that is removed again")
+    demo.add_argument("--json", action="store_true", help="print the structured result")
     commands.add_parser("doctor", help="start the measuring processes and say what they find")
     if arguments[:1] == ["serve"]:
         return parser, {}  # the tools' models are imported once, by the server
@@ -55,7 +66,12 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
 
     tools = {tool.command: tool for tool in all_tools().values()}
     for name, tool in tools.items():
-        command = commands.add_parser(name, help=tool.title.lower(), description=tool.description)
+        command = commands.add_parser(
+            name,
+            help=tool.title.lower(),
+            description=tool.description,
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
         _common(command)
         command.add_argument("--json", action="store_true", help="print the structured result")
         command.add_argument(
@@ -192,18 +208,22 @@ def _status(tool: Tool, full: Report, fail_on: str) -> int:
     return FOUND if any(f.severity in severities for f in full.findings) else FINE
 
 
-def _demo(tool: Tool) -> int:
-    """Analyses a data set that it makes in a temporary folder; fine if the analysis could be made."""
+def _demo(folder: Path | None, as_json: bool) -> int:
+    """Writes the digits, and asks a server of its own for their analysis, as any client does."""
     import tempfile
 
-    from dataloader_expert.server.demo import make_demo
+    from dataloader_expert.errors import RequestError
+    from dataloader_expert.server.demo import ask, make_demo
 
-    with tempfile.TemporaryDirectory() as folder:
-        source = str(make_demo(Path(folder) / "shapes"))
-        parser, _ = _parser([tool.command, source])
-        arguments = [tool.command, source]
-        status = _tool(tool, parser.parse_args(arguments), arguments)
-    return FAILED if status == FAILED else FINE
+    with tempfile.TemporaryDirectory() as spare:
+        try:
+            made = make_demo(folder or Path(spare) / "digits")
+            result = asyncio.run(ask(made.resolve(), "analyze_dataset"))
+        except RequestError as e:
+            print(e, file=sys.stderr)
+            return FAILED
+    print(json.dumps(result, indent=1) if as_json else result["report_markdown"])
+    return FINE
 
 
 def _doctor() -> int:

@@ -1,44 +1,65 @@
-"""The demo: a small data set of real JPEG files with planted faults, analysed whole."""
+"""The demo: scikit-learn's handwritten digits as PNG files, analysed through the server as a client would."""
 
 from __future__ import annotations
 
-import shutil
+import sys
 from pathlib import Path
+from typing import Any
 
-CLASSES = {"circle": 120, "square": 90, "stripes": 9}
-SIZE = (160, 120)
+from dataloader_expert.errors import RequestError
+
+TRAIN_SHARE = 0.8
 
 
 def make_demo(folder: Path) -> Path:
-    """Writes about 290 pictures in ``train`` and ``test`` class folders below ``folder`` and gives that folder.
+    """Writes the 1,797 digits below ``folder``, 8 x 8 gray PNG in ``train`` and ``test`` class folders, and gives it.
 
-    Planted: one truncated file, one error page named .jpg, one training picture copied into the test split, and
-    classes over 10 to 1.
+    Source: Alpaydin and Kaynak, Optical Recognition of Handwritten Digits (UCI, 1998), as in ``sklearn.datasets``.
+
+    Raises:
+        RequestError: ``extra-missing`` without scikit-learn; ``invalid-argument`` where ``folder`` holds something.
     """
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise RequestError(
+            "extra-missing", "the demo's data come with scikit-learn: pip install 'dataloader-expert[demo]'"
+        ) from None
     import numpy as np
-    from PIL import Image, ImageDraw
+    from PIL import Image
 
-    rng = np.random.default_rng(0)
-    for split, share in (("train", 1.0), ("test", 0.3)):
-        for name, count in CLASSES.items():
-            target = folder / split / name
-            target.mkdir(parents=True)
-            for i in range(max(2, int(count * share))):
-                noise = rng.normal(rng.uniform(60, 190), 25, (SIZE[1], SIZE[0], 3)).clip(0, 255).astype(np.uint8)
-                image = Image.fromarray(noise)
-                draw = ImageDraw.Draw(image)
-                x, y, r = (int(v) for v in rng.integers((30, 30, 12), (130, 90, 28)))
-                colour = tuple(int(v) for v in rng.integers(0, 256, 3))
-                if name == "circle":
-                    draw.ellipse((x - r, y - r, x + r, y + r), fill=colour)
-                elif name == "square":
-                    draw.rectangle((x - r, y - r, x + r, y + r), fill=colour)
-                else:
-                    for at in range(0, SIZE[0], r):
-                        draw.line((at, 0, at + r, SIZE[1]), fill=colour, width=4)
-                image.save(target / f"{i:04d}.jpg", quality=88)
-    cut = folder / "train" / "circle" / "0003.jpg"
-    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
-    (folder / "train" / "square" / "0005.jpg").write_text("<html><body>404 Not Found</body></html>")
-    shutil.copy(folder / "train" / "circle" / "0010.jpg", folder / "test" / "circle" / "9999.jpg")
+    if folder.exists() and any(folder.iterdir()):
+        raise RequestError("invalid-argument", f"{folder} is not empty: name a new folder, or none")
+    digits = load_digits()
+    for name in range(10):
+        members = np.flatnonzero(digits.target == name)
+        for i, row in enumerate(members.tolist()):
+            target = folder / ("train" if i < TRAIN_SHARE * len(members) else "test") / str(name)
+            target.mkdir(parents=True, exist_ok=True)
+            pixels = (digits.images[row] * (255 / 16)).round().astype(np.uint8)  # stored from 0 to 16
+            Image.fromarray(pixels).save(target / f"{row:04d}.png")
     return folder
+
+
+async def ask(source: Path, tool: str) -> Any:
+    """The tool's result from a server of its own, over stdio; progress goes to a terminal's standard error.
+
+    Raises:
+        RequestError: with what the server answered.
+    """
+    from mcp import Client, StdioServerParameters
+
+    shown = sys.stderr.isatty()
+
+    async def say(progress: float, total: float | None, message: str | None) -> None:
+        if shown:
+            print(f"\r\x1b[2K{(message or '')[:100]}", end="", file=sys.stderr, flush=True)
+
+    command = ["-m", "dataloader_expert.server.command", "serve", "--root", str(source)]
+    async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
+        result = await client.call_tool(tool, {"source": str(source)}, read_timeout_seconds=300, progress_callback=say)
+    if shown:
+        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+    if result.is_error:
+        raise RequestError("dataset-raised", f"the server answered {result.content[0]}")
+    return result.structured_content

@@ -56,16 +56,33 @@ class _Slimmer:
         if "anyOf" in out:
             out["anyOf"] = [self._slim(option) for option in out["anyOf"]]
             rest = [option for option in out["anyOf"] if option != NULL]
-            if self.optional and out.get("default", ...) is None and len(rest) == 1:
-                del out["anyOf"], out["default"]
+            if self.optional and len(rest) == 1:
+                del out["anyOf"]
                 out = {**rest[0], **out}
+                if out.get("default", ...) is None:
+                    del out["default"]
         if self.optional and out.get("default") == {}:
             del out["default"]
         if out.get("additionalProperties") is True:
             del out["additionalProperties"]
         if "properties" in out:
-            out["properties"] = {k: self._slim(v) for k, v in out["properties"].items()}
+            slimmed = {k: self._slim(v) for k, v in out["properties"].items()}
+            out["properties"] = {k: _in_words(v) if self.optional else v for k, v in slimmed.items()}
         for key in ("items", "additionalProperties"):
             if isinstance(out.get(key), dict):
                 out[key] = self._slim(out[key])
         return out
+
+
+def _in_words(schema: Schema) -> Schema:
+    """A mapping to optional numbers is told more briefly by naming its keys."""
+    properties = schema.get("properties", {})
+    if (
+        not properties
+        or schema.get("required")
+        or not all(p.get("type") in ("number", "integer") for p in properties.values())
+    ):
+        return schema
+    names = ", ".join(properties)
+    said = f"{schema['description']}: {names}" if "description" in schema else names
+    return {"type": "object", "additionalProperties": {"type": "number"}, "description": said}

@@ -37,8 +37,7 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str = Field(
-        description="folder, file or glob; or file.py:name or package.module:name of a Dataset, DataLoader or a "
-        "function returning one"
+        description="folder, file or glob; or file.py:name or package.module:name of a Dataset, DataLoader or function"
     )
     source_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
     format: str | None = Field(None, description="overrides the guess from the files")

@@ -37,16 +37,14 @@ class WhatIf(Model):
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="as it is today; else the loader's, else 32")
-    num_workers: int | None = Field(None, ge=0, description="as it is today; else the loader's, else 0")
-    step_ms: float | None = Field(None, gt=0, description="what the training step takes per batch")
-    max_workers: int | None = Field(None, ge=0, description="most to try; else the CPUs, up to 16 where samples wait")
-    local_world_size: int = Field(1, ge=1, description="training processes that share this machine's CPUs")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the model is tried")
-    model: str | None = Field(
-        None, description="Python reference to the model, to time the step where step_ms is unknown"
-    )
-    model_args: dict[str, Any] = Field(default_factory=dict, description="keyword arguments for the model")
+    batch_size: int | None = Field(None, ge=1, description="today; else the loader's, else 32")
+    num_workers: int | None = Field(None, ge=0, description="today; else the loader's, else 0")
+    step_ms: float | None = Field(None, gt=0, description="training step per batch")
+    max_workers: int | None = Field(None, ge=0, description="most to try; else up to 16")
+    local_world_size: int = Field(1, ge=1, description="training processes on this machine")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="for the model")
+    model: str | None = Field(None, description="reference to a torch.nn.Module, to time the step")
+    model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
     what_if: WhatIf | None = Field(None, description="other hardware to forecast")
 
 
@@ -362,9 +360,8 @@ TOOL = Tool(
     "diagnose_io",
     "diagnose",
     "Diagnose data loading",
-    "Runs real DataLoaders over local data (or your Dataset/DataLoader): where a sample's time goes, throughput over "
-    "num_workers in alternating blocks, the cheapest best settings with the measured speedup, stall shares, storage, leaks, "
-    "slow samples. 5-30 s.",
+    "Runs real DataLoaders over local data or your code: where a sample's time goes, throughput over num_workers, the "
+    "cheapest best settings with their measured speedup, stall shares, storage, leaks, slow samples. 5-30 s.",
     Request,
     Result,
     recipe,

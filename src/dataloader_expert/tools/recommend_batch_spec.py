@@ -15,7 +15,7 @@ from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BATCH, COLLATE, DEVICE_PEAK, MODEL, BatchLook, ModelCheck
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
-from dataloader_expert.probes.layout import FIELDS, PRESENT, SAMPLES, SPLITS, STREAM, Layout
+from dataloader_expert.probes.layout import FIELDS, LABEL, PRESENT, SAMPLES, SPLITS, STREAM, Layout
 from dataloader_expert.probes.loading import RECOMMENDED, BatchSizes, Loading
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.report import Figure, Model, Next, Report
@@ -25,18 +25,18 @@ from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
 READ_TIMEOUT_S = 120
+NO_INPUT = ("id", "idx", "index", "sample_rate")
+"""Fields that say which sample it is, or how it was taken."""
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="as it is today; else recommended")
-    model: str | None = Field(
-        None, description="Python reference to a torch.nn.Module class, object or function; fed a batch"
-    )
-    model_args: dict[str, Any] = Field(default_factory=dict, description="keyword arguments for the model")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the model is tried")
+    batch_size: int | None = Field(None, ge=1, description="today; else recommended")
+    model: str | None = Field(None, description="reference to a torch.nn.Module, fed a batch")
+    model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="for the model")
     precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of the training step")
-    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="for the memory of a training step")
-    memory_limit_gb: float | None = Field(None, gt=0, description="device memory that may be used; else all")
+    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of the training step")
+    memory_limit_gb: float | None = Field(None, gt=0, description="device memory to use; else all")
     safety_margin: float = Field(0.1, ge=0, lt=1, description="share of memory left free")
 
 
@@ -225,9 +225,6 @@ def preprocessing(facts: Facts) -> Preprocessing:
         augmentation = "time shift and added noise, train only"
     elif "text" in kinds or "tokens" in kinds:
         augmentation = "none: texts are rarely augmented"
-    layout = "as stored"
-    if "image" in kinds:
-        layout = "uint8 [B, C, H, W]; convert to float and divide by 255 on the device"
     outliers = [f for f in facts.all(STATISTICS) if (f.value["outliers"] or {}).get("count")]
     what = "none beyond 3 x IQR"
     if outliers:
@@ -237,10 +234,56 @@ def preprocessing(facts: Facts) -> Preprocessing:
         normalization=normalization(facts),
         resize=resize,
         augmentation=augmentation,
-        dtype="torch.float32",
-        layout=layout,
+        dtype=dtype_of(facts),
+        layout=layout_of(facts),
         outliers=what,
     )
+
+
+def inputs_of(facts: Facts) -> list[dict[str, Any]]:
+    """The batch's fields that a model is fed, each with its kind: no label, no row number, no lengths from padding."""
+    kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
+    aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT}
+    found = [f for f in facts.value(BATCH, {"fields": []})["fields"] if not f["name"].endswith("_lengths")]
+    return [{**f, "kind": kinds.get(f["name"], "other")} for f in found if f["name"] not in aside]
+
+
+def dtype_of(facts: Facts) -> str:
+    """What the inputs are to be, and from what."""
+    wanted: dict[str, set[str]] = {}
+    for f in inputs_of(facts):
+        if f["kind"] == "tokens" or f["dtype"] == "str":
+            target = "torch.int64 codes" if f["kind"] == "category" else "torch.int64 token ids"
+        elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
+            target = "torch.float32"
+        else:
+            continue
+        wanted.setdefault(target, set()).add(f["dtype"])
+    said = []
+    for target, given in sorted(wanted.items()):
+        changed = sorted(given - {target.split()[0].removeprefix("torch.")})
+        said.append(f"{target} from {' and '.join(changed)}" if changed else target)
+    return "; ".join(said) or "torch.float32"
+
+
+def layout_of(facts: Facts) -> str:
+    """How the largest input lies in a batch, and for an image how it must lie for a model."""
+    inputs = inputs_of(facts)
+    if not inputs:
+        return "as stored"
+    if len(inputs) > 1 and all(f["shape"] == ["B"] for f in inputs):
+        return "as stored: each column [B]"
+    f = max(inputs, key=lambda f: f["bytes_per_sample"])
+    if f["dtype"] == "str":
+        return "as stored: a list of B texts"
+    shape, scale = f["shape"], "convert to float and divide by 255 on the device"
+    if f["kind"] == "image" and f["dtype"] == "uint8" and len(shape) == 3:
+        return f"uint8 [B, H, W]; unsqueeze(1) to [B, 1, H, W], {scale}"
+    if f["kind"] == "image" and f["dtype"] == "uint8" and len(shape) == 4:
+        if shape[1] not in (1, 3, 4) and shape[3] in (1, 3, 4):
+            return f"uint8 [B, H, W, C]; permute(0, 3, 1, 2) to [B, C, H, W], {scale}"
+        return f"uint8 [B, C, H, W]; {scale}"
+    return f"as stored: {f['dtype']} [{', '.join('*' if d is None else str(d) for d in shape)}]"
 
 
 def findings(facts: Facts, size: int) -> list[Finding]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataloader_expert.loaders.jasper.building import _csv_origin_split, build_dataset
+from dataloader_expert.loaders.jasper.clusters import Clusters, link_sources, parse_clusters
 from dataloader_expert.loaders.jasper.config import BuildConfig
+from dataloader_expert.loaders.jasper.embedding import generate_embeddings
 from dataloader_expert.loaders.jasper.finalizing import DatasetFinalizer, finalize_dataset
+from dataloader_expert.loaders.jasper.merging import CSVMerger, merge_csv_files
 from dataloader_expert.loaders.jasper.negatives import NegativeMiner, mine_negatives
 from dataloader_expert.loaders.jasper.splitting import DatasetSplitter, create_train_val_split, split_dataset
 from dataloader_expert.loaders.jasper.steering import SteeringBuilder, build_steering
@@ -25,18 +29,26 @@ from dataloader_expert.loaders.jasper.validation import (
 
 __all__ = [
     "BuildConfig",
+    "CSVMerger",
+    "Clusters",
     "DatasetFinalizer",
-    "finalize_dataset",
     "DatasetSplitter",
-    "create_train_val_split",
-    "split_dataset",
     "NegativeMiner",
     "SteeringBuilder",
+    "_csv_origin_split",
+    "build_dataset",
     "build_steering",
-    "mine_negatives",
+    "create_train_val_split",
+    "finalize_dataset",
+    "generate_embeddings",
+    "link_sources",
     "load_multiple_tensors",
     "load_tensor_artifact",
+    "merge_csv_files",
+    "mine_negatives",
+    "parse_clusters",
     "save_tensor_artifact",
+    "split_dataset",
     "validate_cluster_ids_bounds",
     "validate_embedding_dimensions",
     "validate_keyword_ids_list",

@@ -76,7 +76,7 @@ def split_by_question(
         ValueError: if there are fewer questions than splits, or no share is left for val.
     """
     ids, of_pair = np.unique(questions, return_inverse=True)
-    home = _majorities(of_pair, clusters, len(ids))
+    home = majorities(of_pair, clusters, len(ids))
     homes, sizes = np.unique(home, return_counts=True)
     members_of = np.split(np.argsort(home, kind="stable"), np.cumsum(sizes)[:-1])
     counts = allotted(sizes, val_ratio, test_ratio, np.random.RandomState(seed))
@@ -134,7 +134,7 @@ def _apportioned(exact: Floats, total: int, low: Ints, high: Ints, random: np.ra
     return counts
 
 
-def _majorities(items: Ints, clusters: Ints, n_items: int) -> Ints:
+def majorities(items: Ints, clusters: Ints, n_items: int) -> Ints:
     """The cluster of most rows of each item, the smallest id where several have as many, [n_items]."""
     ids, codes = np.unique(clusters, return_inverse=True)
     pairs, counts = np.unique(items * len(ids) + codes, return_counts=True)

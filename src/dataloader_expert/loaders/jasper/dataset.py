@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import operator
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -15,10 +16,9 @@ from torch.utils.data import Dataset
 from dataloader_expert.loaders.gathered import Gathered
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.curriculum import VARIANTS, Curriculum, base_probabilities, probabilities
-from dataloader_expert.loaders.jasper.integrity import check_negatives, check_split
-from dataloader_expert.loaders.jasper.opening import chosen_format, open_tables
+from dataloader_expert.loaders.jasper.integrity import check, check_negatives, check_split
+from dataloader_expert.loaders.jasper.opening import chosen_format, open_tables, with_negatives
 from dataloader_expert.loaders.jasper.tables import (
-    NEGATIVES,
     SPLITS,
     KeywordLists,
     Tables,
@@ -109,7 +109,6 @@ class JASPERSteeringDataset(Dataset[Sample]):
         self._match(tables)
         check_split(rows, len(tables.pair_index), split, self._other_splits())
         self._adopt(tables, rows.to(self.device))
-        self.hard_negatives, self.negative_tiers = tables.hard_negatives, tables.negative_tiers
         # Seen by persistent workers, which keep the dataset that they were started with: epoch, variant forced on all
         # (-1: none), times the negatives were reloaded.
         self._orders = torch.tensor([0, -1, 0]).share_memory_()  # type: ignore[no-untyped-call]  # untyped in torch
@@ -181,19 +180,24 @@ class JASPERSteeringDataset(Dataset[Sample]):
         Raises:
             IndexError: if an index is out of range.
         """
-        at = torch.as_tensor(indices, dtype=torch.int64)
-        if len(at) and (int(at.min()) < 0 or int(at.max()) >= len(self)):
-            _position(int(at.min()) if int(at.min()) < 0 else int(at.max()), len(self))
-        variants = torch.from_numpy(self._variants_at(at.numpy()).astype(np.int64)).to(self.device)
-        pairs = self.split_indices.index_select(0, at.to(self.device))
-        ends = self.pair_index.index_select(0, pairs)
+        at = torch.from_numpy(np.array(indices, dtype=np.int64))  # twice as fast as torch.tensor
+        if self.device.type != "cpu":
+            self._checked(at)  # there an index out of range would end the process
+            at = at.to(self.device)
+        try:
+            pairs = self.split_indices.index_select(0, at)
+        except IndexError:
+            self._checked(at)
+            raise
+        variants, steering = self._variants_of(at, pairs)
+        questions, sources = self._ends[0].index_select(0, pairs), self._ends[1].index_select(0, pairs)
         negatives = self.hard_negatives.index_select(0, pairs)
         embeddings = self.source_embs.index_select(0, negatives.view(-1))
         return Gathered(
             {
-                "question_emb": self.question_embs.index_select(0, ends[:, 0]),
-                "target_source_emb": self.source_embs.index_select(0, ends[:, 1]),
-                "steering": self._steering_of(pairs, variants),
+                "question_emb": self.question_embs.index_select(0, questions),
+                "target_source_emb": self.source_embs.index_select(0, sources),
+                "steering": steering,
                 "negative_embs": embeddings.view(*negatives.shape, embeddings.shape[-1]),
                 "cluster_id": self.pair_cluster_id.index_select(0, pairs),
                 "relevance": self.pair_relevance.index_select(0, pairs),
@@ -261,21 +265,21 @@ class JASPERSteeringDataset(Dataset[Sample]):
 
     def close(self) -> None:
         """Lets go of all tensors; may be called again. A closed dataset has no samples: its attributes are gone."""
-        for name in [*_TENSORS, "_tables", "_variants"]:
+        for name in [*_TENSORS, "_tables", "_variants", "_places", "_ends"]:
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Mapped tensors stay behind: another process maps the files itself, rather than be sent all they hold."""
-        if not self._mapped:
+        """Each tensor once; mapped ones stay behind: another process maps the files itself."""
+        if "_tables" not in self.__dict__:  # closed
             return self.__dict__
-        return {k: v for k, v in self.__dict__.items() if k not in _TENSORS or k == "split_indices"} | {"_tables": None}
+        own = {k: v for k, v in self.__dict__.items() if k not in (*_TENSORS, "_ends") or k == "split_indices"}
+        return own | {"_tables": None if self._mapped else self._tables}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if state["_tables"] is None:
-            tables, _ = open_tables(self.dataset_dir, self.storage_format, True, self.device)
+        if "_tables" in state:
+            tables = state["_tables"] or open_tables(self.dataset_dir, self.storage_format, True, self.device)[0]
             self._adopt(tables, self.split_indices)
-            self.hard_negatives, self.negative_tiers = tables.hard_negatives, tables.negative_tiers
 
     def __enter__(self) -> JASPERSteeringDataset:
         return self
@@ -312,11 +316,17 @@ class JASPERSteeringDataset(Dataset[Sample]):
         directory = Path(dataset_dir)
         if not (directory / "question_embs.pt").exists():
             raise ValueError(f"No PT files found in {directory}: question_embs.pt is missing")
+        as_of = max(p.stat().st_mtime_ns for p in directory.glob("*.pt"))  # before they are read: later ones are newer
         tables = read_tables(directory, "pt", mapped=False)
+        check(tables)
         named = dict(tables.tensors())
         named["keyword_flat"], named["keyword_ends"] = tables.pair_keyword_ids.flat, tables.pair_keyword_ids.ends
-        rows: dict[str, torch.Tensor] = {s: read_split(directory, s, "pt") for s in SPLITS if (directory / f"{s}_idx.pt").exists()}
-        hdf5.write(directory / hdf5.FILE, named, rows, compression)
+        rows: dict[str, torch.Tensor] = {
+            s: read_split(directory, s, "pt") for s in SPLITS if (directory / f"{s}_idx.pt").exists()
+        }
+        for split, its in rows.items():
+            check_split(its, len(tables.pair_index), split, {s: r for s, r in rows.items() if s != split})
+        hdf5.write(directory / hdf5.FILE, named, rows, compression, as_of)
 
     def state(self) -> dict[str, int]:
         """What a resumed dataset needs beside the epoch: how many draws rule ``by_access`` has made."""
@@ -358,9 +368,9 @@ class JASPERSteeringDataset(Dataset[Sample]):
     def _adopt(self, tables: Tables, rows: torch.Tensor) -> None:
         self._tables, self.split_indices = tables, rows
         for name, tensor in tables.tensors():
-            if name not in NEGATIVES:
-                setattr(self, name, tensor)
+            setattr(self, name, tensor)
         self.pair_keyword_ids = tables.pair_keyword_ids
+        self._ends = [tables.pair_index[:, i].contiguous() for i in (0, 1)]  # each gathered by itself
 
     def _follow(self) -> None:
         """Takes up an epoch, forced variant or reload that was ordered in another process."""
@@ -370,6 +380,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         epoch, _, reloaded = orders
         if not self._followed or epoch != self._followed[0]:
             self._variants: np.ndarray[Any, np.dtype[np.int8]] | None = None
+            self._places: tuple[torch.Tensor, torch.Tensor | None] | None = None
             self._stream = AccessStream(self.seed, epoch) if self.variant_rule == "by_access" else None
             if self._stream is None:
                 self._variants = by_pair(self.seed, epoch, self.split_indices.cpu().numpy(), self.steering_probs)
@@ -377,6 +388,38 @@ class JASPERSteeringDataset(Dataset[Sample]):
             self._reload()
             self._reloaded = reloaded
         self._followed = orders
+
+    def _checked(self, at: torch.Tensor) -> None:
+        for index in at.tolist():
+            _position(index, len(self))
+
+    def _variants_of(self, at: torch.Tensor, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Variant codes [B] and steering vectors [B, D] of samples at these positions of the split."""
+        self._follow()
+        whole = self._tables.steering
+        if self._variants is not None and self._followed[1] < 0:
+            if self._places is None:
+                codes = torch.from_numpy(self._variants.astype(np.int64)).to(self.device)
+                self._places = codes, None if whole is None else self._rows_of(codes, self.split_indices, len(whole))
+            codes, rows = self._places
+            variants = codes.index_select(0, at)
+            if whole is not None and rows is not None:
+                return variants, whole.index_select(0, rows.index_select(0, at))
+        else:
+            variants = torch.from_numpy(self._variants_at(at.cpu().numpy()).astype(np.int64)).to(self.device)
+            if whole is not None:
+                return variants, whole.index_select(0, self._rows_of(variants, pairs, len(whole)))
+        steering = torch.zeros((len(pairs), self.embedding_dim), dtype=self.question_embs.dtype, device=self.device)
+        mapped = (self.steering_centroid, self.steering_keyword_weighted, self.steering_residual)
+        for code, of_pairs in enumerate(mapped, start=1):
+            places = torch.nonzero(variants == code).view(-1)
+            if len(places):
+                steering.index_copy_(0, places, of_pairs.index_select(0, pairs.index_select(0, places)))
+        return variants, steering
+
+    def _rows_of(self, variants: torch.Tensor, pairs: torch.Tensor, end: int) -> torch.Tensor:
+        """Rows of the one steering tensor: centroid, keyword, residual, and the zeros at its end."""
+        return torch.where(variants == 0, end - 1, (variants - 1) * len(self.steering_centroid) + pairs)
 
     def _variants_at(self, positions: Any) -> np.ndarray[Any, np.dtype[np.int8]]:
         """Variant codes of samples at these positions of the split."""
@@ -390,22 +433,6 @@ class JASPERSteeringDataset(Dataset[Sample]):
         chosen: np.ndarray[Any, np.dtype[np.int8]] = self._variants[positions]
         return chosen
 
-    def _steering_of(self, pairs: torch.Tensor, variants: torch.Tensor) -> torch.Tensor:
-        whole = self._tables.steering
-        if whole is not None:  # rows of one tensor: centroid, keyword, residual, and the zeros at its end
-            rows = torch.where(variants == 0, len(whole) - 1, (variants - 1) * len(self.steering_centroid) + pairs)
-            return whole.index_select(0, rows)
-        steering = torch.zeros((len(pairs), self.embedding_dim), dtype=self.question_embs.dtype, device=self.device)
-        for code, of_pairs in (
-            (1, self.steering_centroid),
-            (2, self.steering_keyword_weighted),
-            (3, self.steering_residual),
-        ):
-            places = torch.nonzero(variants == code).view(-1)
-            if len(places):
-                steering.index_copy_(0, places, of_pairs.index_select(0, pairs.index_select(0, places)))
-        return steering
-
     def _reload(self) -> None:
         read = read_negatives(self.dataset_dir, self.storage_format)
         negatives, tiers = read["hard_negatives"], read["negative_tiers"]
@@ -415,7 +442,9 @@ class JASPERSteeringDataset(Dataset[Sample]):
                 "open the data set anew for another number of negatives"
             )
         check_negatives(negatives, tiers, len(self.source_embs))
-        self.hard_negatives, self.negative_tiers = negatives.to(self.device), tiers.to(self.device)
+        moved = {"hard_negatives": negatives.to(self.device), "negative_tiers": tiers.to(self.device)}
+        self._tables = with_negatives(self._tables, self.dataset_dir, self.storage_format, moved)
+        self.hard_negatives, self.negative_tiers = moved["hard_negatives"], moved["negative_tiers"]
 
     question_embs: torch.Tensor
     source_embs: torch.Tensor
@@ -439,7 +468,7 @@ _TENSORS = [name for name in JASPERSteeringDataset.__annotations__ if not name.s
 
 
 def _position(idx: Any, count: int) -> int:
-    at = int(idx.__index__())
+    at = operator.index(idx)
     if not 0 <= at < count:
         raise IndexError(f"Index {at} out of range [0, {count})")
     return at

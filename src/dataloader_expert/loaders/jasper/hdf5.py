@@ -66,15 +66,21 @@ def splits(path: Path) -> list[str]:
 
 
 def read_split(path: Path, split: str) -> torch.Tensor:
-    """Pair rows of a split, int64 [split]."""
+    """Pair rows of a split, as stored."""
     import h5py
 
     with h5py.File(path, "r") as file:
-        return _tensor(file[f"splits/{split}"]).to(torch.int64)
+        return _tensor(file[f"splits/{split}"])
 
 
-def write(path: Path, tensors: Mapping[str, torch.Tensor], rows: Mapping[str, torch.Tensor], how: str | None) -> None:
-    """Writes all of :data:`PATHS` and the splits' ``rows``, compressed by ``how``; whole or not at all."""
+def write(
+    path: Path, tensors: Mapping[str, torch.Tensor], rows: Mapping[str, torch.Tensor], how: str | None, as_of: int
+) -> None:
+    """Writes all of :data:`PATHS` and the splits' ``rows``, compressed by ``how``; whole or not at all.
+
+    Args:
+        as_of: nanoseconds; becomes the file's time of writing, so that what was written since then is newer.
+    """
     import h5py
 
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -85,6 +91,7 @@ def write(path: Path, tensors: Mapping[str, torch.Tensor], rows: Mapping[str, to
             for place, tensor in named.items():
                 values = tensor.cpu().numpy()
                 file.create_dataset(place, data=values, compression=how if values.size else None)
+        os.utime(partial, ns=(as_of, as_of))
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 TERM, DESCRIPTOR = "term", "topic_descriptor"
+NOTHING = {"", "nan", "none", "null"}
+"""How a cell says, in lower case, that it has no keywords."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def _entries(cell: object) -> list[Any]:
             ):  # what the two raise for text that is no list
                 continue
             return list(value) if isinstance(value, list | tuple) else [value]
-    return text.split(",")
+    return [] if text.lower() in NOTHING else text.split(",")
 
 
 def _number(value: object, default: float) -> float:

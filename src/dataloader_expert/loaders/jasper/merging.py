@@ -184,7 +184,7 @@ def _read(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise FileNotFoundError(f"CSV file not found: {path}")
     try:
-        return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+        return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig").fillna("")
     except ValueError as error:  # pandas' own errors, and text that is no UTF-8
         raise ValueError(f"{path} could not be read as CSV in UTF-8: {error}") from error
 

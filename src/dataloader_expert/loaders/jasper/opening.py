@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
+from torch import Tensor
 
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.integrity import check
-from dataloader_expert.loaders.jasper.tables import SHAPES, Tables, read_tables
+from dataloader_expert.loaders.jasper.tables import NEGATIVES, SHAPES, Tables, read_tables
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +22,8 @@ def chosen_format(directory: Path, asked: str) -> str:
     """``pt`` or ``hdf5``: as asked, else the newer of the two where both are there.
 
     Raises:
-        ValueError: if the format is unknown, its files are missing, h5py is, or asked-for HDF5 is older than PT files.
+        ValueError: if the format is unknown, its files are missing, h5py is, or HDF5 that was asked for, or is all
+            there is, is older than PT files.
     """
     if asked not in ("auto", "pt", "hdf5"):
         raise ValueError(f"Invalid storage_format {asked!r}; it is auto, pt or hdf5")
@@ -38,8 +41,13 @@ def chosen_format(directory: Path, asked: str) -> str:
         return "hdf5"
     if asked == "auto" and archive.exists() and hdf5.available():
         newer = newer_than(archive, directory)
-        if not newer or not first.exists():
+        if not newer:
             return "hdf5"
+        if not first.exists():
+            raise ValueError(
+                f"{archive} is older than {', '.join(newer)}, and {first.name} is missing: put all PT files there and "
+                "run convert_pt_to_hdf5, or remove those there are"
+            )
         logger.warning("%s is older than %s: the PT files are read", archive, ", ".join(newer))
     if not first.exists():
         raise ValueError(f"No dataset files found in {directory}: neither question_embs.pt nor a readable {hdf5.FILE}")
@@ -56,13 +64,13 @@ _opened: WeakValueDictionary[tuple[Any, ...], Tables] = WeakValueDictionary()
 
 
 def identity(directory: Path, storage_format: str) -> tuple[Any, ...]:
-    """Which files are there, by path, size and time of writing: equal means that nothing needs to be read again."""
+    """Which files are there, by path, inode, size and time of writing: equal means that nothing need be read again."""
     paths = (
         [directory / hdf5.FILE]
         if storage_format == "hdf5"
         else [directory / f"{n}.pt" for n in (*SHAPES, "pair_keyword_ids")]
     )
-    stats = [(p.name, *((s := p.stat()).st_size, s.st_mtime_ns)) if p.exists() else (p.name,) for p in paths]
+    stats = [(p.name, *((s := p.stat()).st_ino, s.st_size, s.st_mtime_ns)) if p.exists() else (p.name,) for p in paths]
     return (str(directory.resolve()), *stats)
 
 
@@ -88,3 +96,20 @@ def open_tables(directory: Path, storage_format: str, mapped: bool, device: torc
         tables = tables.on(device)
     _opened[key] = tables
     return tables, True
+
+
+def with_negatives(tables: Tables, directory: Path, storage_format: str, negatives: Mapping[str, Tensor]) -> Tables:
+    """The tables with other negatives, which were just read from ``directory``; all else is the same tensors.
+
+    Who opens the directory next shares them, unless files other than those of the negatives were written as well.
+    """
+    changed = tables.with_negatives(negatives)
+    for key, held in list(_opened.items()):
+        now = (*identity(directory, storage_format), *key[-3:])
+        if held is tables and _but_negatives(now) == _but_negatives(key):
+            _opened[now] = changed
+    return changed
+
+
+def _but_negatives(key: tuple[Any, ...]) -> list[Any]:
+    return [part for part in key if not (isinstance(part, tuple) and part[0].removesuffix(".pt") in NEGATIVES)]

@@ -98,10 +98,8 @@ class SteeringBuilder:
         """
         question, centroid = self._ends()
         steering = unit_rows(centroid - question)
-        lengths = question.norm(dim=1), centroid.norm(dim=1)
-        cosine = (unit_rows(question) * unit_rows(centroid)).sum(1).clamp(-1, 1)
-        directed = (lengths[0] > TINY) & (lengths[1] > TINY)
-        distances = torch.where(directed, 1 - cosine, torch.ones_like(cosine))
+        # of a zero vector the unit vector is zero, too, and the distance 1
+        distances = 1 - (unit_rows(question) * unit_rows(centroid)).sum(1).clamp(-1, 1)
         self._finish("centroid steering", steering)
         self._finish("centroid distances", distances)
         return steering, distances
@@ -256,6 +254,6 @@ def build_steering(
 
 
 def unit_rows(vectors: Tensor) -> Tensor:
-    """Rows of length 1, and zeros where the norm is at most :data:`TINY`."""
+    """Rows of length 1, zeros where the norm is at most :data:`TINY`, and NaN where a value is not finite."""
     norms = vectors.norm(dim=1, keepdim=True)
-    return torch.where(norms > TINY, vectors / norms.clamp(min=TINY), torch.zeros_like(vectors))
+    return torch.where(norms <= TINY, torch.zeros_like(vectors), vectors / norms.clamp(min=TINY))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +33,7 @@ SHAPES: dict[str, Shape] = {
 WHOLE = ("pair_index", "pair_cluster_id", "hard_negatives", "negative_tiers")
 """Tensors of integers: int64 once read, whatever they were stored as."""
 NEGATIVES = ("hard_negatives", "negative_tiers")
+STEERING = ("steering_centroid", "steering_keyword_weighted", "steering_residual")
 
 
 class KeywordLists(Sequence[list[int]]):
@@ -105,6 +106,18 @@ class Tables:
         parts = {name: tensor.to(device) for name, tensor in self.tensors() if name.startswith("steering")}
         return replace(self, **moved, **_laid_end_to_end(parts), pair_keyword_ids=lists)
 
+    def with_negatives(self, negatives: Mapping[str, torch.Tensor]) -> Tables:
+        """Other negatives and tiers, and all else as it is."""
+        return replace(self, hard_negatives=negatives["hard_negatives"], negative_tiers=negatives["negative_tiers"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the views of ``steering``: a pickle of a view holds all that it is a view of."""
+        return {k: v for k, v in vars(self).items() if self.steering is None or k not in STEERING}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        whole = state["steering"]
+        vars(self).update(state if whole is None else state | _views(whole, (len(whole) - 1) // len(STEERING)))
+
     def bytes(self) -> int:
         """Held by the tensors, in bytes."""
         lists = self.pair_keyword_ids
@@ -114,9 +127,9 @@ class Tables:
 
 def read_tables(directory: Path, storage_format: str, mapped: bool) -> Tables:
     if storage_format == "hdf5":
-        read = hdf5.read(directory / hdf5.FILE)
-        flat, ends = read.pop("keyword_flat"), read.pop("keyword_ends")
-        lists = KeywordLists(flat, ends)
+        stored = hdf5.read(directory / hdf5.FILE)
+        lists = KeywordLists(*(_integers(stored[name], name) for name in ("keyword_flat", "keyword_ends")))
+        read = {name: _shaped(stored[name], name) for name in SHAPES}
     else:
         read = {name: _tensor(directory, name, mapped) for name in SHAPES}
         loaded = load_tensor_artifact(directory, "pair_keyword_ids.pt")
@@ -135,7 +148,7 @@ def read_negatives(directory: Path, storage_format: str) -> dict[str, torch.Tens
     if storage_format == "hdf5":
         newer = [p for p in files if p.exists() and p.stat().st_mtime_ns > archive.stat().st_mtime_ns]
         if not newer:
-            return hdf5.read(archive, NEGATIVES)
+            return {name: _shaped(tensor, name) for name, tensor in hdf5.read(archive, NEGATIVES).items()}
     return {name: _tensor(directory, name, mapped=False) for name in NEGATIVES}
 
 
@@ -147,7 +160,7 @@ def read_split(directory: Path, split: str, storage_format: str) -> torch.Tensor
     """
     path = directory / f"{split}_idx.pt"
     if storage_format == "hdf5" and split in hdf5.splits(directory / hdf5.FILE):
-        return hdf5.read_split(directory / hdf5.FILE, split)
+        return _integers(hdf5.read_split(directory / hdf5.FILE, split).view(-1), f"splits/{split}")
     if not path.exists():
         raise ValueError(f"Split file not found: {path}. Valid splits are: {', '.join(SPLITS)}")
     rows = load_tensor_artifact(directory, path.name, expected_shape=(None,))
@@ -176,6 +189,17 @@ def _tensor(directory: Path, name: str, mapped: bool) -> torch.Tensor:
     return _integers(tensor, name) if name in WHOLE else tensor
 
 
+def _shaped(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """A tensor of an HDF5 file, whose shape and dtype nothing has seen to yet."""
+    wanted = SHAPES[name]
+    if tensor.ndim != len(wanted):
+        raise ValueError(f"{name} has {tensor.ndim} dimensions, expected {len(wanted)} dimensions")
+    for i, size in enumerate(wanted):
+        if size is not None and tensor.shape[i] != size:
+            raise ValueError(f"{name} dimension {i} has size {tensor.shape[i]}, expected {size}")
+    return _integers(tensor, name) if name in WHOLE else tensor
+
+
 def _integers(tensor: torch.Tensor, name: str) -> torch.Tensor:
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise ValueError(f"{name} is {tensor.dtype}; it holds row numbers or codes, which are integers")
@@ -187,10 +211,14 @@ def _laid_end_to_end(parts: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     shapes = {name: tensor.shape for name, tensor in parts.items()}
     if len(set(shapes.values())) > 1 or len({t.dtype for t in parts.values()}) > 1:
         return parts  # the check of integrity says what is wrong
-    names = ("steering_centroid", "steering_keyword_weighted", "steering_residual")
-    rows, width = shapes[names[0]]
-    first = parts[names[0]]
+    rows, width = shapes[STEERING[0]]
+    first = parts[STEERING[0]]
     whole = torch.zeros((3 * rows + 1, width), dtype=first.dtype, device=first.device)
-    for i, name in enumerate(names):
-        whole[i * rows : (i + 1) * rows] = parts[name]
-    return {"steering": whole, **{name: whole[i * rows : (i + 1) * rows] for i, name in enumerate(names)}}
+    views = _views(whole, rows)
+    for name, view in views.items():
+        view.copy_(parts[name])
+    return {"steering": whole, **views}
+
+
+def _views(whole: torch.Tensor, rows: int) -> dict[str, torch.Tensor]:
+    return {name: whole[i * rows : (i + 1) * rows] for i, name in enumerate(STEERING)}

@@ -25,7 +25,8 @@ def by_pair(seed: int, epoch: int, pairs: NDArray[np.int64], odds: Mapping[str, 
     Returns:
         Variant codes 0 to 3, int8 [split].
     """
-    wanted = np.array([odds[v] for v in VARIANTS]) * len(pairs)
+    shares = np.array([odds[v] for v in VARIANTS])
+    wanted = shares / shares.sum() * len(pairs)
     quotas = np.floor(wanted + 1e-9).astype(np.int64)
     missing = len(pairs) - int(quotas.sum())
     quotas[np.argsort(quotas - wanted, kind="stable")[:missing]] += 1

@@ -1,0 +1,36 @@
+"""Loaders and samplers beside what one would write or take instead: one command, all side by side.
+
+``python -m benchmarks.speed`` runs the parts ``jasper``, ``sources`` and ``samplers`` (about half an hour); name one
+to run it alone. CPU seconds of one thread; what is compared alternates, and medians stand with their spread. Peers
+come with ``pip install --group bench``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+PARTS = ("jasper", "sources", "samplers")
+
+
+def main() -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, here and in the processes of the cases
+    from benchmarks import speed_jasper, speed_samplers, speed_sources
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
+    parser.add_argument("--repeats", type=int, default=15, help="alternating runs of each case")
+    parser.add_argument("--sizes", type=float, nargs="*", default=[1e6, 1e7, 5e7], help="samples, for the samplers")
+    chosen = parser.parse_args()
+    for part in chosen.parts:
+        print(f"# {part}")
+        if part == "jasper":
+            speed_jasper.run(chosen.repeats)
+        elif part == "sources":
+            speed_sources.run(chosen.repeats)
+        else:
+            speed_samplers.run([int(s) for s in chosen.sizes], chosen.repeats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Texts of a merged table, embedded: questions, sources and keywords, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from dataloader_expert.loaders.jasper.clusters import Clusters
+from dataloader_expert.loaders.jasper.keywords import normalized
+from dataloader_expert.loaders.jasper.validation import save_tensor_artifact, validate_no_nan_inf
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EMPTY_KEYWORDS = ("none", "raise")
+
+
+def generate_embeddings(
+    df: pd.DataFrame,
+    embedding_model: Any,
+    cluster_parser: Clusters | None = None,
+    output_dir: str | Path | None = None,
+    question_col: str = "question",
+    source_col: str = "source",
+    keywords_col: str = "keywords",
+    batch_size: int = 32,
+    normalize_embeddings: bool = False,
+    validate: bool = True,
+    on_empty_keywords: str = "none",
+) -> dict[str, Any]:
+    """Embeds what a table holds.
+
+    Keywords are those of the clusters, with their own embeddings if the clustering has any; without clusters those of
+    the table. Centroids are the clustering's.
+
+    Args:
+        df: a row per pair.
+        embedding_model: has ``embed_documents(texts)``, as in LangChain, or ``encode(texts, batch_size=…,
+            show_progress_bar=…, convert_to_numpy=…, normalize_embeddings=…)``, as in sentence-transformers. Both
+            return a row a text.
+        cluster_parser: of :func:`~dataloader_expert.loaders.jasper.clusters.parse_clusters`.
+        output_dir: where ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt`` and ``centroid_embs.pt`` are
+            written; None: nowhere.
+        question_col, source_col, keywords_col: columns of texts, texts, and lists of keywords.
+        batch_size: texts that ``encode`` takes at a time.
+        normalize_embeddings: whether what the model returns gets length 1.
+        validate: whether NaN, infinity and rows of zeros are refused.
+        on_empty_keywords: ``none`` makes embeddings without rows where there are no keywords; ``raise`` refuses that.
+
+    Returns:
+        ``question_embs``, ``source_embs``, ``keyword_embs`` and ``centroid_embs``, float32 [rows, width], the last
+        None without clusters; ``question_to_id``, ``source_to_id`` and ``keyword_to_id``: row of each text, in order
+        of appearance; keywords sorted, in lower case.
+
+    Raises:
+        TypeError: if the model has neither method.
+        ValueError: if the table has no rows, widths differ, or values are refused.
+    """
+    if on_empty_keywords not in EMPTY_KEYWORDS:
+        raise ValueError(f"on_empty_keywords is {on_empty_keywords!r}; it is one of {', '.join(EMPTY_KEYWORDS)}")
+    if not len(df):
+        raise ValueError("the table has no rows, so there is nothing to embed")
+    questions, sources = _rows_of(df[question_col]), _rows_of(df[source_col])
+    keywords = _rows_of(_vocabulary(df[keywords_col], cluster_parser))
+    if not keywords and on_empty_keywords == "raise":
+        raise ValueError("there are no keywords: cluster some, or allow it by on_empty_keywords='none'")
+
+    def embed(texts: Iterable[str]) -> Tensor:
+        return embedded(embedding_model, list(texts), batch_size, normalize_embeddings)
+
+    tensors: dict[str, Tensor | None] = {"question_embs": embed(questions), "source_embs": embed(sources)}
+    if cluster_parser is not None and cluster_parser.embeddings:
+        vectors = [cluster_parser.embeddings[word] for word in keywords]
+        tensors["keyword_embs"] = torch.from_numpy(np.stack(vectors))
+    else:
+        tensors["keyword_embs"] = embed(keywords) if keywords else torch.empty(0, _width(tensors["question_embs"]))
+    tensors["centroid_embs"] = None if cluster_parser is None else torch.from_numpy(cluster_parser.centroids)
+    made = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    _check_widths(made)
+    if validate:
+        for name, tensor in made.items():
+            _check_values(tensor, name)
+    if output_dir is not None:
+        for name, tensor in made.items():
+            save_tensor_artifact(tensor, output_dir, f"{name}.pt", validate=False)
+    return {**tensors, "question_to_id": questions, "source_to_id": sources, "keyword_to_id": keywords}
+
+
+def embedded(model: Any, texts: Sequence[str], batch_size: int, normalize: bool) -> Tensor:
+    """Rows of ``texts``, float32 [texts, width].
+
+    Raises:
+        TypeError: if the model has neither ``embed_documents`` nor ``encode``.
+        ValueError: if it does not return a row a text.
+    """
+    if hasattr(model, "embed_documents"):
+        rows = model.embed_documents(list(texts))
+    elif hasattr(model, "encode"):
+        rows = model.encode(
+            list(texts),
+            batch_size=batch_size,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+            normalize_embeddings=normalize,
+        )
+    else:
+        raise TypeError(f"embedding_model is {type(model).__name__}; it needs a method embed_documents or encode")
+    values = torch.as_tensor(np.asarray(rows, np.float32)).clone()
+    if values.ndim != 2 or len(values) != len(texts):
+        raise ValueError(
+            f"the model returned shape {list(values.shape)} for {len(texts)} texts; a row a text is needed"
+        )
+    return torch.nn.functional.normalize(values) if normalize else values
+
+
+def _vocabulary(cells: Iterable[Iterable[str]], clusters: Clusters | None) -> list[str]:
+    if clusters is not None:
+        return sorted(clusters.embeddings or clusters.assignments)
+    return sorted({normalized(word) for words in cells for word in words})
+
+
+def _rows_of(texts: Iterable[str]) -> dict[str, int]:
+    return {text: row for row, text in enumerate(dict.fromkeys(texts))}
+
+
+def _width(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.shape[1]
+
+
+def _check_widths(tensors: dict[str, Tensor]) -> None:
+    widths = {name: tensor.shape[1] for name, tensor in tensors.items()}
+    if len(set(widths.values())) > 1:
+        listed = ", ".join(f"{name} {width}" for name, width in widths.items())
+        raise ValueError(
+            f"embeddings differ in width ({listed}): cluster keywords with the model that embeds the texts"
+        )
+
+
+def _check_values(tensor: Tensor, name: str) -> None:
+    validate_no_nan_inf(tensor, name)
+    zero = (tensor == 0).all(dim=1).nonzero()
+    if len(zero):
+        raise ValueError(f"{name} has {len(zero)} rows of zeros, the first is {int(zero[0])}: it has no direction")

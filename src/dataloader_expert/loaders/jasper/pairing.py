@@ -1,0 +1,66 @@
+"""The rows of a linked table as tensors: which question, source, cluster and keywords each pair has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from dataloader_expert.loaders.jasper.allotting import majorities
+from dataloader_expert.loaders.jasper.artifacts import save_payload, save_tensor_artifact
+from dataloader_expert.loaders.jasper.keywords import normalized
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Of all pairs, and the cluster of every source.
+
+    Args:
+        index: rows of question and source, int64 [pairs, 2].
+        clusters: int64 [pairs].
+        relevance: float32 [pairs], in [0, 1].
+        keyword_ids: rows of keywords, ascending.
+        source_clusters: the cluster of most of a source's pairs, of several the smallest id, int64 [sources].
+    """
+
+    index: Tensor
+    clusters: Tensor
+    relevance: Tensor
+    keyword_ids: list[list[int]]
+    source_clusters: Tensor
+
+    def save(self, output_dir: Path) -> None:
+        """Writes ``pair_index.pt``, ``pair_cluster_id.pt``, ``pair_relevance.pt`` and ``pair_keyword_ids.pt``."""
+        save_tensor_artifact(self.index, output_dir, "pair_index.pt")
+        save_tensor_artifact(self.clusters, output_dir, "pair_cluster_id.pt")
+        save_tensor_artifact(self.relevance, output_dir, "pair_relevance.pt")
+        save_payload(self.keyword_ids, output_dir / "pair_keyword_ids.pt")
+
+
+def paired(
+    linked: pd.DataFrame, questions: Mapping[str, int], sources: Mapping[str, int], keywords: Mapping[str, int]
+) -> Pairs:
+    """Pairs of a table with ``question``, ``source``, ``keywords``, ``relevance_score`` and ``cluster_id``.
+
+    Args:
+        linked: a row per pair.
+        questions, sources: row of each text.
+        keywords: row of each keyword, in lower case; others are left out.
+    """
+    rows = [(questions[q], sources[s]) for q, s in zip(linked["question"], linked["source"], strict=True)]
+    index = torch.tensor(rows, dtype=torch.long)
+    clusters = torch.tensor(linked["cluster_id"].tolist(), dtype=torch.long)
+    return Pairs(
+        index,
+        clusters,
+        torch.tensor(linked["relevance_score"].tolist(), dtype=torch.float32),
+        [sorted({keywords[w] for w in map(normalized, words) if w in keywords}) for words in linked["keywords"]],
+        torch.from_numpy(majorities(index[:, 1].numpy(), clusters.numpy(), len(sources))),
+    )
