@@ -6,7 +6,7 @@ import logging
 import os
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -291,7 +291,7 @@ def test_every_way_of_reading_is_shared(folder: Path, options: dict[str, Any]) -
     assert {d.storage_format for d in splits.values()} == {options.get("storage_format", "pt")}
 
 
-def test_all_splits_share_across_precision_of_paths(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_is_shared_however_its_path_is_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A relative path and an absolute one are the same directory."""
     monkeypatch.chdir(folder.parent)
     first, second = JASPERSteeringDataset(folder, "train"), JASPERSteeringDataset(folder.name, "val")
@@ -384,7 +384,7 @@ def test_reload_takes_up_both_files(folder: Path) -> None:
         pytest.param({"hard_negatives": "narrow", "negative_tiers": "narrow"}, "open the data set anew", id="narrower"),
         pytest.param({"hard_negatives": "gone"}, "Required tensor file not found", id="no negatives"),
         pytest.param({"negative_tiers": "gone"}, "Required tensor file not found", id="no tiers"),
-        pytest.param({"hard_negatives": "junk"}, "could not be read|would run code", id="damaged"),
+        pytest.param({"hard_negatives": "cut"}, "could not be read", id="cut off"),
     ],
 )
 def test_reload_takes_both_or_neither(folder: Path, files: dict[str, Any], says: str) -> None:
@@ -400,8 +400,8 @@ def test_reload_takes_both_or_neither(folder: Path, files: dict[str, Any], says:
         jasper.rewrite(folder, **{name: changed.clone()})
         if fault == "gone":
             (folder / f"{name}.pt").unlink()
-        if fault == "junk":
-            (folder / f"{name}.pt").write_bytes(b"junk")
+        if fault == "cut":
+            (folder / f"{name}.pt").write_bytes((folder / f"{name}.pt").read_bytes()[:700])
     with pytest.raises((ValueError, FileNotFoundError), match=says):
         dataset.reload_negatives()
     assert same(all_of(dataset), before)
@@ -429,17 +429,19 @@ def growth(folder: str, mapped: bool) -> int:
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """About 200 MB, nearly all of it steering vectors."""
-    dim = 512
-    what = jasper.contents(pairs=32_000, dim=1)
-    rows = torch.randn(256, dim)
+    dim = 2048
+    what = jasper.contents(pairs=8_000, dim=1)
+    rows = torch.randn(250, dim)
     for name in what:
         if name.endswith("_embs"):
             what[name] = rows[: len(what[name])].clone()
         elif name.startswith("steering"):
-            what[name] = rows.repeat(125, 1)
-    return jasper.make(tmp_path_factory.mktemp("large") / "jasper", what, embedding_dim=dim)
+            what[name] = rows.repeat(32, 1)
+    folder = jasper.make(tmp_path_factory.mktemp("large") / "jasper", what, embedding_dim=dim)
+    yield folder
+    shutil.rmtree(folder)
 
 
 def test_mapped_tensors_are_not_in_memory(large: Path) -> None:

@@ -213,23 +213,22 @@ def _train(case: Case, rank: int, place: Path, folder: Path, kill: tuple[int, st
         state = json.loads(path.read_text())
         loader.load_state_dict(state["loader"])
         first = state["loader"]["sampler"]["epoch"]
+    at, phase = kill or (0, "")
     told = case.ranks > 1 or case.name == JASPER  # others move on by themselves
     for epoch in range(first, EPOCHS):
         if told and not (resumed and epoch == first):
             loader.set_epoch(epoch)
         for batch in loader:
             state["delivered"].append((epoch, _ids(batch)))
-            due = kill is not None and len(state["delivered"]) == kill[0]
-            if due and kill == (kill[0], "delivered"):
+            due = len(state["delivered"]) == at
+            if due and phase == "delivered":
                 _say(pipe, wait=True)
             state["loader"] = loader.state_dict()
             partial = path.with_suffix(".partial")
             partial.write_text(json.dumps(state))
             partial.replace(path)
             if due:
-                _say(pipe, wait=kill == (kill[0], "recorded"))
-    if kill is not None:
-        _say(pipe, wait=True)
+                _say(pipe, wait=phase == "recorded")
 
 
 def _say(pipe: int, wait: bool) -> None:

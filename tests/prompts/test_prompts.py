@@ -62,7 +62,7 @@ def test_frontmatter_holds_what_claude_code_reads() -> None:
     fields = dict(re.findall(r"^(\w+): ?(.*)$", head, re.MULTILINE))
     assert list(fields) == ["name", "description", "tools", "mcpServers", "model", "color"]
     assert fields["name"] == "dataloader-expert"
-    assert fields["tools"] == "Read, Grep, Glob, mcp__dataloader-expert__*"
+    assert fields["tools"] == "Read, Grep, Glob, mcp__dataloader-expert__*, ListMcpResourcesTool, ReadMcpResourceTool"
     assert (fields["model"], fields["color"]) == ("inherit", "yellow")
     assert "command: dataloader-expert\n      args: [serve]\n" in head
     description = fields["description"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ REAL = np.random.default_rng(1).lognormal(3, 0.8, 3_000).astype(int) + 1
 """Lengths like those of texts: many short, few long."""
 
 
-def padding(batches: Iterable[list[int]], lengths: Any) -> float:
+def padding(batches: Iterable[Any], lengths: Any) -> float:
     """Share of padded places that hold no token."""
     sizes = [(len(b) * int(max(lengths[i] for i in b)), sum(int(lengths[i]) for i in b)) for b in batches]
     return 1 - sum(t for _, t in sizes) / sum(p for p, _ in sizes)
@@ -42,7 +43,7 @@ def test_in_one_window_batches_do_not_overlap_in_length(lengths: list[int], size
     """Sorted whole, one batch's longest is no longer than the next one's shortest."""
     batches = LengthBucketBatchSampler(lengths, size, len(lengths), seed)
     spans = sorted((min(lengths[i] for i in b), max(lengths[i] for i in b)) for b in batches)
-    assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
 def test_buckets_pad_less_than_shuffling_and_stay_shuffled() -> None:
@@ -80,7 +81,7 @@ def test_a_batch_is_as_full_as_its_budget_allows(lengths: list[int], budget: int
     """Of the sorted epoch no batch could have taken the next one's shortest sample."""
     batches = list(TokenBudgetBatchSampler(lengths, budget, window=None, seed=seed))
     ordered = sorted(batches, key=lambda b: (min(lengths[i] for i in b), max(lengths[i] for i in b), -len(b)))
-    for batch, following in zip(ordered, ordered[1:], strict=False):
+    for batch, following in pairwise(ordered):
         assert (len(batch) + 1) * max(1, min(lengths[i] for i in following)) > budget or max(
             lengths[i] for i in batch
         ) > min(lengths[i] for i in following)

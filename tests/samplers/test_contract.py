@@ -56,7 +56,6 @@ def test_every_sampler_of_the_package_is_held_to_the_contract() -> None:
 def test_the_order_follows_from_seed_and_epoch_alone(name: str, values: Values, seed: int) -> None:
     """Two samplers of one seed agree in every epoch, whatever they gave before, and indices are those of the data."""
     travelled = MAKERS[name](values, seed)
-    assert isinstance(travelled, Sampler)
     for epoch in (3, 0, 1):
         travelled.set_epoch(epoch)
         drawn = list(travelled)
@@ -93,6 +92,18 @@ def test_in_one_process_each_pass_moves_on_to_the_next_epoch(name: str, values: 
     assert [list(sampler) for _ in range(3)] == [at_epoch(name, values, seed, e) for e in range(3)]
     sampler.set_epoch(1)
     assert list(sampler) == at_epoch(name, values, seed, 1)
+
+
+@every_sampler
+@pytest.mark.parametrize("world", [1, 2])
+def test_an_iterator_that_is_never_used_is_no_pass(name: str, world: int) -> None:
+    """A DataLoader with workers asks for two and uses one: neither epoch nor place may be lost by that."""
+    sampler = MAKERS[name](MANY, 5, num_replicas=world, rank=0)
+    iter(sampler)
+    assert list(sampler) == at_epoch(name, MANY, 5, 0, num_replicas=world, rank=0)
+    sampler.load_state_dict(sampler.state_dict(taken=3))
+    iter(sampler)
+    assert list(sampler) == at_epoch(name, MANY, 5, 0, num_replicas=world, rank=0)[3:]
 
 
 @every_sampler
@@ -248,6 +259,7 @@ def test_labels_may_be_any_whole_numbers(name: str, labels: Values) -> None:
 def test_a_plain_dataloader_takes_it(name: str) -> None:
     """sampler= or batch_sampler= of torch's own DataLoader, which then delivers that order, epoch after epoch."""
     sampler = MAKERS[name](MANY, 1)
+    assert Sampler in type(sampler).__mro__
     batched = gives_batches(sampler)
     loader: Any = DataLoader(
         range(len(MANY)),  # type: ignore[arg-type]  # as good as a dataset

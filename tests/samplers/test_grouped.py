@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_no_group_is_split_between_batches(groups: list[int], size: int, seed: i
 def test_a_group_waits_for_the_next_batch_only_if_it_does_not_fit(groups: list[int], size: int, seed: int) -> None:
     """Two batches that follow each other could not have been one."""
     batches = list(GroupBatchSampler(groups, size, seed))
-    for batch, following in zip(batches, batches[1:], strict=False):
+    for batch, following in pairwise(batches):
         next_group = sum(groups[i] == groups[following[0]] for i in following)
         assert len(batch) + next_group > size
 

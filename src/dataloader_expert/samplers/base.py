@@ -89,7 +89,10 @@ class EpochSampler(Sampler[T]):
         return {"sampler": type(self).__name__, "seed": self.seed, "num_replicas": self.num_replicas}
 
     def _begin(self) -> int:
-        """Where the pass that begins now starts."""
+        """Where the pass that begins now starts.
+
+        Called with the first item, not by ``iter``: a DataLoader with workers asks for an iterator twice and uses one.
+        """
         self.move_on()
         start, self._start, self._begun = self._start, 0, True
         self._move(start)
@@ -133,11 +136,7 @@ class IndexSampler(EpochSampler[int]):
         return np.concatenate(parts) if len(parts) != 1 else parts[0]
 
     def __iter__(self) -> Iterator[int]:
-        start = self._begin()
-        return self._listed(start)
-
-    def _listed(self, start: int) -> Iterator[int]:
-        for block in self._of_rank(start):
+        for block in self._of_rank(self._begin()):
             for at in range(0, len(block), LISTED):
                 listed = block[at : at + LISTED].tolist()
                 self._taken += len(listed)
@@ -205,9 +204,6 @@ class EpochBatchSampler(EpochSampler[list[int]]):
 
     def __iter__(self) -> Iterator[list[int]]:
         start = self._begin()
-        return self._planned(start)
-
-    def _planned(self, start: int) -> Iterator[list[int]]:
         plan = self._plan()
         for i in range(start, self._share(len(plan)) if len(plan) else 0):
             self._taken += 1

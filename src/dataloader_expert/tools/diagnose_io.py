@@ -37,15 +37,15 @@ class WhatIf(Model):
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="today; else the loader's, else 32")
-    num_workers: int | None = Field(None, ge=0, description="today; else the loader's, else 0")
-    step_ms: float | None = Field(None, gt=0, description="training step per batch")
+    batch_size: int | None = Field(None, ge=1, description="today's; else the loader's")
+    num_workers: int | None = Field(None, ge=0, description="today's; else the loader's")
+    step_ms: float | None = Field(None, gt=0, description="of a training step")
     max_workers: int | None = Field(None, ge=0, description="most to try; else up to 16")
     local_world_size: int = Field(1, ge=1, description="training processes on this machine")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="for the model")
     model: str | None = Field(None, description="reference to a torch.nn.Module, to time the step")
     model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
-    what_if: WhatIf | None = Field(None, description="other hardware to forecast")
+    what_if: WhatIf | None = Field(None, description="other hardware")
 
 
 class Stage(Model):
@@ -361,7 +361,7 @@ TOOL = Tool(
     "diagnose",
     "Diagnose data loading",
     "Runs real DataLoaders over local data or your code: where a sample's time goes, throughput over num_workers, the "
-    "cheapest best settings with their measured speedup, stall shares, storage, leaks, slow samples. 5-30 s.",
+    "cheapest best settings with their measured speedup, stall shares, storage, leaks. 5-30 s.",
     Request,
     Result,
     recipe,

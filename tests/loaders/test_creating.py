@@ -1,0 +1,338 @@
+"""create_loader and set_epoch: the same batches from seed and epoch, over any source, shared out, resumed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed
+from torch.utils.data import (
+    ConcatDataset,
+    DataLoader,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    TensorDataset,
+    default_collate,
+)
+
+from dataloader_expert.errors import RequestError
+from dataloader_expert.loaders import EpochLoader, JASPERSteeringDataset, create_loader, set_epoch
+from dataloader_expert.samplers import DistributedShuffleSampler, LengthBucketBatchSampler, WeightedSampler
+from tests.loaders.looking import joined, pairs_of, same, variants
+from tests.making import jasper
+from tests.making.jasper import Contents
+from tests.making.tiny import TINY
+
+CURRICULUM = {"zero_prob_start": 0.5, "zero_prob_end": 0.1, "epochs_total": 100}
+
+
+@pytest.fixture
+def what() -> Contents:
+    return jasper.contents()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, what: Contents) -> Path:
+    return jasper.make(tmp_path / "jasper", what, curriculum=CURRICULUM)
+
+
+def test_a_train_loader_is_shuffled_and_drops_a_short_batch(folder: Path, what: Contents) -> None:
+    """80 samples by 12: six batches; ``drop_last=False`` brings the seventh."""
+    loader = create_loader(folder, "train", 12)
+    batches = list(loader)
+    assert [len(b["relevance"]) for b in batches] == [12] * 6
+    assert loader.drop_last
+    assert pairs_of(joined(batches), what) != what["train_idx"][:72].tolist()
+    kept = create_loader(folder, "train", 12, drop_last=False)
+    assert sorted(pairs_of(joined(kept), what)) == sorted(what["train_idx"].tolist())
+    assert len(kept) == 7
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_other_splits_come_whole_and_in_order(folder: Path, what: Contents, split: str) -> None:
+    """Nothing is left out of a validation, and its order is that of the file."""
+    loader = create_loader(folder, split, 12)
+    assert not loader.drop_last
+    assert pairs_of(joined(loader), what) == what[f"{split}_idx"].tolist()
+
+
+def test_samplers_are_of_the_kinds_that_callers_look_for(folder: Path) -> None:
+    """A RandomSampler for train, a SequentialSampler for the others, a DistributedSampler only when asked for."""
+    train, val = create_loader(folder, "train", 8), create_loader(folder, "val", 8)
+    assert isinstance(train.sampler, RandomSampler)
+    assert not isinstance(train.sampler, DistributedSampler)
+    assert isinstance(val.sampler, SequentialSampler)
+    assert train.sampler_obj is train.sampler
+
+
+def test_arguments_reach_the_loader(folder: Path) -> None:
+    """Batch size, workers, pinning, epoch and any further argument of ``DataLoader``."""
+    loader = create_loader(folder, "train", 8, 2, epoch=50, prefetch_factor=3)
+    assert (loader.batch_size, loader.num_workers, loader.pin_memory, loader.prefetch_factor) == (8, 2, True, 3)
+    assert isinstance(loader.dataset_obj, JASPERSteeringDataset)
+    assert loader.dataset_obj.current_epoch == 50
+    assert create_loader(folder, "train", 8, pin_memory=False).pin_memory is False
+    with pytest.raises(ValueError, match="batch_size"):
+        create_loader(folder, "train", 0)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_seed_and_epoch_give_the_same_batches(folder: Path, workers: int) -> None:
+    """In two loaders, twice in one, and whatever torch's global random state is."""
+    first = create_loader(folder, "train", 8, workers, epoch=3)
+    expected = joined(first)
+    torch.manual_seed(1)
+    set_epoch(first, 3)
+    assert same(joined(first), expected)
+    assert same(joined(create_loader(folder, "train", 8, epoch=3)), expected)
+    assert not same(joined(create_loader(folder, "train", 8, epoch=4)), expected)
+    assert not same(joined(create_loader(folder, "train", 8, epoch=3, seed=1)), expected)
+
+
+def test_a_pass_leaves_numpys_random_state_alone(folder: Path) -> None:
+    """Order and variants have generators of their own."""
+    np.random.seed(5)
+    before = np.random.get_state()[1].tolist()
+    joined(create_loader(folder, "train", 8))
+    assert np.random.get_state()[1].tolist() == before
+
+
+def test_set_epoch_moves_order_and_curriculum(folder: Path) -> None:
+    """Both, and 0 for the next pass rather than this one."""
+    loader = create_loader(folder, "train", 8)
+    first = joined(loader)
+    set_epoch(loader, 100)
+    later = joined(loader)
+    assert loader.dataset_obj.current_epoch == 100
+    assert int((first["steering_variant"] == 0).sum()) == 40
+    assert int((later["steering_variant"] == 0).sum()) == 8
+    assert not torch.equal(first["relevance"], later["relevance"])
+
+
+def test_a_batch_larger_than_the_split_is_warned_of(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """No batch comes of it, which nobody wants in silence."""
+    assert len(create_loader(folder, "train", 100)) == 0
+    assert "fewer than a batch of 100" in caplog.text
+    assert len(create_loader(folder, "train", 100, drop_last=False)) == 1
+
+
+def test_another_collate_function_gets_samples(folder: Path) -> None:
+    """torch's own collate makes the same batches."""
+    own = joined(create_loader(folder, "val", 8))
+    assert same(joined(create_loader(folder, "val", 8, collate_fn=default_collate)), own)
+
+
+def test_a_sampler_or_batch_sampler_may_be_given(folder: Path) -> None:
+    """It takes the place of the order, and shuffling with it."""
+    weighted = create_loader(folder, "train", 8, sampler=WeightedSampler([0.0] * 79 + [1.0], seed=3))
+    assert len(set(joined(weighted)["relevance"].tolist())) == 1
+    bucketed = create_loader(folder, "train", 8, sampler=LengthBucketBatchSampler(range(80), 5, seed=1))
+    assert [len(b["relevance"]) for b in bucketed] == [5] * 16
+    set_epoch(bucketed, 2)
+    assert bucketed.sampler_obj is not None
+    assert bucketed.sampler_obj.epoch == 2
+
+
+def test_sharing_without_a_process_group_is_refused(folder: Path) -> None:
+    """The message says what to call first."""
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        create_loader(folder, "train", 8, distributed=True)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_ranks_differ_and_together_have_all(folder: Path, what: Contents, workers: int) -> None:
+    """No sample twice, none left out, and a pair's variant is the same on whichever rank it comes."""
+    alone = variants(joined(create_loader(folder, "train", 8, epoch=5)), what)
+    shares = []
+    for rank in range(4):
+        sampler = DistributedShuffleSampler(80, 4, rank, seed=42)
+        loader = create_loader(folder, "train", 4, workers if rank == 1 else 0, epoch=5, sampler=sampler)
+        shares.append(variants(joined(loader), what))
+    assert sum(map(len, shares)) == 80
+    assert {p: v for share in shares for p, v in share.items()} == alone
+    sequences = [list(share.values()) for share in shares]
+    assert all(sequences.count(s) == 1 for s in sequences), "ranks repeat each other"
+
+
+def _rank(rank: int, folder: Path, results: Any) -> None:
+    torch.set_num_threads(1)
+    with jasper.process_group(folder.parent, rank, 2):
+        shared = create_loader(folder, "train", 8, distributed=True, epoch=1)
+        own = create_loader(folder, "val", 8)
+        results.put((rank, shared.sampler_obj.num_replicas, joined(shared), joined(own)))  # type: ignore[union-attr]
+        torch.distributed.barrier()
+
+
+def test_in_a_process_group_only_what_is_asked_for_is_shared(folder: Path, what: Contents) -> None:
+    """Two real ranks: train is shared out between them, and each has the whole of val."""
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    children = [context.Process(target=_rank, args=(rank, folder, results)) for rank in range(2)]
+    for child in children:
+        child.start()
+    (_, ranks, first, val), (_, _, second, other) = sorted((results.get() for _ in children), key=lambda r: r[0])
+    for child in children:
+        child.join()
+    assert ranks == 2
+    assert sorted(pairs_of(first, what) + pairs_of(second, what)) == sorted(what["train_idx"].tolist())
+    assert pairs_of(val, what) == pairs_of(other, what) == what["val_idx"].tolist()
+
+
+@pytest.mark.parametrize("rule", ["by_pair", "by_access"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_goes_on_where_it_stood(folder: Path, workers: int, rule: Any) -> None:
+    """A state that went through JSON, taken in the middle of an epoch, brings exactly the batches that were left."""
+    loader = create_loader(folder, "train", 8, workers if rule == "by_pair" else 0, epoch=2, variant_rule=rule)
+    batches = iter(loader)
+    for _ in range(3):
+        next(batches)
+    state = json.loads(json.dumps(loader.state_dict()))
+    rest = joined(batches)
+    other = create_loader(folder, "train", 8, variant_rule=rule)
+    other.load_state_dict(state)
+    assert same(joined(other), rest)
+
+
+def test_a_state_reaches_a_dataset_within_a_subset(folder: Path) -> None:
+    """The curriculum goes on as well as the order."""
+
+    def made() -> EpochLoader:
+        dataset = Subset(JASPERSteeringDataset(folder, "train"), range(10, 60))
+        return EpochLoader(dataset, batch_size=5, sampler=DistributedShuffleSampler(50, 1, 0))
+
+    loader = made()
+    set_epoch(loader, 90)
+    batches = iter(loader)
+    next(batches)
+    state = loader.state_dict()
+    rest = joined(batches)
+    other = made()
+    other.load_state_dict(state)
+    assert same(joined(other), rest)
+
+
+Wrap = Callable[[JASPERSteeringDataset], Any]
+WRAPS: dict[str, Wrap] = {
+    "itself": lambda d: d,
+    "a Subset": lambda d: Subset(d, range(40)),
+    "a Subset of a Subset": lambda d: Subset(Subset(d, range(40)), range(20)),
+    "a ConcatDataset": lambda d: ConcatDataset([d, TensorDataset(torch.zeros(3))]),
+}
+
+
+@pytest.mark.parametrize("kind", [DataLoader, EpochLoader])
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_set_epoch_reaches_a_wrapped_dataset(folder: Path, wrap: str, kind: Any) -> None:
+    """In a loader of ours and in torch's, however deep the dataset is."""
+    dataset = JASPERSteeringDataset(folder, "train")
+    set_epoch(kind(WRAPS[wrap](dataset), batch_size=4), 7)
+    assert dataset.current_epoch == 7
+
+
+@pytest.mark.parametrize("kind", [DataLoader, EpochLoader])
+def test_set_epoch_reaches_a_sampler_of_torch(kind: Any) -> None:
+    """A DistributedSampler has an epoch too."""
+    sampler = DistributedSampler(range(8), 2, 0)  # type: ignore[arg-type, var-annotated]  # its length is all it asks
+    set_epoch(kind(TensorDataset(torch.zeros(8)), sampler=sampler), 3)
+    assert sampler.epoch == 3
+
+
+def test_set_epoch_says_where_there_is_nothing_to_set(folder: Path) -> None:
+    """A loader without any epoch, and an epoch below 0, are errors rather than silence."""
+    with pytest.raises(ValueError, match="TensorDataset nor SequentialSampler has an epoch"):
+        set_epoch(DataLoader(TensorDataset(torch.zeros(4))), 1)
+    for loader in (create_loader(folder, "val", 8), DataLoader(JASPERSteeringDataset(folder, "val"))):
+        with pytest.raises(ValueError, match="epoch is -1"):
+            set_epoch(loader, -1)
+
+
+@pytest.mark.parametrize("name", ["image-folder", "npy, side by side", "parquet, a folder of files", "audio-folder"])
+def test_any_source_of_ours_gets_the_same_loader(tmp_path: Path, name: str) -> None:
+    """Splits, seeded order, epochs and drop_last as of a JASPER directory."""
+    made = TINY[name](tmp_path)
+    loader = create_loader(made.source, split="train", batch_size=8)
+    assert [len(next(iter(b.values()))) for b in loader] == [8] * 3
+    assert len(loader.dataset_obj) == 30
+    first, other = (create_loader(made.source, "train", 30, epoch=e) for e in (1, 2))
+    batch, later = next(iter(first)), next(iter(other))
+    key = made.label or next(n for n, v in batch.items() if isinstance(v, torch.Tensor) and v.is_floating_point() or n)
+    set_epoch(other, 1)
+    again = next(iter(other))
+    assert _plain(again[key]) == _plain(batch[key])
+    assert any(_plain(later[n]) != _plain(batch[n]) for n in batch)
+    assert len(create_loader(made.source, "test", 8)) == 2
+
+
+def _plain(values: Any) -> list[Any]:
+    listed: list[Any] = torch.nan_to_num(values.double()).tolist() if isinstance(values, torch.Tensor) else values
+    return listed
+
+
+def test_photos_come_as_tensors_with_labels(tmp_path: Path) -> None:
+    """``create_loader('photos/', split='train', batch_size=32)``."""
+    photos = TINY["image-folder"](tmp_path)
+    loader = create_loader(f"{photos.source}/", split="train", batch_size=10, drop_last=False)
+    batches = list(loader)
+    assert all(b["image"].shape == (10, 3, 24, 32) and b["image"].dtype == torch.uint8 for b in batches)
+    labels = torch.cat([b["label"] for b in batches])
+    assert torch.bincount(labels).tolist() == [15, 10, 5]
+    assert create_loader(photos.source, None, 8).dataset_obj is not None
+    assert len(create_loader(photos.source, None, 8).dataset_obj) == 42
+
+
+def test_photos_of_several_sizes_say_what_to_pass(tmp_path: Path) -> None:
+    """The error names the argument that helps, and it helps."""
+    photos = TINY["image-folder, jpeg of several sizes, no class, no split"](tmp_path)
+    with pytest.raises(ValueError, match=r"size=\(height, width\)"):
+        list(create_loader(photos.source, None, 8))
+    assert next(iter(create_loader(photos.source, None, 8, size=(16, 20))))["image"].shape == (8, 3, 16, 20)
+
+
+def test_a_file_or_a_pattern_is_a_source(tmp_path: Path) -> None:
+    """Not only folders are read; what is not there is not taken for a JASPER directory."""
+    made = TINY["csv"](tmp_path)
+    assert len(create_loader(f"{made.source}/train.csv", None, 8).dataset_obj) == 30
+    assert len(create_loader(f"{made.source}/*.csv", None, 8).dataset_obj) == 42
+    with pytest.raises(RequestError, match="source-not-found"):
+        create_loader(f"{made.source}/gone.csv", None, 8)
+    with pytest.raises(ValueError, match="Dataset directory not found"):
+        create_loader(f"{made.source}/gone", "train", 8)
+
+
+def test_a_config_json_of_something_else_makes_no_jasper_directory(tmp_path: Path) -> None:
+    """Many folders have one; a JASPER directory's names its sizes."""
+    made = TINY["image-folder"](tmp_path)
+    (made.root / "config.json").write_text('{"model_type": "vit"}', encoding="utf-8")
+    assert len(create_loader(made.source, "train", 8).dataset_obj) == 30
+
+
+def test_a_jasper_directory_that_is_not_whole_is_told_as_one(folder: Path) -> None:
+    """Its own messages, not those of a folder that nobody can read."""
+    (folder / "config.json").unlink()
+    with pytest.raises(ValueError, match="Config file not found"):
+        create_loader(folder, "train", 8)
+
+
+def test_an_unknown_split_is_refused_with_those_there_are(folder: Path, tmp_path: Path) -> None:
+    """JASPER or not."""
+    with pytest.raises(ValueError, match="train, val, test"):
+        create_loader(folder, "holdout", 8)
+    with pytest.raises(RequestError, match="test.*train"):
+        create_loader(TINY["image-folder"](tmp_path).source, "holdout", 8)
+
+
+def test_no_accelerator_is_no_warning(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """``pin_memory=True`` is the default, so a machine without a device is told once, in the log."""
+    with caplog.at_level(logging.INFO, "dataloader_expert"):
+        list(create_loader(folder, "val", 8))
+    if not torch.accelerator.is_available():
+        assert "batches are not pinned" in caplog.text
