@@ -11,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.report import AdviceLine, Figure, FindingLine
 from dataloader_expert.tools.characterize_dataset import Statistics
-from tests.journeys import test_hostile, test_moving, test_moving_more, test_planted
+from tests.journeys import test_hostile, test_moving, test_moving_more, test_planted, test_users_ways
 
 SCHEMAS = Path(__file__).parents[1] / "harness" / "schemas.json"
 SECTIONS = {
@@ -65,6 +65,7 @@ COVERED: dict[str, str] = {
     "check_quality.checklist.no_corrupted_files": "a sample that raises",
     "check_quality.checklist.no_nan_or_inf": "NaN: box",
     "check_quality.checklist.shapes_consistent": "test_a_cut_picture_fails_and_one_odd_size_drifts",
+    "check_quality.checks.field": "test_what_was_taken_for_a_group_and_a_time_is_said_and_what_was_not",
     "suggest_sampler.simulation.batches_missing_class": "metric objective",
 }
 
@@ -88,7 +89,7 @@ EXCUSED: dict[str, str] = {
     "check_quality.code": "not yet written",
 }
 
-MODULES = (test_planted, test_moving, test_moving_more, test_hostile)
+MODULES = (test_planted, test_moving, test_moving_more, test_hostile, test_users_ways)
 
 
 def fields() -> set[str]:

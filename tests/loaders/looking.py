@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -40,15 +40,29 @@ def variants(batch: Batch, what: Contents) -> dict[int, int]:
 
 def in_child(work: Callable[..., Any], *arguments: Any) -> Any:
     """What ``work`` returns in a process that is forked from this one, and sees what this one has changed."""
+    return in_children(work, [arguments])[0]
+
+
+def in_children(work: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """What ``work`` returns in as many processes at once, each with its arguments; one that dies ends them all."""
     context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(sender, work, arguments))
-    child.start()
-    sender.close()
+    children, receivers = [], []
+    for arguments in calls:
+        receiver, sender = context.Pipe(duplex=False)
+        child = context.Process(target=_send, args=(sender, work, arguments))
+        child.start()
+        sender.close()
+        children.append(child)
+        receivers.append(receiver)
     try:
-        return receiver.recv()
+        return [receiver.recv() for receiver in receivers]
+    except EOFError:
+        for child in children:
+            child.kill()
+        raise
     finally:
-        child.join()
+        for child in children:
+            child.join()
 
 
 def _send(sender: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

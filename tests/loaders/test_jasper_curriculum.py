@@ -163,7 +163,7 @@ def test_epochs_and_seeds_draw_independently() -> None:
 def test_odds_that_sum_to_nearly_one_serve_every_pair() -> None:
     """Configurations are rounded; with many pairs that is more than a pair, and still each gets a variant."""
     for total in (0.999, 1.001):
-        drawn = by_pair(0, 0, np.arange(10_000), {v: total / 4 for v in VARIANTS})
+        drawn = by_pair(0, 0, np.arange(10_000), dict.fromkeys(VARIANTS, total / 4))
         assert np.bincount(drawn).tolist() == [2500] * 4
 
 

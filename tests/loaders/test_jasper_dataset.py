@@ -72,8 +72,14 @@ def test_a_batch_is_its_samples(folder: Path, forced: Any, mapped: bool) -> None
 
 def test_a_loader_gathers_batches_rather_than_samples(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch costs one gather a field, not one a sample."""
-    read = []
-    monkeypatch.setattr(JASPERSteeringDataset, "__getitem__", lambda self, i: read.append(i))
+    read: list[int] = []
+    sample = JASPERSteeringDataset.__getitem__
+
+    def noting(self: JASPERSteeringDataset, index: int) -> Batch:
+        read.append(index)
+        return sample(self, index)
+
+    monkeypatch.setattr(JASPERSteeringDataset, "__getitem__", noting)
     assert sum(len(b["relevance"]) for b in create_loader(folder, "train", 16)) == 80
     assert not read
 
@@ -89,8 +95,8 @@ def test_an_index_out_of_range_is_refused(train: JASPERSteeringDataset, index: i
 
 def test_an_index_may_be_any_integer_and_no_slice(train: JASPERSteeringDataset) -> None:
     """Integers of numpy and torch count as integers."""
-    assert same(train[np.int64(3)], train[3])  # type: ignore[arg-type]  # what samplers hand out
-    assert same(train[torch.tensor(3)], train[3])  # type: ignore[arg-type]  # what samplers hand out
+    own: tuple[Any, ...] = (np.int64(3), torch.tensor(3))  # what samplers may hand out
+    assert all(same(train[index], train[3]) for index in own)
     with pytest.raises(TypeError):
         train[0:2]  # type: ignore[index]  # refused
 
@@ -211,7 +217,7 @@ def test_persistent_workers_follow(folder: Path, order: str) -> None:
     alone = create_loader(folder, "val", 8)
     ORDERS[order](alone, folder) if order != "reload" else None
     assert same(after, joined(alone))
-    loader._iterator._shutdown_workers()
+    del loader
 
 
 def test_spawned_workers_deliver_the_same_and_follow(tmp_path: Path) -> None:
@@ -230,7 +236,7 @@ def test_spawned_workers_deliver_the_same_and_follow(tmp_path: Path) -> None:
     alone = create_loader(folder, "train", 16, epoch=61)
     alone.dataset_obj.force_steering("keyword")
     assert same(last, joined(alone))
-    loader._iterator._shutdown_workers()
+    del loader
 
 
 @pytest.mark.parametrize("mapped", [False, True], ids=["read", "mapped"])

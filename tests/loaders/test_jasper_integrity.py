@@ -66,8 +66,8 @@ def test_a_broken_split_is_told_to_those_who_open_it(folder: Path) -> None:
     (folder / "val_idx.pt").unlink()
     assert len(JASPERSteeringDataset(folder, "train")) == 80
     for split in ("val", "test"):
-        with pytest.raises(ValueError, match="val_idx.pt|test_idx.pt"):
-            JASPERSteeringDataset(folder, split)  # type: ignore[arg-type]  # a name of the loop
+        with pytest.raises(ValueError, match=r"val_idx.pt|test_idx.pt"):
+            JASPERSteeringDataset(folder, split)
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.uint8], ids=str)

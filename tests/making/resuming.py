@@ -16,6 +16,7 @@ import random
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -285,6 +286,7 @@ def _append(log: Path, ids: Any) -> None:
 
 def main() -> None:
     plan, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    warnings.filterwarnings("ignore", message=".*suggested max number of worker")  # what is asked for is what is tried
     torch.set_num_threads(1)  # a pool of threads does not survive a fork
     jasper_directory(folder)
     cases = [Case(**each) for each in json.loads(plan.read_text())]

@@ -76,6 +76,13 @@ class Imbalanced(Fine):
         return {**super().__getitem__(index), "label": int(index % 40 == 0)}
 
 
+class Named(Fine):
+    """Pairs whose class is a name."""
+
+    def __getitem__(self, index: int) -> Any:
+        return self.x[index], "dog" if index % 5 else "cat"
+
+
 class Raises(Fine):
     def __getitem__(self, index: int) -> Sample:
         if index == 11:
@@ -167,6 +174,30 @@ def with_own_settings() -> DataLoader[Sample]:
     return DataLoader(
         Arrays(), batch_size=5, num_workers=1, prefetch_factor=3, pin_memory=True, persistent_workers=True
     )
+
+
+class OwnLoader(DataLoader[Sample]):
+    """A user's own class of loader."""
+
+
+def with_everything() -> DataLoader[Sample]:
+    """A loader of its own class, with what a DataLoader can be told beyond the common settings."""
+    return OwnLoader(
+        Arrays(),
+        batch_size=6,
+        shuffle=True,
+        drop_last=True,
+        num_workers=1,
+        timeout=60,
+        generator=torch.Generator().manual_seed(5),
+        worker_init_fn=seeded,
+        multiprocessing_context="fork",
+        collate_fn=slow_collate,
+    )
+
+
+def seeded(worker: int) -> None:
+    torch.manual_seed(worker)
 
 
 class Net(torch.nn.Module):

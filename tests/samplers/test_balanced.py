@@ -102,6 +102,17 @@ def test_without_drop_last_an_epoch_ends_with_the_most_frequent_class() -> None:
     assert len(runs) > 1
 
 
+def test_the_most_frequent_class_need_not_be_left_out() -> None:
+    """One epoch without drop_last shows every sample; epochs of P by K samples show all of them in turn."""
+    labels = np.array([0] * 200 + [1] * 8)
+    batches = list(ClassBalancedBatchSampler(labels, drop_last=False, seed=3))
+    assert {i for batch in batches for i in batch} == set(range(208))
+    sampler = ClassBalancedBatchSampler(labels, 2, 4, seed=3)
+    shown = [{i for batch in sampler for i in batch} for _ in range(12)]
+    assert all(len(epoch) == 8 + 104 for epoch in shown)
+    assert set.union(*shown) == set(range(208))
+
+
 @pytest.mark.parametrize("drop_last", [True, False])
 def test_without_shuffle_samples_come_in_their_own_order(drop_last: bool) -> None:
     """The same in every epoch, as the first seed had it."""
@@ -110,7 +121,10 @@ def test_without_shuffle_samples_come_in_their_own_order(drop_last: bool) -> Non
     assert [list(sampler) for _ in range(2)] == [expected] * 2
 
 
-@pytest.mark.parametrize("form", [np.array, torch.tensor, tuple, lambda v: [str(x) for x in v]], ids=str)
+FORMS = {"array": np.array, "tensor": torch.tensor, "tuple": tuple, "strings": lambda v: [str(x) for x in v]}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
 def test_labels_alone_may_be_an_array(form: Callable[[Any], Any]) -> None:
     """`if not labels` broke on arrays and tensors."""
     assert list(ClassBalancedBatchSampler(form(UNEVEN), seed=1)) == list(ClassBalancedBatchSampler(UNEVEN, seed=1))

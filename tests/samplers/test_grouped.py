@@ -56,6 +56,7 @@ def test_no_group_is_in_two_splits(groups: list[int], shares: dict[str, float], 
     assert sum(map(len, homes)) == len(set(groups))
     largest = max(groups.count(g) for g in set(groups))
     assert all(len(splits[name]) - share * len(groups) < largest + 1e-6 for name, share in shares.items())
+    assert sum(map(bool, homes)) == min(len(shares), len(set(groups)))
 
 
 def test_of_many_groups_shares_are_met_nearly() -> None:
@@ -68,8 +69,9 @@ def test_of_many_groups_shares_are_met_nearly() -> None:
 
 def test_large_groups_leave_no_split_empty_where_it_can_be_helped() -> None:
     """Taken from the largest to the smallest, small groups make up for what large ones leave."""
-    splits = split_by_group([0] * 80 + [1] * 10 + [2] * 10, SHARES)
-    assert [len(rows) for rows in splits.values()] == [80, 10, 10]
+    sizes = [[80, 10, 10], [168, 124, 52], [50, 40, 6, 4]]
+    splits = [split_by_group(np.repeat(range(len(s)), s), SHARES) for s in sizes]
+    assert [[len(rows) for rows in s.values()] for s in splits] == [[80, 10, 10], [168, 124, 52], [90, 6, 4]]
 
 
 def test_a_split_follows_from_its_seed_alone() -> None:

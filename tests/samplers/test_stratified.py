@@ -53,6 +53,25 @@ def test_which_samples_share_a_batch_is_random() -> None:
     assert surprise((first >= 8).sum(axis=0), np.ones(6)) < 4
 
 
+def test_a_samples_companions_are_random() -> None:
+    """Of its class any other is as often in the same batch."""
+    sampler = StratifiedBatchSampler([0] * 8 + [1] * 4, 6, 3)
+    met = np.zeros(12)
+    for _ in range(2_000):
+        (batch,) = (b for b in sampler if 0 in b)
+        met[batch] += 1
+    assert surprise(met[1:8], np.ones(7)) < 4
+    assert surprise(met[8:], np.ones(4)) < 4
+
+
+def test_what_is_left_over_goes_to_any_batch() -> None:
+    """The one sample that a class has beyond its whole shares is as often in the first batch as in the last."""
+    labels = np.array([0] * 26 + [1] * 2 + [2] * 2)
+    sampler = StratifiedBatchSampler(labels, 6, 3)
+    where = [[(labels[b] == 0).sum() for b in sampler].index(6) for _ in range(2_000)]
+    assert surprise(np.bincount(where, minlength=5), np.ones(5)) < 4
+
+
 def test_which_rare_classes_share_a_batch_is_random() -> None:
     """Ten classes of one sample, two to a batch: in every epoch the circle is walked in another order."""
     labels = [0] * 20 + list(range(1, 11))

@@ -98,6 +98,41 @@ def test_an_epoch_can_be_resumed_in_any_block(tabled: bool, monkeypatch: pytest.
             assert list(rest) == drawn[stop:]
 
 
+@pytest.mark.parametrize("tabled", [True, False], ids=["table", "sorted uniforms"])
+def test_a_resumed_epoch_draws_no_block_before_its_place(tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long epoch nothing is drawn only to be thrown away."""
+    monkeypatch.setattr(weighted, "BLOCK", 100)
+    monkeypatch.setattr(weighted, "TABLED", 1 << 25 if tabled else 0)
+    sampler = WeightedSampler(np.ones(50), 730)
+    sampler.load_state_dict(sampler.state_dict(taken=555))
+    begun: list[tuple[int, ...]] = []
+    rng = sampler._rng
+
+    def noted(*part: int) -> np.random.Generator:
+        begun.append(part)
+        return rng(*part)
+
+    monkeypatch.setattr(sampler, "_rng", noted)
+    assert len(list(sampler)) == 175
+    assert begun == [(5,), (6,), (7,)]
+
+
+def test_a_uniform_number_of_0_draws_no_weight_of_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands where samples of weight 0 end, not where they are."""
+
+    class Zeros:
+        def random(self, size: int) -> Any:
+            return np.zeros(size)
+
+        def shuffle(self, values: Any) -> None:
+            pass
+
+    monkeypatch.setattr(weighted, "TABLED", 0)
+    sampler = WeightedSampler([0.0, 0.0, 1.0, 0.0, 2.0])
+    monkeypatch.setattr(sampler, "_rng", lambda part: Zeros())
+    assert list(sampler) == [2] * 5
+
+
 def test_blocks_are_not_each_other() -> None:
     """A generator per block must not begin each with the same numbers."""
     with pytest.MonkeyPatch.context() as patch:

@@ -90,7 +90,17 @@ class Labels(Check):
         return _in_order(self.difficulty)
 
     def group_codes(self) -> Any:
-        return _in_order(self.group)
+        """One group code per sample, in the sorted order of the groups' values; None without a group."""
+        import numpy as np
+
+        codes = _in_order(self.group)
+        if codes is None:
+            return None
+        dtypes = {f.name: f.dtype for f in self.context.fields}
+        number = dtypes.get(self.grouped or "", "").startswith(("int", "uint", "float"))
+        names = list(self.group_names)
+        order = sorted(range(len(names)), key=lambda code: _number(names[code]) if number else names[code])
+        return np.argsort(np.array(order, np.int64)).astype(np.int32)[codes]
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -111,6 +121,14 @@ def _codes(column: Column, n: int, names: dict[str, int]) -> Any:
     if column.nulls is not None:
         plain = [ABSENT if absent else v for v, absent in zip(plain, column.nulls[:n], strict=True)]
     return np.array([names.setdefault(v, len(names)) for v in plain], np.int32)
+
+
+def _number(name: str) -> float:
+    """The number that a text was written from; what is absent comes last."""
+    try:
+        return float(name)
+    except ValueError:
+        return float("inf")
 
 
 def _plain(name: str) -> Any:

@@ -64,9 +64,12 @@ class Leakage(Check):
         if self.groups:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20], "field": self.group}
+            value["taken"] = "as asked" if self.context.group else "for a group by its name"
             yield Fact(GROUPS, value, evidence)
         for split, (low, high) in self.times.items():
-            yield Fact(TIMES, {"earliest": _plain(low), "latest": _plain(high)}, evidence, {"split": split})
+            value = {"earliest": _plain(low), "latest": _plain(high), "field": self.time}
+            value["taken"] = "as asked" if self.context.time else "for a time by its name"
+            yield Fact(TIMES, value, evidence, {"split": split})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         groups = facts.find(GROUPS)

@@ -38,7 +38,8 @@ def read_array(path: Path, key: str) -> Any:
         ValueError: if it is no archive, is damaged, or holds Python objects, which are never unpickled.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: numpy leaves the file of a broken archive open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             if key not in archive.files:
                 raise KeyError(f"{path} has no array {key!r}; it has {', '.join(archive.files) or 'none'}")
             return archive[key]

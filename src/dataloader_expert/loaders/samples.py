@@ -51,9 +51,10 @@ class SourceDataset(Dataset[dict[str, Any]]):
         return int(self.starts[-1])
 
     def __getitem__(self, index: int) -> dict[str, Any]:
+        first = range(len(self))[index]
         for step in range(min(len(self), 100)):
             try:
-                return self.timed(index + step if index + step < len(self) else step)[0]
+                return self.timed((first + step) % len(self))[0]
             except Unreadable:
                 continue
         raise RuntimeError(f"no sample from {index} on could be read; run check_quality")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
@@ -16,9 +16,32 @@ if TYPE_CHECKING:
 DRAWN = Quantity("drawn_epoch", "", "what one epoch drawn by a strategy holds")
 SPEED = Quantity("sampler_throughput", "samples/s", "samples per second of a real DataLoader over a strategy's batches")
 STRATEGY = Quantity("strategy", "", "the strategy that the data and the objective ask for, and why")
+SAMPLER = Quantity(
+    "sampler", "", "what a strategy draws with: the sampler's class and arguments, and the field it reads"
+)
 MOST = 2_000_000
 ALL_UP_TO = 200_000
 """Samples up to which the alternatives are drawn too."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A sampler as data, from which an epoch is drawn here and code is printed by the tool: one and the same.
+
+    Attributes:
+        sampler: a class of ``dataloader_expert.samplers``.
+        reads: what its first argument is: ``data`` (their number alone), ``weights`` (1 / count of the label),
+            ``labels``, ``lengths``, ``groups``, ``difficulty``, or ``order`` (each sample's own place).
+        field: the field that it is read from, if any.
+        arguments: its keyword arguments.
+        batches: whether it gives batches rather than indices.
+    """
+
+    sampler: str
+    reads: str
+    field: str | None
+    arguments: dict[str, Json]
+    batches: bool = True
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,7 @@ class Draws(Probe):
     def measure(self, bench: Bench) -> Iterable[Said]:
         whole = self._samples(bench)
         rows = self._only_training(bench)
+        as_the_dataset_has_them(bench)
         labels, lengths = bench.labels, bench.lengths
         chosen, reason = self._choose(bench)
         yield Fact(
@@ -44,24 +68,28 @@ class Draws(Probe):
             {"strategy": chosen, "why": reason},
             evidence("derived", "draws", derived_from=("class_counts", "lengths")),
         )
+        if bench.source.iterable:
+            yield Unknown("simulation", "a stream has no index: no sampler applies, no epoch can be drawn")
+            return
         n = len(labels) if labels is not None else len(lengths) if lengths is not None else whole
         n = len(rows) if rows is not None else n
+        yield self._said(chosen, bench)
         if n > MOST:
             yield Unknown("simulation", f"{n} samples: only epochs up to {MOST} are drawn")
             return
         labelled = labels is not None and n <= ALL_UP_TO
-        others = ["random", *(["weighted", "class-balanced-batch"] if labelled else [])]
+        others = ["random", *(["weighted", "class-balanced-batch", "stratified"] if labelled else [])]
         if lengths is not None and n <= ALL_UP_TO:
             others.append("length-bucketed")
         for strategy in dict.fromkeys([chosen, *others]):
-            batches = self._of_rank(self._batches(strategy, n, bench))
-            value = {**describe(batches, labels, lengths, n), "class_names": bench.class_names}
+            value = describe(self._batches(strategy, n, bench), labels, lengths, n, len(bench.class_names))
+            value["class_names"] = bench.class_names
             seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
             yield Fact(DRAWN, value, seen, {"strategy": strategy})
-        if not bench.source.iterable and n:
+        if n:
             yield from self._speeds(bench, list(dict.fromkeys([chosen, "random"])), n, rows)
         loader = getattr(bench.source, "loader", None)
-        if loader is not None and not bench.source.iterable and n == len(loader.dataset):
+        if loader is not None and n == len(loader.dataset):
             present = present_batches(loader)
             if present is not None:
                 value = describe(present, labels, lengths, n)
@@ -123,10 +151,6 @@ class Draws(Probe):
                 if spent > self.block_s or (until is not None and time.monotonic() > until):
                     return count / spent
 
-    def _of_rank(self, batches: Iterator[list[int]]) -> Iterator[list[int]]:
-        """Every ``world_size``-th batch: what the first of the processes gets."""
-        return (batch for i, batch in enumerate(batches) if i % self.world_size == 0)
-
     def _size(self, bench: Bench) -> int:
         """Samples per batch: as asked, else the loader's, else 32."""
         own = getattr(getattr(bench.source, "loader", None), "batch_size", None)
@@ -162,6 +186,8 @@ class Draws(Probe):
                 else "order in the data"
             )
             return "curriculum", f"asked for easy samples first; easy is told by {by}"
+        if objective == "representative" and bench.labels is not None:
+            return "stratified", "every batch holds the classes in the data's own proportions, each sample comes once"
         if objective == "representative":
             return "random", "a plain shuffle shows each sample once an epoch, in the data's own proportions"
         if self.group_by is not None:
@@ -169,9 +195,10 @@ class Draws(Probe):
         if objective == "throughput":
             if ragged:
                 return "length-bucketed", "batches of like length pad less"
-            if len(bench.source.units) < len(bench.labels if bench.labels is not None else ()) // 4:
-                return "shard-shuffle", "samples of one shard are read together: shuffle shards, then within a buffer"
-            return "random", "samples are read one by one and do not vary in length: no order is faster"
+            return (
+                "random",
+                "lengths do not vary, so that no order pads less; none that is offered reads shard by shard",
+            )
         if ratio is not None and ratio > 10:
             return "weighted", f"the classes are {ratio:.1f} to 1: batches of a plain shuffle hardly show the rare ones"
         if ragged and collated_by_padding(bench):
@@ -179,41 +206,77 @@ class Draws(Probe):
         near = f"the classes are {ratio:.1f} to 1" if ratio is not None else "there are no class labels"
         return "random", f"{near} and lengths do not call for more: a plain shuffle shows each sample once an epoch"
 
-    def _batches(self, strategy: str, n: int, bench: Bench) -> Iterator[list[int]]:
-        import numpy as np
+    def _said(self, strategy: str, bench: Bench) -> Fact:
+        drawing = asdict(self._drawing(strategy, bench))
+        return Fact(SAMPLER, drawing, evidence("derived", "draws", derived_from=("strategy",)), {"strategy": strategy})
 
-        from dataloader_expert.samplers import ClassBalancedBatchSampler as Balanced
-        from dataloader_expert.samplers import CurriculumSampler, GroupBatchSampler, LengthBucketBatchSampler
+    def _drawing(self, strategy: str, bench: Bench) -> Drawing:
+        """The sampler of a strategy; a plain shuffle where what it reads is not there."""
+        from dataloader_expert.checks.labels import LENGTHS
 
-        labels, b = bench.labels, self._size(bench)
-        rng = np.random.default_rng(bench.seed)
-        if strategy == "weighted" and labels is not None:
-            import torch
-            from torch.utils.data import WeightedRandomSampler
-
-            weights = 1.0 / np.bincount(labels)[labels]
-            generator = torch.Generator().manual_seed(bench.seed)
-            drawn = list(WeightedRandomSampler(weights.tolist(), n, generator=generator))
-            return (drawn[i : i + b] for i in range(0, n, b))
-        if strategy == "class-balanced-batch" and labels is not None:
-            p, k = classes_by_samples(labels, b)
-            return iter(Balanced(labels, p, k, bench.seed))
+        size, seed = self._size(bench), {"seed": bench.seed}
+        label, length = bench.source.label, bench.facts.value(LENGTHS, {"field": None})["field"]
+        if bench.labels is not None:
+            if strategy == "weighted":
+                return Drawing("WeightedSampler", "weights", label, {"replacement": True, **seed}, batches=False)
+            if strategy == "stratified":
+                return Drawing("StratifiedBatchSampler", "labels", label, {"batch_size": size, **seed})
+            if strategy == "class-balanced-batch":
+                p, k = classes_by_samples(bench.labels, size)
+                shape = {"classes_per_batch": p, "samples_per_class": k}
+                return Drawing("ClassBalancedBatchSampler", "labels", label, {**shape, **seed})
         if strategy == "length-bucketed" and bench.lengths is not None:
-            return iter(LengthBucketBatchSampler(bench.lengths, b, seed=bench.seed))
+            return Drawing("LengthBucketBatchSampler", "lengths", length, {"batch_size": size, "window": 50, **seed})
         if strategy == "grouped" and bench.groups is not None:
-            return iter(GroupBatchSampler(bench.groups, b, bench.seed))
+            return Drawing("GroupBatchSampler", "groups", self.group_by, {"batch_size": size, **seed})
         if strategy == "curriculum":
-            score: Any = bench.difficulty if bench.difficulty is not None else bench.lengths
-            score = np.arange(n) if score is None else score
-            drawn = list(CurriculumSampler(score, seed=bench.seed))
-            return (drawn[i : i + b] for i in range(0, len(drawn), b))
-        order = rng.permutation(n).tolist()
-        return (order[i : i + b] for i in range(0, n, b))
+            easy = {"epochs": 10, "start": 0.3, **seed}
+            if bench.difficulty is not None:
+                return Drawing("CurriculumSampler", "difficulty", self.difficulty, easy, batches=False)
+            reads = "lengths" if bench.lengths is not None else "order"
+            return Drawing("CurriculumSampler", reads, length if reads == "lengths" else None, easy, batches=False)
+        return Drawing("ShuffleSampler", "data", None, seed, batches=False)
+
+    def _batches(self, strategy: str, n: int, bench: Bench) -> Iterator[list[int]]:
+        """The first epoch that the first of the processes gets."""
+        import numpy as np
+        from torch.utils.data import BatchSampler
+
+        from dataloader_expert import samplers
+
+        drawing = self._drawing(strategy, bench)
+        if drawing.reads == "weights":
+            _, codes, counts = np.unique(bench.labels, return_inverse=True, return_counts=True)
+            given: Any = 1.0 / counts[codes]
+        elif drawing.reads in ("data", "order"):
+            given = n if drawing.reads == "data" else np.arange(n)
+        else:
+            given = getattr(bench, drawing.reads)
+        kind = getattr(samplers, drawing.sampler)
+        sampler = kind(given, **drawing.arguments, num_replicas=self.world_size, rank=0)
+        return iter(sampler if drawing.batches else BatchSampler(sampler, self._size(bench), False))
+
+
+def as_the_dataset_has_them(bench: Bench) -> None:
+    """Numbers the classes on the bench as the loaded data set does, in its own order rather than by first sight.
+
+    A sampler draws by codes in sorted order: only so is an epoch drawn here the one that the printed code draws.
+    """
+    import numpy as np
+
+    if bench.labels is None or bench.classes is None:
+        return
+    place = {name: i for i, name in enumerate(bench.classes)}
+    order = sorted(range(len(bench.class_names)), key=lambda code: place.get(bench.class_names[code], -1))
+    rank = np.argsort(np.array(order, np.int64)).astype(np.int32)
+    bench.labels, bench.class_names = rank[bench.labels], [bench.class_names[code] for code in order]
 
 
 def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
     """P classes by K samples for a batch: at least two of each where the batch allows."""
-    distinct = int(labels.max()) + 1
+    import numpy as np
+
+    distinct = len(np.unique(labels))
     p = max(1, min(distinct, batch_size // 2 or 1, 16))
     return p, max(1, batch_size // p)
 
@@ -226,8 +289,8 @@ def collated_by_padding(bench: Bench) -> bool:
     return own or (bench.source.format != "reference" and collate_for(bench) == "pad")
 
 
-def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int) -> dict[str, Json]:
-    """The contract's simulation fields from an epoch's batches."""
+def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0) -> dict[str, Json]:
+    """The contract's simulation fields from an epoch's batches; ``classes`` there are, drawn from or not."""
     import numpy as np
 
     kept = [np.asarray(b) for b in batches]
@@ -252,7 +315,7 @@ def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int) ->
         seen = [len(np.unique(labels[b])) for b in kept]
         out["classes_per_batch"] = float(np.mean(seen))
         out["batches_missing_class"] = float(np.mean(np.array(seen) < present.sum()))
-        out["classes"] = np.bincount(labels[drawn], minlength=len(counts)).tolist()
+        out["classes"] = np.bincount(labels[drawn], minlength=max(classes, len(counts))).tolist()
     if lengths is not None and len(kept):
         order = np.random.default_rng(0).permutation(n)
         size = max(1, round(len(drawn) / len(kept)))

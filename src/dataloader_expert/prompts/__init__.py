@@ -7,6 +7,7 @@ persona's triggers; the number in a file's name is that order and nothing else.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,9 @@ class Workflow:
         return render(self.name)
 
 
-def persona() -> str:
-    return render("persona")
+def persona(context: Sequence[str] = ()) -> str:
+    """The persona; ``context``: lines on the user's project, which stand in a slot of their own."""
+    return _filled("persona", {"context": tuple(context)})
 
 
 def workflows() -> dict[str, Workflow]:
@@ -57,12 +59,15 @@ def render(name: str, **args: object) -> str:
     for wrong in set(args) - set(taken):
         there = ", ".join(taken) or "none"
         raise RequestError("invalid-argument", f"prompt {name} does not take {shown(wrong)}; it takes {there}")
+    return _filled(name, {a: shown(v, 400) for a, v in args.items() if v not in (None, "")})
+
+
+def _filled(name: str, given: dict[str, object]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     env = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    given = {a: shown(v, 400) for a, v in args.items() if v not in (None, "")}
-    template = env.from_string(files[name].read_text(encoding="utf-8"))
-    return template.render(given, persona=persona, workflows=known)
+    template = env.from_string(_files()[name].read_text(encoding="utf-8"))
+    return template.render({"context": (), **given}, persona=persona, workflows=workflows())
 
 
 def agent_md() -> str:

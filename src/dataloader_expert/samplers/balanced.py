@@ -23,7 +23,8 @@ from dataloader_expert.samplers.base import (
 class ClassBalancedBatchSampler(EpochBatchSampler):
     """Batches that hold ``classes_per_batch`` classes with ``samples_per_class`` samples each.
 
-    Each class's samples are used up in a shuffled order before any is repeated, and all classes come equally often.
+    Each class's samples are used up in a shuffled order before any is repeated. Classes come equally often, but in the
+    last round of an epoch; where P does not divide their number, only in the long run.
     Without ``classes_per_batch`` a batch holds every class, in sorted order, and an epoch ends with the rarest class
     (``drop_last``) or with the most frequent one, while the others begin anew in another order.
 

@@ -85,7 +85,7 @@ def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], see
     """Splits samples so that no group is in two splits, each split as near its share as whole groups allow.
 
     Groups are taken from the largest to the smallest, equals in random order, each into the split that is furthest
-    below its share; so a few large groups do not leave a split empty where it can be helped.
+    below its share. No split is left empty while there are as many groups as splits.
 
     Args:
         groups: one group per sample, [samples].
@@ -107,8 +107,11 @@ def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], see
     wanted = np.array(list(shares.values())) * len(codes)
     held = np.zeros(len(shares))
     home = np.zeros(len(counts), np.int64)
-    for group in order.tolist():
-        split = int(np.argmax(wanted - held))
+    for at, group in enumerate(order.tolist()):
+        room = wanted - held
+        if len(order) - at <= int((held == 0).sum()):  # as many groups left as splits without one
+            room[held > 0] = -np.inf
+        split = int(np.argmax(room))
         home[group] = split
         held[split] += counts[group]
     of_sample = home[codes]

@@ -24,8 +24,8 @@ class WeightedSampler(IndexSampler):
     """Indices drawn in proportion to their weights, as ``WeightedRandomSampler`` does, without its 2^24 limit.
 
     With replacement: an alias table (Walker 1977, built here by one vectorised merge) gives each draw in constant
-    time; above 2^25 samples blocks of sorted uniforms are looked up in the cumulated weights, which needs no table. Without:
-    exponential keys (Efraimidis and Spirakis 2006) choose the samples, which then come in random order.
+    time; above 2^25 samples blocks of sorted uniforms are looked up in the cumulated weights, which needs no table.
+    Without: exponential keys (Efraimidis and Spirakis 2006) choose the samples, which then come in random order.
 
     Args:
         weights: one per sample, finite, at least 0, not all 0, [samples]; any scale.

@@ -25,6 +25,7 @@ from dataloader_expert import __version__
 from dataloader_expert.errors import RequestError, shown
 from dataloader_expert.lab.door import Door
 from dataloader_expert.prompts import persona, render, workflows
+from dataloader_expert.prompts.context import project_context
 from dataloader_expert.server import schemas
 from dataloader_expert.tools.base import Request, Tool, all_tools
 from dataloader_expert.tools.carrying import Settings, carry_out
@@ -89,7 +90,7 @@ class _Progress:
     """Progress for the client: what the child says, and a heartbeat, so that no client gives the call up."""
 
     def __init__(self, ctx: Context[Any]) -> None:
-        self.ctx, self.step, self.message = ctx, 0.0, "waiting for the measurement before"
+        self.ctx, self.step, self.message = ctx, 0.0, "starting to measure"
 
     def take(self, event: dict[str, Any]) -> None:
         if event["event"] == "progress":
@@ -175,7 +176,7 @@ def registered(server: Server) -> MCPServer[Any]:
         extensions=[StrictArguments(server.tools)],
         cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), FOR_AN_HOUR),
     )
-    _prompts(mcp)
+    _prompts(mcp, server)
     _resources(mcp, server)
     return mcp
 
@@ -228,10 +229,10 @@ def _function(server: Server, tool: Tool) -> Any:
     return call
 
 
-def _prompts(mcp: MCPServer[Any]) -> None:
+def _prompts(mcp: MCPServer[Any], server: Server) -> None:
     @mcp.prompt(name="dataloader_expert", title="DataLoader expert", description="The persona: measure, then advise")
-    def expert() -> str:
-        return persona()
+    async def expert() -> str:
+        return persona(await asyncio.to_thread(project_context, server.settings.roots))
 
     for name, workflow in workflows().items():
 

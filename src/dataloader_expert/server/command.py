@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dataloader_expert import __version__
+from dataloader_expert.server.progress import Bar
 
 if TYPE_CHECKING:
     from dataloader_expert.report import Report
@@ -173,11 +174,12 @@ def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
         print(f"invalid-argument: {'.'.join(map(str, first['loc']))}: {first['msg']}", file=sys.stderr)
         return FAILED
     settings = _settings(given, request.source)
+    bar = Bar(request.budget_s)
 
     async def run() -> Report:
         door = Door(settings.python)
         try:
-            return await carry_out(tool, request, door, settings, _say if sys.stderr.isatty() else None)
+            return await carry_out(tool, request, door, settings, bar.say if sys.stderr.isatty() else None)
         finally:
             door.close()
 
@@ -191,13 +193,6 @@ def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
     shown = in_detail(tool, full, request.detail)
     print(shown.model_dump_json(by_alias=True, indent=1) if given.json else shown.report_markdown)
     return _status(tool, full, given.fail_on)
-
-
-def _say(event: dict[str, Any]) -> None:
-    if event["event"] == "progress":
-        print(f"\r\x1b[2K{event['message'][:100]}", end="", file=sys.stderr, flush=True)
-    elif event["event"] == "done":
-        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
 
 
 def _status(tool: Tool, full: Report, fail_on: str) -> int:
@@ -218,7 +213,7 @@ def _demo(folder: Path | None, as_json: bool) -> int:
     with tempfile.TemporaryDirectory() as spare:
         try:
             made = make_demo(folder or Path(spare) / "digits")
-            result = asyncio.run(ask(made.resolve(), "analyze_dataset"))
+            result = asyncio.run(ask(made.resolve(), "analyze_dataset", Bar(30) if sys.stderr.isatty() else None))
         except RequestError as e:
             print(e, file=sys.stderr)
             return FAILED

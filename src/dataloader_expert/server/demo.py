@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.errors import RequestError
+from dataloader_expert.server.progress import Bar
 
 TRAIN_SHARE = 0.8
 
@@ -41,25 +42,23 @@ def make_demo(folder: Path) -> Path:
     return folder
 
 
-async def ask(source: Path, tool: str) -> Any:
-    """The tool's result from a server of its own, over stdio; progress goes to a terminal's standard error.
+async def ask(source: Path, tool: str, bar: Bar | None) -> Any:
+    """The tool's result from a server of its own, over stdio; progress goes to ``bar``.
 
     Raises:
         RequestError: with what the server answered.
     """
     from mcp import Client, StdioServerParameters
 
-    shown = sys.stderr.isatty()
-
     async def say(progress: float, total: float | None, message: str | None) -> None:
-        if shown:
-            print(f"\r\x1b[2K{(message or '')[:100]}", end="", file=sys.stderr, flush=True)
+        if bar is not None:
+            bar.draw(message or "")
 
     command = ["-m", "dataloader_expert.server.command", "serve", "--root", str(source)]
     async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
         result = await client.call_tool(tool, {"source": str(source)}, read_timeout_seconds=300, progress_callback=say)
-    if shown:
-        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+    if bar is not None:
+        bar.clear()
     if result.is_error:
         raise RequestError("dataset-raised", f"the server answered {result.content[0]}")
     return result.structured_content

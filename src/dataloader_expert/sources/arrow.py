@@ -42,7 +42,7 @@ class Arrow(Table):
             why = source.problems[0].message if source.problems else "no Arrow file with rows"
             raise RequestError("format-unknown", f"{why}; give a folder with data")
         source.units = tuple(units)
-        source.describe(source.decode(units[0], source.read(units[0])))
+        source.describe()
         source.classes = source.declared(units[0]) or declared_classes(listing)
         source.sharding = f"{len(entries)} shard{'s' * (len(entries) != 1)}, {len(units)} record batches"
         return source

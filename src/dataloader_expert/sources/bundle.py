@@ -50,7 +50,10 @@ class Bundle(Source):
         if not known:
             first = source.problems[0] if source.problems else None
             why = f"{first.where.get('file')}: {first.message}" if first else "no arrays"
-            raise RequestError("format-unknown", f"no file of {cls.format} could be read ({why})")
+            raise RequestError(
+                "format-unknown",
+                f"no file of {cls.format} could be read ({why}): write them anew, or pass another source",
+            )
         shards = sum(p is not None for p in seen.values()) * 2 > len(seen)
         if shards and one_sample_each(known, entries):
             shards = False

@@ -69,7 +69,7 @@ class Csv(Table):
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source._check_headers(first)
-        source.describe(source.decode(units[0], source.read(units[0])))
+        source.describe()
         source.classes = declared_classes(listing)
         n = len(source.dialects)
         source.sharding = (

@@ -41,7 +41,7 @@ class Json(Table):
             why = source.problems[0].message if source.problems else "no JSON file"
             raise RequestError("format-unknown", f"{why}; give a list of objects, JSON lines or another format")
         source.units = tuple(units)
-        source.describe(source.decode(units[0], source.read(units[0])))
+        source.describe()
         source.sharding = f"{len(entries)} JSON document{'s' * (len(entries) != 1)}"
         return source
 

@@ -45,7 +45,7 @@ class Jsonl(Table):
         if not units:
             raise RequestError("format-unknown", "no JSON lines; give a file with one object a line")
         source.units = tuple(units)
-        source.describe(source.decode(units[0], source.read(units[0])))
+        source.describe()
         source.classes = declared_classes(listing)
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object a line"
         return source

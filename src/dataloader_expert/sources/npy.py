@@ -96,15 +96,15 @@ class Npy(Source):
             Unit(i, e.path, i, 1, e.size, s, label)
             for i, (e, s, label) in enumerate(zip(entries, splits, labels, strict=True))
         )
-        headers = []
+        headers, why = [], ""
         for entry in spread(entries, 16):
             try:
                 headers.append(self.header(entry)[0])
-            except Unreadable:
-                continue  # the scan reports it
+            except Unreadable as problem:
+                why = why or f"{problem.where.get('file')}: {problem.message}"  # the scan names the others
         if not headers:
             raise RequestError(
-                "format-unknown", f"none of {len(entries)} NPY files could be read; see check_quality on one"
+                "format-unknown", f"no NPY file could be read ({why}): write them anew, or pass another source"
             )
         fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
         if names:

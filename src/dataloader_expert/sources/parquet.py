@@ -60,7 +60,9 @@ class Parquet(Table):
             if source.problems:
                 first = source.problems[0]
                 raise RequestError(
-                    "format-unknown", f"no Parquet file could be read: {first.where.get('file')}: {first.message}"
+                    "format-unknown",
+                    f"no Parquet file could be read: {first.where.get('file')}: {first.message}: "
+                    "write them anew, or pass another source",
                 )
             raise RequestError("format-unknown", "no rows in any Parquet file; give a folder with data")
         source.units = tuple(units)
@@ -68,7 +70,7 @@ class Parquet(Table):
             f"{len(source.metadata)} file{'s' * (len(source.metadata) != 1)}, {len(units)} row groups of up to "
             f"{max(u.samples for u in units)} rows"
         )
-        source.describe(source.decode(units[0], source.read(units[0])))
+        source.describe()
         declared = source.metadata[units[0].file].metadata or {}
         source.classes = feature_classes(declared.get(b"huggingface"), source.label) or declared_classes(listing)
         return source

@@ -66,6 +66,12 @@ class Reference(Source):
             source.loader, source.dataset = made, made.dataset
         else:
             source.dataset = made
+        if not any(hasattr(source.dataset, name) for name in ("__getitem__", "__iter__")):
+            raise RequestError(
+                "dataset-raised",
+                f"{shown(ref.name)} gives {shown(type(made).__name__)}, no Dataset: name a Dataset, a DataLoader, or a "
+                "function that returns one",
+            )
         source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
         source.modality = "array"
         if source.iterable:
@@ -198,7 +204,8 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
         near = difflib.get_close_matches(attribute, names, 3) or names[:8]
         raise RequestError(
             "import-failed",
-            f"{shown(where)} has no {shown(attribute)}; it has {', '.join(map(shown, near)) or 'nothing'}",
+            f"{shown(where)} has no {shown(attribute)}; it has {', '.join(map(shown, near)) or 'nothing'}"
+            f" (imported by {shown(sys.executable)})",
         )
     target = getattr(module, attribute)
     if not callable(target) or (hasattr(target, "__getitem__") and not isinstance(target, type)):
@@ -279,7 +286,7 @@ def _find(dotted: str, roots: tuple[str, ...]) -> tuple[Path, Path]:
                 if path.is_file():
                     return path.absolute(), base.absolute()
     raise RequestError(
-        "source-not-found",
+        "import-failed",
         f"no module {shown(dotted)} below the roots ({', '.join(map(shown, roots))}); give file.py:name or add --root",
     )
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_CLASSES = 100
+GUESSED_FROM, MOST_BLOCKS = 10_000, 16
+"""Rows, and blocks of them, that a guess of the label looks at."""
 RAREST = 0.005
 """A guessed label's rarest class holds at least this share: else the column is hardly one."""
 
@@ -155,10 +157,21 @@ def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[
 class Table(Source):
     """A member makes ``units`` and decodes each into columns; fields and label follow from the first block."""
 
-    def describe(self, first: Block) -> None:
-        """Fields, label and modality from the first block's values."""
-        self.fields = tuple(field_of(name, column) for name, column in first.columns.items())
-        self.label, self.label_how = find_label(first)
+    def describe(self) -> None:
+        """Fields from the first block's values; label and modality from the first ``GUESSED_FROM`` rows."""
+        blocks: list[Block] = []
+        for unit in self.units:
+            try:
+                blocks.append(self.decode(unit, self.read(unit)))
+            except Unreadable:
+                if not blocks:
+                    raise
+                continue  # the scan names it
+            self.fields = tuple(field_of(name, column) for name, column in blocks[0].columns.items())
+            dear = any(f.kind in ("image", "audio", "bytes") for f in self.fields)  # to decode: one block must do
+            if dear or sum(b.samples for b in blocks) >= GUESSED_FROM or len(blocks) >= MOST_BLOCKS:
+                break
+        self.label, self.label_how = find_label(blocks)
         if self.label is not None:
             self.fields = tuple(
                 Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
@@ -199,12 +212,14 @@ def field_of(name: str, column: Column) -> Field:
     return Field(name, "bytes" if isinstance(first, bytes) else "other", type(first).__name__)
 
 
-def find_label(block: Block) -> tuple[str | None, str]:
-    """By name; else the first or last column, if it has few distinct values: said as the guess that it is."""
-    import numpy as np
+def find_label(blocks: list[Block]) -> tuple[str | None, str]:
+    """By name; else the first or last column, if it has few distinct values: said as the guess that it is.
 
-    names = list(block.columns)
-    found = {n: field_of(n, block.columns[n]) for n in names}
+    A guess counts the same rows however a format cuts them into blocks.
+    """
+    first = blocks[0]
+    names = list(first.columns)
+    found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])
     if strong is not None and ";" not in how:
@@ -212,10 +227,11 @@ def find_label(block: Block) -> tuple[str | None, str]:
     for name, place in ((names[0], "first"), (names[-1], "last")) if len(names) > 1 else ():
         if name not in scalar:
             continue
-        values = block.columns[name].values
-        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        if "float" in found[name].dtype:
             continue
-        counts = Counter(v for v in (values.tolist() if isinstance(values, np.ndarray) else values) if v is not None)
+        parts = [b.columns[name].values for b in blocks if name in b.columns]
+        values = [v for part in parts for v in (part.tolist() if hasattr(part, "tolist") else part)][:GUESSED_FROM]
+        counts = Counter(v for v in values if v is not None)
         rarest = min(counts.values(), default=0)
         if 2 <= len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10)) and rarest >= max(2, RAREST * len(values)):
             why = f"guessed: the {place} column, with {len(counts)} distinct values; pass label= if it is another"

@@ -66,6 +66,12 @@ def resolve(request: Request, settings: Settings) -> str:
         raise RequestError(
             "invalid-argument", f"{shown(source)} is a Python file; name what is in it: {shown(names, 300)}"
         )
+    if code and (request.split is not None or request.format not in (None, "reference")):
+        which = "split" if request.split is not None else "format"
+        raise RequestError(
+            "invalid-argument",
+            f"{which} is for data on disk: what a Python reference reads is decided by its source_args",
+        )
     if code and settings.no_code:
         raise RequestError(
             "code-refused", f"{shown(source)} is a Python reference and --no-code is on; give a path to data"

@@ -143,7 +143,7 @@ def conclude(request: Request, measured: Measured) -> Said:
         unknowns.append(Unknown("classes", facts.value(LABEL, {"how": "no sample was read"})["how"]))
     correlation = facts.find(CORRELATION)
     if correlation is None:
-        unknowns.append(Unknown("correlation", "fewer than two numeric fields or components vary"))
+        unknowns.append(Unknown("correlation", _no_correlation(facts)))
     if samples is None:
         unknowns.append(Unknown("samples", "a stream has no length; it was not read to its end"))
     fields = {
@@ -203,6 +203,14 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if modality in ("text", "tokens"):
         return Task(name="language modelling", how="texts without a label")
     return Task(name=f"{modality} data without labels", how="no label field was found")
+
+
+def _no_correlation(facts: Facts) -> str:
+    """Why there is none: it is of numeric fields, or of one vector's components."""
+    shapes = [f["shape"] for f in facts.value(FIELDS, [])]
+    if any(len(shape) > 1 for shape in shapes):
+        return "it is of numbers and of one vector's components; pixels and steps of arrays are neither"
+    return "fewer than two numeric fields or components vary"
 
 
 def fields_of(facts: Facts) -> list[FieldLine]:

@@ -10,7 +10,9 @@ from pydantic import Field, field_validator
 from dataloader_expert.checks.base import all_checks
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.duplicates import DUPLICATES
+from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.conclusions import Finding
+from dataloader_expert.errors import shown
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.environment import Environment
@@ -43,6 +45,7 @@ BROKEN = {
 SHAPELY = {"shape-drift", "mode-drift", "dtype-drift", "missing-key", "extra-key"}
 BALANCED = (
     "WeightedRandomSampler",
+    "WeightedSampler",
     "ClassBalancedBatchSampler",
     "BalancedBatchSampler",
     "MPerClassSampler",
@@ -84,6 +87,7 @@ class CheckLine(Model):
     count: int
     scanned: int
     how: How
+    field: str | None = None
 
 
 class Fields(Model):
@@ -120,11 +124,13 @@ def conclude(request: Request, measured: Measured) -> Said:
     for name, status in checklist.model_dump().items():
         if status == "unknown":
             unknowns.append(Unknown(f"checklist.{name}", why[name]))
+    lines, unseen = with_fields(facts, request.checks)
+    unknowns += unseen
     fields = {
         "passed": passed,
         "checklist": checklist,
         "checklist_why": why,
-        "checks": sorted((CheckLine.model_validate(c) for c in facts.value(CHECKED, [])), key=worst_first),
+        "checks": sorted(lines, key=worst_first),
         "code": None,
     }
     words = {
@@ -166,6 +172,26 @@ def only_run(checklist: Checklist, why: dict[str, str], ran: set[str]) -> tuple[
     return Checklist.model_validate(status), reasons
 
 
+def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine], list[Unknown]]:
+    """The checks' lines: those on leakage say which field was taken and why, and are unknown where there is none."""
+    lines = [CheckLine.model_validate(c) for c in facts.value(CHECKED, [])]
+    unknowns = []
+    seen = {
+        "group-leakage": (facts.find(GROUPS), "group"),
+        "time-leakage": (next(iter(facts.all(TIMES)), None), "time"),
+    }
+    several = len(facts.value(SPLITS) or {}) > 1
+    for id_, (fact, name) in seen.items():
+        if fact is not None:
+            field = f"{shown(fact.value['field'], 80)}, taken {fact.value['taken']}"
+            lines = [line.model_copy(update={"field": field}) if line.id == id_ else line for line in lines]
+        elif several:
+            lines = [line.model_copy(update={"status": "unknown"}) if line.id == id_ else line for line in lines]
+            if wanted is None or id_ in wanted:
+                unknowns.append(Unknown(id_, f"no field was taken for a {name}: say with {name} which one it is"))
+    return lines, unknowns
+
+
 def worst_first(line: CheckLine) -> int:
     return ("fail", "warn", "unknown", "pass").index(line.status)
 
@@ -199,8 +225,10 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
         balance: Status = "unknown"
         why["imbalance_strategy_defined"] = "there are no class labels"
     elif ratio.value <= SEVERE:
-        balance = "pass"
-        why["imbalance_strategy_defined"] = f"classes are {ratio.value:.1f} to 1{where}: none is needed up to 10 to 1"
+        balance = clean
+        why["imbalance_strategy_defined"] = (
+            f"classes are {ratio.value:.1f} to 1{where}: none is needed up to 10 to 1; {whole}"
+        )
     elif sampler in BALANCED:
         balance = "pass"
         why["imbalance_strategy_defined"] = (

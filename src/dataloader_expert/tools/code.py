@@ -22,9 +22,17 @@ def is_reference(source: str) -> bool:
 
 
 def loader_code(
-    request: Request, facts: Facts, settings: dict[str, Any], setup: tuple[str, ...] = (), split: str | None = None
+    request: Request,
+    facts: Facts,
+    settings: dict[str, Any],
+    setup: tuple[str, ...] = (),
+    split: str | None = None,
+    drawn: str | None = None,
 ) -> str:
-    """Lines that define ``dataset``, make ``DataLoader(dataset, …)`` with these settings, and check one batch."""
+    """Lines that define ``dataset``, make ``DataLoader(dataset, …)`` with these settings, and check one batch.
+
+    ``setup`` defines ``sampler``, which becomes the argument ``drawn``: ``sampler`` or ``batch_sampler``.
+    """
     reference = is_reference(request.source)
     collate = facts.value(COLLATE, {"name": "default", "size": None})
     present = facts.value(PRESENT)
@@ -35,9 +43,11 @@ def loader_code(
         split = "train"
     name = {"pad": "pad_collate", "list": "list"}.get(collate["name"])
     if present is not None:
-        shown = as_yours(shown, present, setup)
+        shown = as_yours(shown, present, bool(facts.value(STREAM)), drawn)
     elif name is not None:
         shown["collate_fn"] = name
+    if drawn is not None:
+        shown = {drawn: "sampler", **shown}
     if facts.value(SAMPLES_FAILED):
         setup = ("# samples that cannot be read are replaced by the next that can: mend or remove them", *setup)
     return render(
@@ -53,18 +63,28 @@ def loader_code(
     )
 
 
-def as_yours(shown: dict[str, str], present: dict[str, Any], setup: tuple[str, ...]) -> dict[str, str]:
-    """The settings with all that is the user's own kept: sampler, collate function, last batch, worker seeds."""
-    drawn = any(line.startswith(("sampler = ", "batches = ")) for line in setup)
-    if present["own_batches"] and not drawn:
-        shown = {k: v for k, v in shown.items() if k not in ("batch_size", "shuffle", "drop_last")}
-        shown["batch_sampler"] = "yours.batch_sampler"
-    elif not present["plain"] and not drawn:
-        shown.pop("shuffle", None)
-        shown["sampler"] = "yours.sampler"
-    if "batch_size" in shown:
-        shown["drop_last"] = "yours.drop_last"
-    return {**shown, "collate_fn": "yours.collate_fn", "worker_init_fn": "yours.worker_init_fn"}
+def as_yours(
+    shown: dict[str, str], present: dict[str, Any], stream: bool = False, drawn: str | None = None
+) -> dict[str, str]:
+    """What makes the user's loader anew as ``loaders.building.rebuild`` does: only workers and batch size are ours."""
+    kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]
+    workers = int(shown.get("num_workers", present["num_workers"]))
+    if workers:
+        kept += ["timeout", "prefetch_factor", "persistent_workers", "multiprocessing_context"]
+    size = {"batch_size": shown.get("batch_size", "yours.batch_size")}
+    if drawn == "batch_sampler":
+        size = {}
+    elif present["own_batches"] and drawn is None:
+        size = {}
+        kept.insert(0, "batch_sampler")
+    else:
+        if present["batch_size"] is None and not present["own_batches"]:
+            size = {"batch_size": "None"}
+        else:
+            kept.insert(0, "drop_last")
+        if drawn is None and not stream:
+            kept.insert(0, "sampler")
+    return {**size, "num_workers": str(workers), **{name: f"yours.{name}" for name in kept}}
 
 
 def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: str | None) -> str:

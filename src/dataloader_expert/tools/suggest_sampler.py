@@ -12,10 +12,10 @@ from dataloader_expert.checks.classes import TRAIN_IMBALANCE
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import BatchLook
-from dataloader_expert.probes.draws import DRAWN, SPEED, STRATEGY, Draws
+from dataloader_expert.probes.batch import BATCH, BatchLook
+from dataloader_expert.probes.draws import DRAWN, SAMPLER, SPEED, STRATEGY, Draws
 from dataloader_expert.probes.environment import Environment
-from dataloader_expert.probes.layout import LABEL, PRESENT, Layout
+from dataloader_expert.probes.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
@@ -78,19 +78,15 @@ class Result(Report, Fields):
     pass
 
 
-SAMPLERS = {
-    "random": ("torch.utils.data.RandomSampler", "a plain shuffle: the data's own proportions, each sample once"),
-    "weighted": ("torch.utils.data.WeightedRandomSampler", "classes are unequal and each should be seen as often"),
-    "class-balanced-batch": (
-        "dataloader_expert.samplers.ClassBalancedBatchSampler",
-        "each batch must hold several of each class",
-    ),
-    "length-bucketed": ("dataloader_expert.samplers.LengthBucketBatchSampler", "lengths vary and padding costs"),
-    "grouped": ("dataloader_expert.samplers.GroupBatchSampler", "samples of one group belong in one batch"),
-    "curriculum": ("dataloader_expert.samplers.CurriculumSampler", "training should begin with easy samples"),
-    "shard-shuffle": ("torch.utils.data.RandomSampler", "many samples share a shard and reading it is what costs"),
-    "stream": ("none", "the data are a stream"),
-    "present": ("the user's", "the sampler of the DataLoader that was given"),
+WHEN = {
+    "random": "a plain shuffle: the data's own proportions, each sample once",
+    "weighted": "classes are unequal and each should be seen as often",
+    "class-balanced-batch": "each batch must hold several of each class",
+    "stratified": "each batch must hold the classes in the data's own proportions",
+    "length-bucketed": "lengths vary and padding costs",
+    "grouped": "samples of one group belong in one batch",
+    "curriculum": "training should begin with easy samples",
+    "present": "the sampler of the DataLoader that was given",
 }
 
 
@@ -120,9 +116,12 @@ def conclude(request: Request, measured: Measured) -> Said:
     request = request.model_copy(update={"batch_size": size_of(request, facts)})
     counts = class_counts(facts)
     drawn = facts.value(DRAWN, None, strategy=strategy)
-    arguments = arguments_of(strategy, request, counts)
-    unknowns = [] if drawn is not None else [Unknown("simulation", "no epoch could be drawn; see the other unknowns")]
-    undrawn = [a.strategy for a in alternatives(facts, strategy, counts is not None) if a.simulation is None]
+    drawing = facts.value(SAMPLER, None, strategy=strategy)
+    unknowns = []
+    if drawn is None and all(u.what != "simulation" for u in measured.unknowns):
+        unknowns.append(Unknown("simulation", "no epoch could be drawn; see the other unknowns"))
+    others = alternatives(facts, strategy, counts is not None)
+    undrawn = [a.strategy for a in others if a.simulation is None]
     if undrawn:
         unknowns.append(
             Unknown("alternatives: simulation", f"not drawn: {', '.join(undrawn)}; ask for them by objective")
@@ -132,13 +131,13 @@ def conclude(request: Request, measured: Measured) -> Said:
     fields = {
         "strategy": strategy,
         "why": chosen["why"],
-        "sampler": Sampler.model_validate({"class": SAMPLERS[strategy][0], "arguments": arguments}),
-        "code": code_of(request, facts, strategy, counts),
+        "sampler": Sampler.model_validate(said_of(drawing)),
+        "code": code_of(request, facts, drawing),
         "classes": ClassChange(
             before=drawn_from(facts, counts), after=None if drawn is None or counts is None else after(drawn, counts)
         ),
         "simulation": simulation(drawn),
-        "alternatives": alternatives(facts, strategy, counts is not None),
+        "alternatives": others,
         "throughput": figure_of(facts.find(SPEED, strategy=strategy)),
         "throughput_shuffled": figure_of(facts.find(SPEED, strategy="random")),
     }
@@ -190,119 +189,89 @@ def simulation(drawn: dict[str, Any] | None) -> Simulation | None:
 
 
 def alternatives(facts: Facts, chosen: str, labelled: bool) -> list[Alternative]:
-    names = ["random", *(["weighted", "class-balanced-batch"] if labelled else []), "length-bucketed", "curriculum"]
+    if facts.value(STREAM):
+        return []
+    by_class = ["weighted", "class-balanced-batch", "stratified"] if labelled else []
+    names = ["random", *by_class, "length-bucketed", "curriculum"]
     if facts.find(DRAWN, strategy="present") is not None:
         names.insert(0, "present")
     return [
-        Alternative(strategy=n, when=SAMPLERS[n][1], simulation=simulation(facts.value(DRAWN, None, strategy=n)))
+        Alternative(strategy=n, when=WHEN[n], simulation=simulation(facts.value(DRAWN, None, strategy=n)))
         for n in names
         if n != chosen
     ]
 
 
-def arguments_of(strategy: str, request: Request, counts: dict[str, int] | None) -> dict[str, Any]:
-    size = request.batch_size or 32
-    if strategy == "weighted" and counts is not None:
-        return {"weights": "1 / class count, per sample", "num_samples": sum(counts.values()), "replacement": True}
-    if strategy == "class-balanced-batch" and counts is not None:
-        import math
-
-        p = max(1, min(len(counts), size // 2 or 1, 16))
-        return {
-            "classes_per_batch": p,
-            "samples_per_class": max(1, math.floor(size / p)),
-            "seed": request.seed,
-        }
-    if strategy == "length-bucketed":
-        return {"batch_size": request.batch_size, "window": 50, "seed": request.seed}
-    if strategy == "curriculum":
-        return {"epochs": 10, "start": 0.3, "seed": request.seed}
-    return {}
+def said_of(drawing: dict[str, Any] | None) -> dict[str, Any]:
+    """The sampler's class and arguments; its first argument is told in words."""
+    if drawing is None:
+        return {"class": "none", "arguments": {}}
+    reads, field = drawing["reads"], drawing["field"]
+    words = {
+        "data": "the data set",
+        "weights": f"1 / count of the sample's {field}",
+        "order": "each sample's own place",
+    }
+    first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"each sample's length of {field}")
+    name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
+    return {
+        "class": f"dataloader_expert.samplers.{drawing['sampler']}",
+        "arguments": {name: first, **drawing["arguments"]},
+    }
 
 
-def code_of(request: Request, facts: Facts, strategy: str, counts: dict[str, int] | None) -> str:
-    """The loader with the sampler in place; labels and lengths are read from the data set itself."""
-    settings: dict[str, Any] = {"batch_size": request.batch_size, "shuffle": True}
-    world = request.world_size
-    rank = ("import os", "", 'rank = int(os.environ.get("RANK", "0"))') if world > 1 else ()
-    shares = (f"batches = list(batches)[rank::{world}]  # anew each epoch, after set_epoch",) if world > 1 else ()
-    share = (f"sampler = list(sampler)[rank::{world}]  # anew each epoch",) if world > 1 else ()
-    setup: tuple[str, ...] = ()
-    if world > 1 and strategy in ("random", "shard-shuffle"):
-        setup = (
-            *rank,
-            "from torch.utils.data import DistributedSampler",
-            "",
-            f"sampler = DistributedSampler(dataset, {world}, rank, seed={request.seed})  # call sampler.set_epoch(epoch)",
-            "",
-        )
-        return _with_sampler(loader_code(request, facts, {"batch_size": request.batch_size}, setup), "sampler=sampler")
-    if strategy == "weighted" and counts is not None:
-        key = _label_expression(facts)
-        setup = (
-            *rank,
-            "import torch",
-            "from torch.utils.data import WeightedRandomSampler",
-            "",
-            f"labels = torch.tensor([int({key}) for i in range(len(dataset))])",
-            "weights = 1.0 / torch.bincount(labels)[labels].double()",
-            f"generator = torch.Generator().manual_seed({request.seed})",
-            "sampler = WeightedRandomSampler(weights, len(dataset), generator=generator)",
-            *share,
-            "",
-        )
-        return _with_sampler(loader_code(request, facts, {"batch_size": request.batch_size}, setup), "sampler=sampler")
-    if strategy == "class-balanced-batch" and counts is not None:
-        key = _label_expression(facts)
-        given = arguments_of(strategy, request, counts)
-        setup = (
-            *rank,
-            "from dataloader_expert.samplers import ClassBalancedBatchSampler",
-            "",
-            f"labels = [int({key}) for i in range(len(dataset))]",
-            f"batches = ClassBalancedBatchSampler(labels, {given['classes_per_batch']}, {given['samples_per_class']}, seed={request.seed})",
-            *shares,
-            "",
-        )
-        return _with_sampler(loader_code(request, facts, {}, setup), "batch_sampler=batches")
-    if strategy == "length-bucketed":
-        from dataloader_expert.checks.labels import LENGTHS
-
-        field = facts.value(LENGTHS, {"field": "data"})["field"]
-        setup = (
-            *rank,
-            "from dataloader_expert.samplers import LengthBucketBatchSampler",
-            "",
-            f"lengths = [len(dataset[i][{field!r}]) for i in range(len(dataset))]",
-            f"batches = LengthBucketBatchSampler(lengths, {request.batch_size}, seed={request.seed})",
-            *shares,
-            "",
-        )
-        return _with_sampler(loader_code(request, facts, {}, setup), "batch_sampler=batches")
-    if strategy == "curriculum":
-        setup = (
-            *rank,
-            "from dataloader_expert.samplers import CurriculumSampler",
-            "",
-            "difficulty = list(range(len(dataset)))  # put one number per sample here; larger is harder",
-            f"sampler = CurriculumSampler(difficulty, seed={request.seed})  # call sampler.set_epoch(epoch) each epoch",
-            *share,
-            "",
-        )
-        return _with_sampler(loader_code(request, facts, {"batch_size": request.batch_size}, setup), "sampler=sampler")
-    if strategy == "stream":
-        settings.pop("shuffle")
-    return loader_code(request, facts, settings, setup)
+def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> str:
+    """The loader with the very sampler that was drawn; what it reads comes from the data set itself."""
+    if drawing is None:
+        return loader_code(request, facts, {"batch_size": request.batch_size})
+    reads, sampler, given = drawing["reads"], drawing["sampler"], dict(drawing["arguments"])
+    reading: list[str] = []
+    if reads == "lengths":
+        reading = [f"lengths = [{length_of(drawing['field'], facts)} for i in range(len(dataset))]"]
+    elif reads not in ("data", "order"):
+        name = "labels" if reads == "weights" else reads
+        value = value_of(drawing["field"], facts)
+        reading = [f"{name} = numpy.asarray([{value} for i in range(len(dataset))])"]
+    if reads == "weights":
+        reading.append("_, codes, counts = numpy.unique(labels, return_inverse=True, return_counts=True)")
+    first = {"data": "dataset", "order": "range(len(dataset))", "weights": "1.0 / counts[codes]"}.get(reads, reads)
+    several = request.world_size > 1
+    arguments = [first, *(f"{k}={v!r}" for k, v in given.items())]
+    if several:
+        arguments += [f"num_replicas={request.world_size}", "rank=rank"]
+    setup = (
+        "",
+        *(["import os", ""] if several else []),
+        *(["import numpy", ""] if any("numpy" in line for line in reading) else []),
+        f"from dataloader_expert.samplers import {sampler}",
+        "",
+        *(['rank = int(os.environ.get("RANK", "0"))'] if several else []),
+        *reading,
+        f"sampler = {sampler}({', '.join(arguments)})  # sampler.set_epoch(epoch) before each epoch",
+        "",
+    )
+    if drawing["batches"]:
+        return loader_code(request, facts, {}, setup, drawn="batch_sampler")
+    return loader_code(request, facts, {"batch_size": request.batch_size}, setup, drawn="sampler")
 
 
-def _label_expression(facts: Facts) -> str:
-    """How a sample's label is reached: by key in a dictionary, by position in a tuple."""
-    name = facts.value(LABEL, {"name": "label"})["name"]
-    return f"dataset[i][{int(name) if name.isdigit() else name!r}]"
+def value_of(field: str, facts: Facts) -> str:
+    """How a field of sample ``i`` is reached: by key, of a reference also by position, by attribute, through levels."""
+    if facts.value(FORMAT) != "reference":
+        return f"dataset[i][{field!r}]"
+    structure = facts.value(BATCH, {"structure": "dict"})["structure"]
+    if field == "data" and structure != "dict":
+        return "dataset[i]"
+    if structure not in ("dict", "list", "tuple", "Tensor"):  # a named tuple
+        return f"dataset[i].{field}"
+    return "dataset[i]" + "".join(f"[{part if part.isdigit() else repr(part)}]" for part in field.split("."))
 
 
-def _with_sampler(code: str, argument: str) -> str:
-    return code.replace("    dataset,\n", f"    dataset,\n    {argument},\n", 1)
+def length_of(field: str, facts: Facts) -> str:
+    """A field's own length, or its value where it is a number that says the length."""
+    of_one = [f for f in facts.value(FIELDS, []) if f["name"] == field and not f["shape"]]
+    scalar = any(f["dtype"].startswith(("int", "uint", "float")) for f in of_one)
+    return f"{'int' if scalar else 'len'}({value_of(field, facts)})"
 
 
 def findings(facts: Facts, strategy: str) -> list[Finding]:

@@ -106,7 +106,7 @@ def probabilities(base: Mapping[str, float], curriculum: Curriculum | None, epoc
     if curriculum is None:
         return dict(base)
     zero = curriculum.zero_probability(epoch)
-    rest = 1 - base["zero"]
-    if rest <= 0:
+    others = sum(base[v] for v in VARIANTS[1:])  # not 1 - zero, which is nothing but rounding where zero is nearly 1
+    if others <= 0:
         return {"zero": zero, "centroid": 1 - zero, "keyword": 0.0, "residual": 0.0}
-    return {"zero": zero, **{v: base[v] * (1 - zero) / rest for v in VARIANTS[1:]}}
+    return {"zero": zero, **{v: base[v] / others * (1 - zero) for v in VARIANTS[1:]}}

@@ -1,0 +1,114 @@
+"""The code of suggest_sampler draws the very epoch that was simulated, and keeps what is the user's own."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch.utils.data import BatchSampler
+
+from dataloader_expert import samplers
+from dataloader_expert.loaders.building import rebuild
+from dataloader_expert.probes.draws import describe
+from dataloader_expert.tools.suggest_sampler import Simulation
+from tests.making import users
+from tests.making.asking import Asker
+from tests.making.shared import CHECKOUT
+
+USERS = Path(users.__file__)
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+ASKED: dict[str, tuple[dict[str, Any], str]] = {
+    "grouped": ({"group_by": "user"}, "GroupBatchSampler"),
+    "grouped by a number": ({"group_by": "number"}, "GroupBatchSampler"),
+    "by a difficulty": ({"objective": "curriculum", "difficulty": "hard"}, "CurriculumSampler"),
+    "by length": ({"objective": "curriculum"}, "CurriculumSampler"),
+    "weighted": ({"objective": "balanced"}, "WeightedSampler"),
+    "weighted, two ranks": ({"objective": "balanced", "world_size": 2}, "WeightedSampler"),
+    "balanced batches": ({"objective": "metric"}, "ClassBalancedBatchSampler"),
+    "balanced batches, two ranks": ({"objective": "metric", "world_size": 2}, "ClassBalancedBatchSampler"),
+    "stratified": ({"objective": "representative"}, "StratifiedBatchSampler"),
+    "less padding": ({"objective": "throughput", "length": "text"}, "LengthBucketBatchSampler"),
+    "a length that is said": ({"objective": "throughput", "length": "number"}, "LengthBucketBatchSampler"),
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """120 rows whose classes, groups and lengths come in no order."""
+    path = tmp_path_factory.mktemp("sampled") / "rows.csv"
+    rng = random.Random(0)
+    rows = ["text,user,number,hard,label"]
+    for _ in range(120):
+        text = " ".join(rng.choices(WORDS, k=rng.randint(4, 30)))
+        label = rng.choices(["red", "blue", "green"], [6, 3, 1])[0]
+        rows.append(f"{text},{rng.choice('zqab')}{rng.randint(0, 9)},{rng.randint(8, 30)},{rng.random():.6f},{label}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def made(code: str) -> dict[str, Any]:
+    """What the code defines, run as a script."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(code, "<report>", "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_printed_sampler_draws_the_epoch_that_was_simulated(asked: str, quickly: Asker, table: Path) -> None:
+    """The contract: the simulation is of really drawing an epoch by the sampler that code and class name."""
+    arguments, kind = ASKED[asked]
+    asks = {"label": "label", "batch_size": 8, "seed": 3, "budget_s": 20, **arguments}
+    report: Any = quickly.ask("suggest_sampler", str(table), str(table.parent), **asks)
+    names = made(report.code)
+    sampler = names["sampler"]
+    assert type(sampler) is getattr(samplers, kind)
+    assert report.sampler.class_ == f"dataloader_expert.samplers.{kind}"
+    assert (names["loader"].batch_sampler is sampler) == isinstance(sampler, samplers.base.EpochBatchSampler)
+    assert {k: getattr(sampler, k) for k in report.sampler.arguments if hasattr(sampler, k)}.items() <= (
+        report.sampler.arguments.items()
+    )
+    sampler.set_epoch(0)
+    batches = sampler if names["loader"].batch_sampler is sampler else BatchSampler(sampler, 8, False)
+    dataset = names["dataset"]
+    labels = np.array([int(dataset[i]["label"]) for i in range(len(dataset))])
+    field = arguments.get("length", "text")
+    lengths = np.array([len(v) if isinstance(v := dataset[i][field], str) else int(v) for i in range(len(dataset))])
+    drawn = describe(iter(batches), labels, lengths, len(dataset))
+    assert report.simulation == Simulation(**{k: v for k, v in drawn.items() if k in Simulation.model_fields})
+
+
+def test_a_reference_is_read_by_the_names_of_its_samples(quickly: Asker) -> None:
+    """Our promise: positions, and names of classes that are no numbers, are read as they are."""
+    report: Any = quickly.ask("suggest_sampler", f"{USERS}:Named", str(CHECKOUT), objective="metric", budget_s=20)
+    assert "dataset[i][1]" in report.code
+    assert sorted(set(made(report.code)["labels"].tolist())) == ["cat", "dog"]
+
+
+def test_for_a_stream_nothing_is_drawn_and_nothing_else_is_offered(quickly: Asker) -> None:
+    """torch takes no sampler for an IterableDataset: simulation null with its reason, no alternatives."""
+    report: Any = quickly.ask("suggest_sampler", f"{USERS}:Stream", str(CHECKOUT), objective="balanced", budget_s=20)
+    assert (report.strategy, report.sampler.class_, report.simulation) == ("stream", "none", None)
+    assert report.alternatives == [] and report.classes.after is None
+    assert [u.why for u in report.unknowns if u.what == "simulation"] == [
+        "a stream has no index: no sampler applies, no epoch can be drawn"
+    ]
+    assert "drawn epoch" not in report.summary
+    made(report.code)
+
+
+@pytest.mark.parametrize("tool", ["recommend_batch_spec", "suggest_sampler"])
+def test_the_code_for_a_users_loader_makes_what_rebuild_makes(tool: str, quickly: Asker) -> None:
+    """Our promise: class, generator, timeout, context and worker initialiser of a user's loader stay in the code."""
+    report: Any = quickly.ask(tool, f"{USERS}:with_everything", str(CHECKOUT), budget_s=20)
+    names = made(report.code)
+    loader, yours = names["loader"], names["yours"]
+    same = rebuild(yours, loader.num_workers, loader.batch_size)
+    kept = ["num_workers", "collate_fn", "pin_memory", "worker_init_fn", "generator", "drop_last", "batch_size"]
+    kept += ["timeout", "prefetch_factor", "persistent_workers", "multiprocessing_context"] if yours.num_workers else []
+    kept += [] if "sampler" in names else ["sampler"]
+    assert type(loader).__name__ == "OwnLoader" and type(loader) is type(same)
+    assert {k: getattr(loader, k) for k in kept} == {k: getattr(same, k) for k in kept}
+    assert loader.generator is not None and loader.timeout == 60
