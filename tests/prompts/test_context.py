@@ -117,9 +117,14 @@ def test_a_huge_tree_is_looked_at_in_part(tmp_path: Path, monkeypatch: pytest.Mo
     for i in range(MOST_FILES + 50):
         (tmp_path / f"m{i:04}.py").write_text("class Rows(Dataset): ...\n")
     (tmp_path / "a_large.py").write_text("class Large(Dataset): ...\n" + "#" * context.MOST_BYTES)
-    parsed: list[str] = []
+    parsed: list[Path] = []
     real = context.defined
-    monkeypatch.setattr(context, "defined", lambda path: parsed.append(path.name) or real(path))
+
+    def counted(path: Path) -> list[tuple[str, int, str]]:
+        parsed.append(path)
+        return real(path)
+
+    monkeypatch.setattr(context, "defined", counted)
     lines = project_context([str(tmp_path)])
     assert len(parsed) == MOST_FILES
     assert len(lines) == LINES

@@ -64,8 +64,8 @@ def line(name: str, number: int, what: str) -> str:
 
 
 def is_settings(name: str) -> bool:
-    stem, suffix = os.path.splitext(name.lower())
-    return name.lower() in ALWAYS or (suffix in SETTINGS and any(word in stem for word in NAMED))
+    low = Path(name.lower())
+    return low.name in ALWAYS or (low.suffix in SETTINGS and any(word in low.stem for word in NAMED))
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -97,7 +97,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _environment(folder: str) -> bool:
-    return os.path.exists(os.path.join(folder, "pyvenv.cfg"))
+    return Path(folder, "pyvenv.cfg").exists()
 
 
 def defined(path: Path) -> list[tuple[str, int, str]]:

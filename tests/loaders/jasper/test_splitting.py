@@ -126,7 +126,9 @@ def test_a_question_belongs_to_the_cluster_of_most_of_its_pairs() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda s: create_train_val_split(50, random_state=s), lambda s: stratified([9, 9], 0.2, 0.2, s)[0]]
+    "make",
+    [lambda s: create_train_val_split(50, random_state=s), lambda s: stratified([9, 9], 0.2, 0.2, s)[0]],
+    ids=["simple", "stratified"],
 )
 def test_a_seed_makes_one_split_and_global_generators_are_left_alone(make: Callable[[int], Any]) -> None:
     """Our promise: the original reseeded numpy's and torch's global generators."""

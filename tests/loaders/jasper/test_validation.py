@@ -165,7 +165,9 @@ def test_embeddings_of_one_width_tell_it() -> None:
     assert validate_embedding_dimensions((torch.zeros(2, 7), "q"), (torch.zeros(9, 7), "s")) == 7
 
 
-@pytest.mark.parametrize("value", [torch.rand(3, 4), torch.arange(5), torch.tensor([1], dtype=torch.int32)], ids=str)
+@pytest.mark.parametrize(
+    "value", [torch.rand(3, 4), torch.arange(5), torch.tensor([1], dtype=torch.int32)], ids=["matrix", "whole", "int32"]
+)
 def test_a_tensor_comes_back_as_it_was_saved(tmp_path: Path, value: torch.Tensor) -> None:
     """The original's promise; folders are made, and an older file is replaced."""
     save_tensor_artifact(torch.zeros(9), str(tmp_path / "a" / "b"), "x.pt")

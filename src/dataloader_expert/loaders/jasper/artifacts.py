@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from pickle import UnpicklingError
@@ -55,7 +56,8 @@ def load_tensor_artifact(
     except UnpicklingError as error:
         message = f"{path} holds more than tensors and plain containers, and to load that would run code: save it anew"
         raise ValueError(message) from error
-    except (RuntimeError, EOFError) as error:
+    except (RuntimeError, EOFError, ValueError, KeyError, IndexError, AttributeError, TypeError, struct.error) as error:
+        # what damaged bytes lead torch's reader into
         raise ValueError(f"{path} could not be read ({error}): build or copy it again") from error
     if expected_shape is not None:
         _require_shape(loaded, filename, expected_shape)
