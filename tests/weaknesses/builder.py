@@ -88,7 +88,7 @@ WEAKNESSES = [
         ),
         (
             "senseless values are found in training only",
-            CONFIG + "values_out_of_range_are_refused_at_once_and_before_they_are_saved",
+            CONFIG + "values_out_of_range_are_refused_at_once_and_before_they_are_saved[curriculum-probability]",
             planted((BuildConfig, "validate", _nothing)),
         ),
         (
@@ -98,7 +98,7 @@ WEAKNESSES = [
         ),
         (
             "a data set without a test split cannot be finished",
-            FINALIZING + "a_data_set_without_test_split_is_complete_if_none_was_asked_for",
+            FINALIZING + "a_data_set_without_test_split_is_complete_if_none_was_asked_for[ratio-0-missing]",
             planted((BuildConfig, "wants_test", _always)),
         ),
         (
