@@ -18,8 +18,8 @@ from benchmarks.common import keep
 
 PEERS_DRAW = 200_000
 """Of samplers that take minutes for 1e7 draws so many are timed, with all the labels there, and said as a share."""
-LIMIT_S = 120.0
-"""Repeats of a case end when they have taken this long together, after five at least (two of a peer)."""
+BESIDE_TORCH = 15
+"""Alternating repeats of torch's samplers and ours beside them, at 1e6 samples; five at 1e7, and of all the others."""
 
 
 def weights(n: int) -> Any:
@@ -192,21 +192,23 @@ def run(sizes: list[int], repeats: int) -> None:
     for n in sizes:
         names = [c for c in CASES if n <= 10_000_000 or _is_ours(c)]
         rounds: dict[str, list[dict[str, float]]] = {c: [] for c in names}
-        spent = dict.fromkeys(names, 0.0)
         for turn in range(repeats):
             for name in names:
-                enough = 5 if _is_ours(name) or name.startswith("torch ") else 2
-                if turn >= enough and spent[name] > LIMIT_S * (3 if _is_ours(name) else 1):
-                    continue
-                begun = time.perf_counter()
-                rounds[name].append(_in_a_process(name, n))
-                spent[name] += time.perf_counter() - begun
+                if turn < _turns(name, n):
+                    rounds[name].append(_in_a_process(name, n))
         medians = {c: {k: statistics.median(r[k] for r in of if k in r) for k in of[0]} for c, of in rounds.items()}
         print(f"## {n:.0e} samples")
         for name in names:
             print(_line(name, medians, len(rounds[name])))
         complete = repeats >= 5
         keep("speed-samplers", {"complete": complete, "samples": n, "medians": medians, "rounds": rounds})
+
+
+def _turns(name: str, n: int) -> int:
+    against_torch = name.startswith("torch ") or CASES[name][0].startswith("torch ")
+    if n > 10_000_000:
+        return 2
+    return BESIDE_TORCH if against_torch and n <= 1_000_000 else 5
 
 
 def _is_ours(name: str) -> bool:

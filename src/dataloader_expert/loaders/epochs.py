@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
 
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
 
@@ -117,7 +118,7 @@ class _Counted:
     """Counts what an iterator delivers for its loader; all else is the iterator's own."""
 
     def __init__(self, loader: EpochLoader, iterator: Iterator[Any]) -> None:
-        self._iterator, self._next, self._progress = iterator, iterator.__next__, loader.progress
+        self._iterator, self._next, self._progress = iterator, _next_of(iterator), loader.progress
 
     def __iter__(self) -> _Counted:
         return self
@@ -132,3 +133,11 @@ class _Counted:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._iterator, name)
+
+
+def _next_of(iterator: Any) -> Callable[[], Any]:
+    """How the next batch is fetched. In the main process torch wraps it in a profiler's range, which costs more than
+    all else that it does for a batch: left out while nobody profiles."""
+    plain = type(iterator) is _SingleProcessDataLoaderIter and iterator._dataset_kind == _DatasetKind.Map
+    fetch: Callable[[], Any] = iterator.__next__
+    return iterator._next_data if plain and not torch._C._autograd._profiler_enabled() else fetch

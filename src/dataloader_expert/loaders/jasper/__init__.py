@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataloader_expert.loaders.jasper.building import _csv_origin_split, build_dataset
 from dataloader_expert.loaders.jasper.clusters import Clusters, link_sources, parse_clusters
 from dataloader_expert.loaders.jasper.config import BuildConfig
+from dataloader_expert.loaders.jasper.curriculum import Curriculum
+from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.loaders.jasper.embedding import generate_embeddings
 from dataloader_expert.loaders.jasper.finalizing import DatasetFinalizer, finalize_dataset
 from dataloader_expert.loaders.jasper.merging import CSVMerger, merge_csv_files
@@ -28,6 +30,8 @@ from dataloader_expert.loaders.jasper.validation import (
 )
 
 __all__ = [
+    "Curriculum",
+    "JASPERSteeringDataset",
     "BuildConfig",
     "CSVMerger",
     "Clusters",
