@@ -38,3 +38,4 @@ def test_pinning_and_copying_are_stages(asker: Asker) -> None:
     report = asker.ask("diagnose_io", f"{users.__file__}:Fine", str(CHECKOUT), budget_s=60)
     names = {s.name for s in report.stages}  # type: ignore[attr-defined]
     assert {"pin", "to_device"} <= names
+    assert report.storage.to_device_gb_s.value > 0  # type: ignore[attr-defined]

@@ -48,6 +48,9 @@ COVERED: dict[str, str] = {
     "characterize_dataset.statistics.outliers": "an outlier",
     "characterize_dataset.diversity.distinct_fraction": "copies",
     "characterize_dataset.diversity.near_duplicate_fraction": "near copies",
+    "recommend_batch_spec.memory.device_peak_bytes": "memory of a model without a device",
+    "recommend_batch_spec.memory.how": "memory of a model without a device",
+    "diagnose_io.current.throughput_batch_size": "a batch too dear to be measured",
     "diagnose_io.stages.name": "test_our_reading_has_stages_and_a_users_code_is_one",
     "diagnose_io.stages.queue_ms": "test_one_cpu_another_interpreter_and_a_core_to_wait_for",
     "diagnose_io.speedup": "samples that wait: workers",
@@ -71,9 +74,7 @@ COVERED: dict[str, str] = {
 
 EXCUSED: dict[str, str] = {
     f"{ALL}.environment.devices": "no device",
-    "recommend_batch_spec.memory.device_peak_bytes": "no device",
     "recommend_batch_spec.memory.device_total_bytes": "no device",
-    "recommend_batch_spec.memory.how": "no device: its words differ with one",
     f"{ALL}.elapsed_s": "of the call",
     f"{ALL}.report_uri": "of the server",
     f"{ALL}.report_markdown": "all fields once more",
@@ -85,6 +86,8 @@ EXCUSED: dict[str, str] = {
     "diagnose_io.reading": "not yet measured",
     "diagnose_io.cacheable": "not yet measured",
     "diagnose_io.forecast": "not yet measured",
+    "diagnose_io.storage.to_device_gb_s": "no device",
+    "diagnose_io.recommended.throughput_batch_size": "said of current; recommended shares its model",
     "diagnose_io.recommended.made_by": "said of current; recommended shares its model",
     "check_quality.code": "not yet written",
 }

@@ -16,7 +16,11 @@ from tests.journeys.test_manifest import FOLDER, PARTS, REAL
 from tests.making.asking import Asker
 from tests.making.tiny import TINY
 
-NO_DEVICE = {"batch_spec.memory.device_peak_bytes", "batch_spec.memory.device_total_bytes"}
+NO_DEVICE = {
+    "batch_spec.memory.device_peak_bytes",
+    "batch_spec.memory.device_total_bytes",
+    "io.storage.to_device_gb_s",
+}
 NO_ARGUMENT = {"batch_spec.model_check", "io.consumer", "io.forecast"}
 LATER = {"io.hotspots", "io.reading", "io.cacheable", "quality.code", "sampler.alternatives.simulation"}
 LACKING = {
@@ -55,6 +59,7 @@ ONLY_WHERE_IT_IS = {
     "min",
     "max",
     "quantiles",
+    "quality.checks.field",  # of checks that are about one field
 }
 
 

@@ -204,7 +204,7 @@ def test_what_a_trait_touches_moves_and_the_rest_stays(pair: str, reports: Repor
 TIMED: dict[str, tuple[Ask, Ask, Callable[[Any], float]]] = {
     # field: where it is small, where it is planted large, how it is read
     "stages.ms_per_sample": (PLAIN, NAPS, lambda r: float(r.stages[0].ms_per_sample.value)),
-    "stages.share": (PLAIN, NAPS, lambda r: stage(r, "unattributed")),
+    "stages.share": (NAPS, PLAIN, lambda r: stage(r, "collate")),
     "stages.cpu_ms": (NAPS, BURNS, lambda r: float(r.stages[0].cpu_ms)),
     "stages.wait_ms": (BURNS, NAPS, lambda r: float(r.stages[0].wait_ms)),
     "overhead": (NAPS, PLAIN, lambda r: float(r.overhead)),

@@ -73,6 +73,40 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         lambda r: [s["sample"] for s in r.health.slow_samples][:1] == [7],
         "Fine",
     ),
+    "a sample that was slow once": (
+        "diagnose_io",
+        "SlowOnce",
+        {},
+        lambda r: r.health.slow_samples == [],
+        "OneSlow",
+    ),
+    "transport that is not there": (
+        "diagnose_io",
+        "Fine",
+        {},
+        lambda r: stage(r, "worker_transfer") == 0 and r.bottleneck != "worker_transfer",
+        "with_own_settings",
+    ),
+    "a batch too dear to be measured": (
+        "diagnose_io",
+        "Waits",
+        {"batch_size": 400, "max_workers": 0},
+        lambda r: (
+            r.current.throughput_batch_size == r.trials[0].batch_size < r.current.batch_size == 400
+            and f"batch size {r.trials[0].batch_size}." in r.summary
+        ),
+        "Fine",
+    ),
+    "a worker that hides the loading": (
+        "diagnose_io",
+        "with_own_settings",
+        {"step_ms": 20, "max_workers": 1},
+        lambda r: (
+            r.recommended.num_workers == 1
+            and r.consumer.stall_share_recommended.value <= r.consumer.stall_share_current.value
+        ),
+        None,
+    ),
     "random content": ("diagnose_io", "Random", {}, lambda r: r.health.nondeterministic is True, "Fine"),
     "a consumer that waits": (
         "diagnose_io",
@@ -101,6 +135,34 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         "Fine",
         {"model": f"{USERS}:Net"},
         lambda r: r.model_check.accepted and r.model_check.error is None,
+        None,
+    ),
+    "memory of a model without a device": (
+        "recommend_batch_spec",
+        "Fine",
+        {"model": f"{USERS}:Net", "memory_limit_gb": 2e-6},
+        lambda r: (
+            # Net: 4 tensors of 36 floats held, and of a sample 8 floats in, and 8 in and 4 out of its widest layer
+            r.memory.device_peak_bytes.value == 4 * 36 * 4 + 32 * (8 + 8 + 4) * 4
+            and r.memory.device_peak_bytes.how == "derived"
+            and r.batch_size == r.batch_size_limit.value == 15
+            and "derived" in r.batch_size_limit.limited_by
+            and "derived on the CPU" in r.memory.how
+        ),
+        None,
+    ),
+    "validation needs less memory": (
+        "recommend_batch_spec",
+        "Fine",
+        {"model": f"{USERS}:DeepNet", "batch_size": 16},
+        lambda r: r.dataloader.val["batch_size"] == r.dataloader.test["batch_size"] == 2 * r.batch_size,
+        None,
+    ),
+    "a device that is not there": (
+        "recommend_batch_spec",
+        "Fine",
+        {"model": f"{USERS}:Net", "device": "cuda"},
+        lambda r: any("no CUDA device" in u.why for u in r.unknowns if u.what == "device"),
         None,
     ),
     "samples that do not stack": (

@@ -95,6 +95,21 @@ def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
     assert report.stages  # type: ignore[attr-defined]
 
 
+def test_a_batch_beyond_the_budget_is_no_hang(asker: Asker) -> None:
+    """Our promise: two batches that do not fit into the budget are measured smaller, and the result says so."""
+    report: Any = asker.ask("recommend_batch_spec", f"{USERS}:Waits", str(CHECKOUT), batch_size=400, budget_s=3)
+    assert not {f.code for f in report.findings if f.severity == "error"}
+    assert report.memory.batch_bytes == 400 * 40
+    assert "throughput at the full batch size" in {u.what for u in report.unknowns}
+
+
+@pytest.mark.parametrize("tool", ["recommend_batch_spec", "diagnose_io"])
+def test_a_model_that_is_not_there_is_refused_with_the_names_that_are(tool: str, quickly: Asker) -> None:
+    """Our promise: a bad reference is an error before anything is measured."""
+    with pytest.raises(RequestError, match=r"import-failed: .*has no Nett; it has .*Net"):
+        quickly.ask(tool, f"{USERS}:Fine", str(CHECKOUT), model=f"{USERS}:Nett", budget_s=20)
+
+
 def test_an_unknown_check_is_refused_and_unasked_boxes_stay_open(quickly: Asker) -> None:
     """Our promise: a pass is only said of what was looked at."""
     model = quickly.tools["check_quality"].request

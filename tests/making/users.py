@@ -48,6 +48,19 @@ class OneSlow(Fine):
         return super().__getitem__(index)
 
 
+class SlowOnce(Fine):
+    """A sample that is slow the second time that it is read, and never again: what a busy machine looks like."""
+
+    reads = 0
+
+    def __getitem__(self, index: int) -> Sample:
+        if index == 7:
+            self.reads += 1
+            if self.reads == 2:
+                time.sleep(0.1)
+        return super().__getitem__(index)
+
+
 class LeaksFiles(Fine):
     """Keeps every file that it opens."""
 
@@ -211,4 +224,17 @@ class Net(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         out: torch.Tensor = self.linear(x)
+        return out
+
+
+class DeepNet(torch.nn.Module):
+    """Eight layers: a step keeps what each gave, a forward pass only what the next needs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers = [m for _ in range(8) for m in (torch.nn.Linear(8, 8), torch.nn.ReLU())]
+        self.layers = torch.nn.Sequential(*layers)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.layers(x)
         return out

@@ -6,9 +6,10 @@ from typing import Any
 
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.batch import BATCH, DEVICE_PEAK
+from dataloader_expert.probes.batch import BATCH
 from dataloader_expert.probes.layout import SAMPLES, SPLITS
 from dataloader_expert.probes.loading import BATCH_SIZES
+from dataloader_expert.probes.memory import DEVICE_PEAK, FORWARD, HELD
 
 PLATEAU = 0.95
 
@@ -35,13 +36,46 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
         (int(memory_bytes * (1 - margin) / max(per, 1) / 5), "host memory: 2 workers, 2 batches each, one in use")
     ]
     options.append((samples, "the number of training samples"))
-    if peak is not None and device_bytes:
-        each = peak.value / max(1, int(peak.at["batch_size"]))
-        options.append((int(device_bytes * (1 - margin) / each), "device memory, from the measured peak"))
+    if device_bytes and training_bytes(facts) is not None:
+        held, each = facts.value(HELD), max(1.0, training_bytes(facts) or 0)
+        how = "measured" if peak is not None and peak.evidence.how == "probed" else "derived"
+        room = int((device_bytes * (1 - margin) - held) / each)
+        options.append((room, f"device memory, from the {how} peak of a training step"))
     elif device_bytes:
         options.append((int(device_bytes * (1 - margin) / max(per, 1)), "device memory for the batch alone, computed"))
     value, by = min(options)
     return {"value": max(1, value), "limited_by": by}
+
+
+def training_bytes(facts: Facts) -> float | None:
+    """What a training step takes for each sample of its batch, beyond what it holds whatever the batch."""
+    peak = facts.find(DEVICE_PEAK)
+    if peak is None:
+        return None
+    return float(max(0, peak.value - facts.value(HELD, 0)) / peak.at["batch_size"])
+
+
+def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:
+    """Samples of which a forward pass takes no more than a training step of ``size``, in doublings; None if not known."""
+    forward, training = facts.find(FORWARD), training_bytes(facts)
+    if forward is None or training is None:
+        return None
+    each = max(1.0, forward.value / forward.at["batch_size"])
+    chosen = size
+    while 2 * chosen * each <= training * size and 2 * chosen <= limit:
+        chosen *= 2
+    return chosen
+
+
+def evaluation_advice(facts: Facts, size: int, limit: int) -> list[Advice]:
+    forward, peak = facts.find(FORWARD), facts.find(DEVICE_PEAK)
+    chosen = evaluation_size(facts, size, limit)
+    if chosen is None or chosen == size or forward is None or peak is None:
+        return []
+    why = f"a forward pass over {chosen} samples takes no more memory than a training step over {size}"
+    return [
+        Advice("batch_size (validation, test)", chosen, size, why, None, "none known", (forward.cite(), peak.cite()))
+    ]
 
 
 def batch_advice(facts: Facts, size: int, why: str, memory: int | None) -> list[Advice]:

@@ -66,10 +66,21 @@ class Bench:
         return time.monotonic() + min(most, max(0.0, share * self.left()))
 
 
+class TooDear(Exception):
+    """The budget does not hold the least that a probe must do; ``str()`` says what that is."""
+
+
 class Probe(ABC):
     """A frozen dataclass; its fields are its arguments."""
 
     name: ClassVar[str]
+
+    def ready(self, bench: Bench) -> None:  # noqa: B027  # most probes refuse nothing
+        """Refuses a request that cannot be carried out; asked of every probe before anything is measured.
+
+        Raises:
+            RequestError: if it cannot.
+        """
 
     @abstractmethod
     def measure(self, bench: Bench) -> Iterable[Said]:
@@ -118,10 +129,15 @@ def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Cal
         emit({"event": "unknown", "unknown": unknown.to_json()})
     measured = False
     failed: list[str] = []
-    for description in request["probes"]:
-        given = dict(description)
-        name = given.pop("probe")
-        probe = known[name](**given)
+    asked = [known[d["probe"]](**{k: v for k, v in d.items() if k != "probe"}) for d in request["probes"]]
+    try:
+        for probe in asked:
+            probe.ready(bench)
+    except RequestError as e:
+        emit({"event": "error", **e.to_json()})
+        return
+    for probe in asked:
+        name = probe.name
         progress(f"measuring: {name}", None)
         try:
             for said in probe.measure(bench):
@@ -133,6 +149,9 @@ def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Cal
             if not measured or e.code in ("import-failed", "label-not-found", "invalid-argument"):
                 emit({"event": "error", **e.to_json()})
                 return
+            emit(_event(Unknown(name, str(e))))
+        except TooDear as e:
+            failed.append(str(e))
             emit(_event(Unknown(name, str(e))))
         except Unreadable as e:
             emit(_event(Unknown(name, f"{e.code}: {e.message} ({e.where})")))

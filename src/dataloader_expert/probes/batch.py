@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Json, Quantity
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.probes.serving import Serving, per_sample, serving
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence
+from dataloader_expert.probes.loading import STEP
+from dataloader_expert.probes.memory import footprint
+from dataloader_expert.probes.serving import Serving, flat, serving
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
 COLLATE = Quantity("collate", "", "the collate function and why")
 BATCH_SIZE_USED = Quantity("batch_samples", "samples", "samples in each batch looked at")
 MODEL = Quantity("model_check", "", "whether the model takes a batch: what it expects, what it got, the error")
-DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak CUDA memory of forward, backward and step on a real batch")
 BATCHES = 4
+FIT = 0.02
+"""The share of the time left that one batch may take."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +33,9 @@ class BatchLook(Probe):
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, self.batch_size, None if bench.source.format == "reference" else 0)
         batches: list[Any] = []
+        served.fit(bench, FIT * bench.left())
         until = bench.until(0.1) or math.inf
-        plan = served.current if served.user_loader is not None else served.current.but(workers=0)
-        if served.user_loader is None:
-            plan = plan.but(batch_size=min(plan.batch_size, max(2, int(0.02 * bench.left() / per_sample(bench)))))
-        stream = iter(served.loader(plan))
+        stream = iter(served.loader(here(served)))
         for _ in range(BATCHES):
             batch = next(stream, None)
             if batch is None:
@@ -55,16 +58,9 @@ class BatchLook(Probe):
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
 
 
-def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """The batch's leaves by name."""
-    if isinstance(batch, dict):
-        return [leaf for k, v in batch.items() for leaf in flat(v, f"{prefix}.{k}" if prefix else str(k))]
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return flat(dict(zip(batch._fields, batch, strict=True)), prefix)
-    if isinstance(batch, list | tuple) and batch and not isinstance(batch[0], str | bytes | int | float):
-        if any(hasattr(v, "shape") for v in batch) or len(batch) <= 8:
-            return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]
-    return [(prefix or "data", batch)]
+def here(served: Serving) -> LoaderPlan:
+    """The user's loader as it is; ours in this process."""
+    return served.current if served.user_loader is not None else served.current.but(workers=0)
 
 
 def field_of(name: str, values: list[Any], sizes: list[int]) -> dict[str, Json]:
@@ -104,7 +100,7 @@ def why(served: Serving) -> str:
 
 @dataclass(frozen=True)
 class ModelCheck(Probe):
-    """Feeds a real batch to the user's model; with a CUDA device, one training step under ``memory_stats`` too."""
+    """Feeds a real batch to the user's model, and says what a training step and a forward pass hold."""
 
     name: ClassVar[str] = "model"
     model: str = ""
@@ -114,6 +110,9 @@ class ModelCheck(Probe):
     optimizer: str = "adamw"
     precision: str = "float32"
 
+    def ready(self, bench: Bench) -> None:
+        known(self.model, bench)
+
     def measure(self, bench: Bench) -> Iterable[Said]:
         import torch
 
@@ -121,9 +120,8 @@ class ModelCheck(Probe):
 
         model = load(self.model, dict(self.model_args or {}), bench.ref.roots)
         served = serving(bench, self.batch_size, 0)
-        batch = next(
-            iter(served.loader(served.current.but(workers=0) if served.user_loader is None else served.current))
-        )
+        served.fit(bench, FIT * bench.left())
+        batch = next(iter(served.loader(here(served))))
         got = {
             name: f"{str(getattr(v, 'dtype', type(v).__name__)).removeprefix('torch.')}{list(v.shape) if hasattr(v, 'shape') else ''}"
             for name, v in flat(batch)
@@ -148,36 +146,10 @@ class ModelCheck(Probe):
         )
         value = {"accepted": accepted, "expected": expected, "got": got, "fed": fed, "error": error}
         yield Fact(MODEL, value, evidence("probed", "model", seen=1))
-        if accepted and self.device != "cpu" and torch.cuda.is_available():
-            yield from self._peak(model, inputs, served.count(batch))
-
-    def _peak(self, model: Any, inputs: list[Any], n: int) -> Iterable[Said]:
-        import torch
-
-        model = model.to("cuda").train()
-        moved = [v.to("cuda") for v in prepared(inputs, model)]
-        optimizer = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}[self.optimizer](
-            model.parameters()
-        )
-        dtype = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}[self.precision]
-        for step in range(5):
-            if step == 2:
-                torch.cuda.reset_peak_memory_stats()
-            with torch.autocast("cuda", dtype=dtype or torch.float16, enabled=dtype is not None):
-                out = model(*moved)
-            loss: Any = sum(
-                t.float().mean() for _, t in flat(out) if isinstance(t, torch.Tensor) and t.is_floating_point()
-            )
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        torch.cuda.synchronize()
-        yield Fact(
-            DEVICE_PEAK, torch.cuda.max_memory_allocated(), evidence("probed", "model", seen=3), {"batch_size": n}
-        )
-
-
-STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
+        if accepted:
+            device = self.device != "cpu" and torch.cuda.is_available()
+            fed_as = prepared(inputs, model)
+            yield from footprint(model, fed_as, served.count(batch), self.optimizer, self.precision, device)
 
 
 @dataclass(frozen=True)
@@ -191,6 +163,9 @@ class StepTime(Probe):
     device: str = "auto"
     most_s: float = 4.0
 
+    def ready(self, bench: Bench) -> None:
+        known(self.model, bench)
+
     def measure(self, bench: Bench) -> Iterable[Said]:
         import torch
 
@@ -199,8 +174,10 @@ class StepTime(Probe):
         where = "cuda" if self.device != "cpu" and torch.cuda.is_available() else "cpu"
         model = load(self.model, dict(self.model_args or {}), bench.ref.roots).to(where).train()
         served = serving(bench, self.batch_size, 0)
-        plan = served.current.but(workers=0) if served.user_loader is None else served.current
-        inputs = [v.to(where) for v in prepared(inputs_of(next(iter(served.loader(plan))), bench.source.label), model)]
+        if served.fit(bench, FIT * bench.left()):
+            raise TooDear("a whole batch takes too long to load for a step to be timed on one: pass step_ms")
+        batch = next(iter(served.loader(here(served))))
+        inputs = [v.to(where) for v in prepared(inputs_of(batch, bench.source.label), model)]
         optimizer = torch.optim.AdamW(model.parameters())
         until = time.monotonic() + min(self.most_s, max(0.5, 0.2 * bench.left()))
         took: list[float] = []
@@ -216,6 +193,17 @@ class StepTime(Probe):
         kept = sorted(took[2:])
         seen = evidence("timed", "step", seen=len(kept), spread=(kept[0], kept[-1]), conditions={"device": where})
         yield Fact(STEP, kept[len(kept) // 2], seen)
+
+
+def known(model: str, bench: Bench) -> None:
+    """Refuses a reference that names nothing; the working directory stays the source's."""
+    from dataloader_expert.sources.reference import named
+
+    folder = os.getcwd()
+    try:
+        named(model, bench.ref.roots)
+    finally:
+        os.chdir(folder)
 
 
 def inputs_of(batch: Any, label: str | None) -> list[Any]:

@@ -123,6 +123,9 @@ class Draws(Probe):
         if served.user_loader is None and len(served.dataset) != seen:
             yield Unknown("throughput of the sampler", "not every sample was read, so that its indices are not known")
             return
+        if served.fit(bench, 0.05 * bench.left()):
+            yield Unknown("throughput of the sampler", "a batch takes too long to load: raise budget_s")
+            return
         until = bench.until(0.8, 6.0)
         spans: dict[str, list[float]] = {s: [] for s in strategies}
         drawn = {s: list(self._batches(s, n, bench)) for s in strategies}

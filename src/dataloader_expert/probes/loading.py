@@ -10,23 +10,32 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.probes.serving import STAGE, Serving, per_sample, serving
+from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence
+from dataloader_expert.probes.serving import Serving, serving
 
 THROUGHPUT = Quantity("throughput", "samples/s", "samples delivered per second by a DataLoader at these settings")
 TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
-SPEEDUP = Quantity("speedup", "x", "throughput of the recommended settings over the present ones, neighbouring blocks")
+SPEEDUP = Quantity(
+    "speedup",
+    "x",
+    "samples/s that the step (if known) gets at the recommended settings over the present ones, by pairs",
+)
 RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that nothing tried beats")
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
 UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: workers, and how many times as fast")
 STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
 BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")
 
+STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
+
+FIT_OURS, FIT_YOURS = 1 / 100, 1 / 16
+"""The share of the probe's time that a batch may take: three blocks of three settings and a check, each of several
+batches; of the user's own loader, which is left as it is while that can be, three blocks."""
 WORTH = 1.05
 """The least gain worth more workers: its interval's lower end must exceed this."""
 PAIRS, LEAST_PAIRS = 8, 3
@@ -35,6 +44,11 @@ ROUNDS = 3
 """Blocks of every setting tried."""
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
 T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 9: 3.25, 10: 3.17, 11: 3.11, 12: 3.05}
+
+
+def cycle(load_s: float, step_s: float, workers: int) -> float:
+    """Seconds from batch to batch: loading and step one after the other without workers, else the longer of the two."""
+    return max(load_s, step_s) if workers else load_s + step_s
 
 
 def interval(values: list[float], table: dict[int, float] = T95) -> tuple[float, float, float]:
@@ -58,6 +72,7 @@ class Runner:
     blocks: list[float] = field(default_factory=list)
     startup: float | None = None
     cost: float = 0.0
+    step_s: float = 0.0
     _iterator: Iterator[Any] | None = None
 
     def _next(self) -> int:
@@ -104,6 +119,12 @@ class Runner:
         self.cost = time.monotonic() - begun
         return self.blocks[-1]
 
+    @property
+    def paced(self) -> list[float]:
+        """Samples/s that a consumer with this step gets, block by block."""
+        b = self.plan.batch_size
+        return [b / cycle(b / rate, self.step_s, self.plan.workers) for rate in self.blocks]
+
     def close(self) -> None:
         iterator, self._iterator = self._iterator, None
         shutdown = getattr(iterator, "_shutdown_workers", None)
@@ -124,21 +145,26 @@ class Loading(Probe):
     share: float = 0.9
     block_s: float = 0.25
     local_world_size: int = 1
+    step_ms: float | None = None
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, self.batch_size, self.num_workers)
         deadline = bench.until(self.share, 300.0)
-        current = served.current
-        small = self._affordable(bench, served)
-        if small is not None:
-            served.current = current.but(batch_size=small)
-            why = f"a batch of {current.batch_size} takes long: throughput was measured with batches of {small}"
+        current, fit = served.current, FIT_OURS if served.user_loader is None else FIT_YOURS
+        if served.fit(bench, fit * self.share * bench.left()):
+            size = served.current.batch_size
+            why = f"a batch of {current.batch_size} takes long: throughput was measured with batches of {size}"
             yield Unknown("throughput at the full batch size", why)
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
         runners: dict[int, Runner] = {}
         failed: dict[int, str] = {}
         try:
             yield from self._grow(bench, served, runners, failed, deadline)
+            if not runners:
+                raise TooDear("the budget ended before three blocks at the present settings: raise budget_s")
+            step = self._step_s(bench, served, current)
+            for runner in runners.values():
+                runner.step_s = step
             best = self._cheapest(runners)
             yield from self._check(bench, runners, best, current, deadline)
         finally:
@@ -147,16 +173,10 @@ class Loading(Probe):
         for workers, why in failed.items():
             yield Unknown(f"throughput at {workers} workers", why)
 
-    def _affordable(self, bench: Bench, served: Serving) -> int | None:
-        """A smaller batch size, where the budget would not hold enough batches of the present one; else None."""
-        per = sum(f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer") / 1e3
-        served.batch_s = per * served.current.batch_size
-        most = self.share * bench.left() / 100  # three blocks of three settings and a check, each of several batches
-        if not served.sizable or served.user_loader is not None or per * served.current.batch_size <= most:
-            return None
-        small = max(1, int(most / per))
-        served.batch_s = per * small
-        return small
+    def _step_s(self, bench: Bench, served: Serving, current: LoaderPlan) -> float:
+        """The consumer's step, in proportion where the batches measured are smaller; 0 where it is not known."""
+        step: float = self.step_ms if self.step_ms is not None else bench.facts.value(STEP, 0.0)
+        return step / 1e3 * served.current.batch_size / current.batch_size
 
     def _try(
         self,
@@ -227,8 +247,8 @@ class Loading(Probe):
         return sorted({min(4 * cpus, most), most} - {0})
 
     def _cheapest(self, runners: dict[int, Runner]) -> int:
-        """The fewest workers that no other setting tried beats by more than is worth it."""
-        means = {n: interval(r.blocks)[0] for n, r in runners.items()}
+        """The fewest workers that no other setting tried beats by more than is worth it, at the consumer's pace."""
+        means = {n: interval(r.paced)[0] for n, r in runners.items()}
         top = max(means.values())
         return min(n for n, mean in means.items() if mean * WORTH >= top)
 
@@ -250,11 +270,12 @@ class Loading(Probe):
                 bench.progress(f"checking the recommended settings, pair {i + 1}", None)
                 for runner in pair if i % 2 == 0 else pair[::-1]:
                     runner.block(self.block_s, None)
-                ratios.append(runners[best].blocks[-1] / runners[now].blocks[-1])
+                ratios.append(runners[best].paced[-1] / runners[now].paced[-1])
             if len(ratios) < LEAST_PAIRS or interval(ratios, T99)[1] <= WORTH:
-                looked = ratios or [b / a for a, b in zip(runners[now].blocks, runners[best].blocks, strict=False)]
+                looked = ratios or [b / a for a, b in zip(runners[now].paced, runners[best].paced, strict=False)]
                 seen = evidence("timed", "loading", seen=len(looked), spread=(min(looked), max(looked)))
-                yield Fact(UNPROVED, {"workers": best, "ratio": interval(looked)[0]}, seen)
+                if interval(looked)[0] > 1:
+                    yield Fact(UNPROVED, {"workers": best, "ratio": interval(looked)[0]}, seen)
                 best, ratios = now, []
         chosen = runners[best]
         plan = chosen.plan.but(batch_size=current.batch_size)
@@ -311,6 +332,9 @@ def throughput_fact(runner: Runner, workers: int) -> Fact:
     return Fact(THROUGHPUT, mean, seen, {"workers": workers, "batch_size": runner.plan.batch_size})
 
 
+SIZES = (16, 32, 64, 128, 256)
+
+
 @dataclass(frozen=True)
 class BatchSizes(Probe):
     """Throughput in the main process at several batch sizes, three alternating blocks each."""
@@ -323,10 +347,15 @@ class BatchSizes(Probe):
         served = serving(bench, None, 0)
         if not served.sizable:
             return
-        deadline = bench.until(self.share, 6.0)
         total = 1 << 20 if bench.source.iterable else bench.source.samples
-        most = max(16, int(0.03 * bench.left() / per_sample(bench))) if not math.isinf(bench.left()) else 256
-        sizes = [b for b in (16, 32, 64, 128, 256) if b <= max(16, min(total // 4, most))]
+        widest = replace(served, current=served.current.but(batch_size=SIZES[-1]))
+        widest.fit(bench, 0.03 * bench.left())
+        most = widest.current.batch_size
+        if most < SIZES[0]:
+            yield Unknown("batch_size", f"a batch of {SIZES[0]} takes too long for sizes to be timed: raise budget_s")
+            return
+        deadline = bench.until(self.share, 6.0)
+        sizes = [b for b in SIZES if b <= max(SIZES[0], min(total // 4, most))]
         runners = {b: Runner(served.current.but(batch_size=min(b, total), workers=0), served) for b in sizes}
         for i in range(3):
             for runner in runners.values():

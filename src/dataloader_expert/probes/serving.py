@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.facts import Quantity
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.base import Bench, TooDear
 from dataloader_expert.probes.clock import QueueClock, now, since
 from dataloader_expert.sources.reference import Reference
 
 STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
 MAX_SIDE = 512
+FIT_SHARE, FIT_MOST_S = 0.1, 1.0
+"""The share of the time left that finding out what a batch costs may take, and the most seconds."""
 
 
 @dataclass
@@ -30,7 +35,7 @@ class Serving:
     sizable: bool = True
     size: tuple[int, int] | None = None
     batch_s: float = 0.0
-    """Seconds that a batch takes in the main process, where they were timed."""
+    """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
 
     def loader(self, plan: LoaderPlan) -> Any:
         """A real ``torch.utils.data.DataLoader`` at these settings.
@@ -46,6 +51,72 @@ class Serving:
             return self.user_loader
         size = None if plan.batch_size == self.current.batch_size else plan.batch_size
         return rebuild(self.user_loader, plan.workers, size)
+
+    def fit(self, bench: Bench, most: float) -> bool:
+        """Makes the batch smaller where one would take more than ``most`` seconds here; whether it did.
+
+        Timed in batches of 1, 2, 4 … samples: the first are cold, and the last one counts.
+
+        Raises:
+            TooDear: if the batch is the user's and cannot be made smaller.
+        """
+        if math.isinf(bench.left()):
+            return False
+        size, n = self.current.batch_size, 1
+        until = bench.until(FIT_SHARE, FIT_MOST_S) or math.inf
+        fetch = self._fetching(bench)
+        while True:
+            begun = time.perf_counter()
+            fetch(n)
+            each = (time.perf_counter() - begun) / n
+            self.batch_s = each * size
+            if self.batch_s <= most:
+                return False
+            n = min(2 * n, size, int((until - time.monotonic()) / each))
+            if n < 1:
+                break
+        small = min(size, max(2, int(most / each)))
+        if self.user_loader is not None and small < size:
+            self.user_loader = self._smaller(small, self.batch_s)
+        self.current = self.current.but(batch_size=small)
+        self.batch_s = each * small
+        return small < size
+
+    def _smaller(self, size: int, took: float) -> Any:
+        from dataloader_expert.loaders.building import CannotRebuild, rebuild
+
+        told = f"a batch of {self.current.batch_size} takes some {took:.2g} s, too long for the budget: raise budget_s"
+        if not self.sizable:
+            raise TooDear(f"{told} (its size is the batch sampler's)")
+        try:
+            return rebuild(self.user_loader, self.current.workers, size)
+        except CannotRebuild as e:
+            raise TooDear(f"{told} ({e})") from None
+
+    def _fetching(self, bench: Bench) -> Callable[[int], None]:
+        """Reads and collates so many samples as a loader does; what raises is passed over: the scan has said so."""
+        import numpy as np
+
+        rng = np.random.default_rng(bench.seed)
+        stream = iter(self.dataset) if bench.source.iterable else None
+        whole = None if stream is not None else getattr(self.dataset, "__getitems__", None)
+
+        def fetch(n: int) -> None:
+            samples: Any = []
+            indices = [] if stream is not None else rng.integers(0, len(self.dataset), n).tolist()
+            with contextlib.suppress(Exception):
+                if stream is not None:
+                    samples = [s for _, s in zip(range(n), stream, strict=False)]
+                elif whole:
+                    samples = whole(indices)
+                for index in indices if not whole else []:
+                    bench.at(index)
+                    with contextlib.suppress(Exception):
+                        samples.append(self.dataset[index])
+                self.collate(samples)
+            bench.at(-1)
+
+        return fetch
 
     def count(self, batch: Any) -> int:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""
@@ -72,12 +143,6 @@ class Serving:
         return max(0.0, 1 - (cpu + clock.read() - queued) / wall) if wall > 0 else 0.0
 
 
-def per_sample(bench: Bench) -> float:
-    """Seconds that a sample takes, where the stages were timed; else next to nothing."""
-    stages = [f.value["ms"] for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
-    return max(1e-7, sum(stages) / 1e3) if not math.isinf(bench.left()) else 1e-7
-
-
 def samples_in(batch: Any) -> int:
     shape: Any = getattr(batch, "shape", ())
     if len(shape):
@@ -88,6 +153,18 @@ def samples_in(batch: Any) -> int:
         inner = next((n for n in map(samples_in, batch) if n), 0)
         return inner or len(batch)
     return 0
+
+
+def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    """The batch's leaves by name."""
+    if isinstance(batch, dict):
+        return [leaf for k, v in batch.items() for leaf in flat(v, f"{prefix}.{k}" if prefix else str(k))]
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return flat(dict(zip(batch._fields, batch, strict=True)), prefix)
+    if isinstance(batch, list | tuple) and batch and not isinstance(batch[0], str | bytes | int | float):
+        if any(hasattr(v, "shape") for v in batch) or len(batch) <= 8:
+            return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]
+    return [(prefix or "data", batch)]
 
 
 def image_size(bench: Bench) -> tuple[int, int] | None:

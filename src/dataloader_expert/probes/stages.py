@@ -13,7 +13,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.clock import QueueClock, now, since
-from dataloader_expert.probes.serving import STAGE, Serving, samples_in, serving
+from dataloader_expert.probes.serving import STAGE, Serving, flat, samples_in, serving
 
 OVERHEAD = Quantity("overhead", "", "the measuring's own share of a sample's time")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
@@ -22,6 +22,7 @@ SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times
 NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
 TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
 MOST = 4096
+SLOW_TIMES, SLOW_LEAST_S, AGAIN = 10, 0.01, 2
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ class Stages(Probe):
             _timer_cost() * (4 if served.ours else 2) / per if per else 0.0,
             evidence("timed", "stages", seen=1000),
         )
-        yield from health(bench, files, memory, took, done)
+        yield from health(bench, files, memory, done)
+        yield from slow_samples(bench, served, took)
         if 6 * per < 0.1 * bench.left():
             yield from same_twice(bench, served, order[:3])
         else:
@@ -145,7 +147,8 @@ class Stages(Probe):
         wall, cpu = since(begun)
         m = len(samples[-32:])
         yield stage_fact("collate", [(wall / m, cpu / m, 0.0)])
-        yield from health(bench, files, memory, took, len(found))
+        yield from health(bench, files, memory, len(found))
+        yield from slow_samples(bench, served, took)
         yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
 
 
@@ -201,8 +204,6 @@ def to_device(batch: Any, size: int) -> Iterable[Said]:
     """Pinning a real batch and copying it to the device, by CUDA events, median of ten; nothing without a device."""
     import torch
 
-    from dataloader_expert.probes.batch import flat
-
     tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]
     if not torch.cuda.is_available() or not tensors:
         return
@@ -230,11 +231,7 @@ def to_device(batch: Any, size: int) -> Iterable[Said]:
     yield Fact(TO_DEVICE, rate, evidence("timed", "stages", seen=len(copies)))
 
 
-def health(
-    bench: Bench, files: list[tuple[int, int]], memory: list[tuple[int, int]], took: list[tuple[float, int]], n: int
-) -> Iterable[Said]:
-    import statistics
-
+def health(bench: Bench, files: list[tuple[int, int]], memory: list[tuple[int, int]], n: int) -> Iterable[Said]:
     half = next((i for i, (done, _) in enumerate(files) if done >= n // 3), 0)
     span = max(1, files[-1][0] - files[half][0])
     growth = (files[-1][1] - files[half][1]) / span * 1000
@@ -264,24 +261,51 @@ def health(
             fact,
             "look for what __getitem__ keeps: lists on self, caches without a bound",
         )
+
+
+def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]]) -> Iterable[Said]:
+    """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine."""
+    import statistics
+
     median = statistics.median(t for t, _ in took)
-    slow = sorted(((t, i) for t, i in took if t >= 10 * median and t > 0.01), reverse=True)
-    fact = Fact(
-        SLOW,
-        [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]],
-        evidence("timed", "stages", seen=len(took)),
-    )
+    suspects = sorted(((t, i) for t, i in took if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True)
+    until = bench.until(0.1)
+    if suspects and bench.source.iterable:
+        yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
+        return
+    slow: list[tuple[float, int]] = []
+    for k, (_, index) in enumerate(suspects):
+        if until is not None and time.monotonic() > until:
+            yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow; the budget held no second look")
+            break
+        bench.at(index)
+        again = min(_read_again(served, index) for _ in range(AGAIN))
+        if again >= SLOW_TIMES * median and again > SLOW_LEAST_S:
+            slow.append((again, index))
+    bench.at(-1)
+    slow.sort(reverse=True)
+    listed = [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]]
+    fact = Fact(SLOW, listed, evidence("timed", "stages", seen=len(took)))
     yield fact
     if slow and len(took) >= 20:
         yield finding(
             "slow-samples",
             "warning",
-            f"{len(slow)} of {len(took)} samples take ten times the median of {1e3 * median:.2f} ms or more",
+            f"{len(slow)} of {len(took)} samples take ten times the median of {1e3 * median:.2f} ms or more, each time",
             fact,
             "look at these samples: one holds up its whole batch",
             [{"sample": i} for _, i in slow],
             len(slow),
         )
+
+
+def _read_again(served: Serving, index: int) -> float:
+    begun = now()
+    try:
+        served.dataset[index]
+    except Exception:  # it was read before: what it is now is not slow
+        return 0.0
+    return since(begun)[0]
 
 
 def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Said]:

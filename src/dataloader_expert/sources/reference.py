@@ -188,11 +188,11 @@ def _column(value: Any) -> Column:
     return Column([value], np.array([True]) if value is None else None)
 
 
-def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
-    """What the reference names, called with ``args`` if it is a class or function.
+def named(name: str, roots: tuple[str, ...]) -> Any:
+    """What the reference names.
 
     Raises:
-        RequestError: ``source-not-found``, ``outside-roots``, ``import-failed`` or ``dataset-raised``.
+        RequestError: ``source-not-found``, ``outside-roots`` or ``import-failed``.
     """
     where, _, attribute = name.rpartition(":")
     module = _module(where, roots)
@@ -207,7 +207,16 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
             f"{shown(where)} has no {shown(attribute)}; it has {', '.join(map(shown, near)) or 'nothing'}"
             f" (imported by {shown(sys.executable)})",
         )
-    target = getattr(module, attribute)
+    return getattr(module, attribute)
+
+
+def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
+    """What the reference names, called with ``args`` if it is a class or function.
+
+    Raises:
+        RequestError: as ``named``, or ``dataset-raised``.
+    """
+    target = named(name, roots)
     if not callable(target) or (hasattr(target, "__getitem__") and not isinstance(target, type)):
         if args:
             raise RequestError("invalid-argument", f"{shown(name)} is an object, not a class: it takes no source_args")

@@ -48,6 +48,7 @@ class Request(BaseModel):
     detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
 
 
+NO_CUDA = "device='cuda' was asked, and no CUDA device is visible to the measuring process: the CPU stood in for it"
 FAILED = Quantity("failed", "", "why measuring ended before it was done")
 
 

@@ -10,17 +10,25 @@ from dataloader_expert.advice.workers import settings, throughput_at, worker_adv
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
+from dataloader_expert.probes.batch import BatchLook, StepTime
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import SPEEDUP, TRIALS, UNPROVED, Loading
+from dataloader_expert.probes.loading import SPEEDUP, STEP, TRIALS, UNPROVED, WORTH, Loading, cycle
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.probes.serving import STAGE
-from dataloader_expert.probes.stages import MEMORY_GROWTH, NONDETERMINISTIC, OPEN_FILES, OVERHEAD, SLOW, Stages
+from dataloader_expert.probes.stages import (
+    MEMORY_GROWTH,
+    NONDETERMINISTIC,
+    OPEN_FILES,
+    OVERHEAD,
+    SLOW,
+    TO_DEVICE,
+    Stages,
+)
 from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import FAILED, Measured, Said, Tool
+from dataloader_expert.tools.base import FAILED, NO_CUDA, Measured, Said, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -76,6 +84,7 @@ class StorageLine(Model):
     cold_mb_s: Figure | None
     warm_mb_s: Figure | None
     open_ms: Figure | None
+    to_device_gb_s: Figure | None
 
 
 class Health(Model):
@@ -94,6 +103,7 @@ class SettingsLine(Model):
     pin_memory: bool
     persistent_workers: bool
     throughput: Figure | None
+    throughput_batch_size: int | None
     made_by: str | None = None
 
 
@@ -136,6 +146,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             num_workers=request.num_workers,
             max_workers=request.max_workers,
             local_world_size=request.local_world_size,
+            step_ms=request.step_ms,
         ),
     )
 
@@ -149,7 +160,10 @@ def conclude(request: Request, measured: Measured) -> Said:
     if step_ms is None:
         unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes, or model"))
     if not facts.value(ENVIRONMENT, {"devices": []})["devices"]:
-        unknowns.append(Unknown("stages: pin, to_device", "no CUDA device is visible to the measuring process"))
+        why = "no CUDA device is visible to the measuring process"
+        unknowns.append(Unknown("stages: pin, to_device; storage.to_device_gb_s", why))
+        if request.device == "cuda":
+            unknowns.append(Unknown("device", NO_CUDA))
     if recommended is None:
         unknowns.append(Unknown("recommended", "no setting could be measured; see the other unknowns"))
     stages = stages_of(facts)
@@ -170,6 +184,7 @@ def conclude(request: Request, measured: Measured) -> Said:
             cold_mb_s=figure_of(facts.find(COLD)),
             warm_mb_s=figure_of(facts.find(WARM)),
             open_ms=figure_of(facts.find(OPEN)),
+            to_device_gb_s=figure_of(facts.find(TO_DEVICE)),
         ),
         "cacheable": None,
         "health": health_of(facts),
@@ -181,7 +196,7 @@ def conclude(request: Request, measured: Measured) -> Said:
     ]
     return Said(
         fields,
-        summary(facts, stages),
+        summary(facts, stages, step_ms),
         worker_advice(facts),
         steps,
         unknowns,
@@ -189,14 +204,23 @@ def conclude(request: Request, measured: Measured) -> Said:
     )
 
 
+def taken(facts: Facts) -> list[Fact]:
+    """The stages that a sample goes through in the present loader: transport only with workers, pinning if asked."""
+    current, _ = settings(facts)
+    present = current or {"num_workers": 0, "pin_memory": False}
+    left_out = {"worker_transfer"} if not present["num_workers"] else set()
+    left_out |= {"pin"} if not present["pin_memory"] else set()
+    return [f for f in facts.all(STAGE) if f.at["stage"] not in left_out]
+
+
 def stages_of(facts: Facts) -> list[Stage]:
-    """Shares of CPU plus blocked time; waiting for a core is the machine's, not the stage's."""
-    found = list(facts.all(STAGE))
-    total = sum(f.value["cpu_ms"] + f.value["wait_ms"] for f in found)
+    """Shares of CPU plus blocked time, 0 for a stage not taken; waiting for a core is the machine's, not the stage's."""
+    found, own = list(facts.all(STAGE)), taken(facts)
+    total = sum(f.value["cpu_ms"] + f.value["wait_ms"] for f in own)
     out = []
     for fact in found:
         v = fact.value
-        share = (v["cpu_ms"] + v["wait_ms"]) / total if total else 0.0
+        share = (v["cpu_ms"] + v["wait_ms"]) / total if total and fact in own else 0.0
         low, high = fact.evidence.interval or (None, None)
         out.append(
             Stage(
@@ -219,14 +243,14 @@ def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
         pin_memory=given["pin_memory"],
         persistent_workers=bool(given.get("persistent_workers")),
         throughput=figure_of(fact),
+        throughput_batch_size=None if fact is None else fact.at["batch_size"],
         made_by=given.get("made_by"),
     )
 
 
 def stall(step_ms: float, batch: int, workers: int, throughput: Fact) -> Figure:
-    """The share of time that the step waits: in series at 0 workers, else only where loading is slower."""
-    load_ms = 1e3 * batch / throughput.value
-    value = load_ms / (load_ms + step_ms) if workers == 0 else max(0.0, 1 - step_ms / load_ms)
+    """The share of time that the step waits for its batch."""
+    value = 1 - step_ms / (1e3 * cycle(batch / throughput.value, step_ms / 1e3, workers))
     return Figure(value=value, unit="", n=throughput.evidence.seen, how="derived")
 
 
@@ -237,11 +261,12 @@ def consumer_of(
         return None
     batch, now, best = current["batch_size"], current["num_workers"], recommended["workers"]
     before, after = throughput_at(facts, now), throughput_at(facts, best)
-    enough = [
-        t["num_workers"]
+    cycles = {
+        t["num_workers"]: 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, t["num_workers"])
         for t in facts.value(TRIALS, [])
-        if t["num_workers"] and 1e3 * batch / t["throughput"]["value"] <= step_ms
-    ]
+    }
+    most = WORTH * step_ms  # where the recommended ones hide the loading: whatever does so as well as they
+    enough = [n for n, ms in cycles.items() if ms <= (1.01 * cycles[best] if cycles[best] <= most else most)]
     return Consumer(
         step_ms=step_ms,
         stall_share_current=None if before is None else stall(step_ms, batch, now, before),
@@ -275,7 +300,7 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
                     f"at {consumer.step_ms:.4g} ms a step the consumer waits {waits:.0%} of the time",
                     [f for f in (speedup, throughput_at(facts, 0)) if f is not None],
                     "use the recommended settings"
-                    if consumer.workers_needed
+                    if consumer.workers_needed is not None
                     else "no number of workers tried hides the loading: make a sample cheaper",
                 )
             )
@@ -309,7 +334,7 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
         if fact.at["stage"] in ("read", "unattributed")
     ]
     collate = facts.find(STAGE, stage="collate")
-    spent = sum(f.value["cpu_ms"] for f in facts.all(STAGE))
+    spent = sum(f.value["cpu_ms"] for f in taken(facts))
     if collate is not None and spent and collate.value["cpu_ms"] > 0.25 * spent and collate.value["ms"] > 0.05:
         out.append(
             finding(
@@ -329,14 +354,14 @@ def _trial_facts(facts: Facts) -> list[Fact]:
     return list(facts.all(THROUGHPUT))
 
 
-def summary(facts: Facts, stages: list[Stage]) -> str:
+def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
     current, recommended = settings(facts)
     speedup = facts.find(SPEEDUP)
     if current is None or recommended is None or speedup is None:
         return "Throughput could not be measured; see unknowns."
     now = throughput_at(facts, current["num_workers"])
     said = (
-        f"{now.value:,.0f} samples/s at num_workers={current['num_workers']}, batch size {current['batch_size']}."
+        f"{now.value:,.0f} samples/s at num_workers={current['num_workers']}, batch size {now.at['batch_size']}."
         if now
         else ""
     )
@@ -349,7 +374,10 @@ def summary(facts: Facts, stages: list[Stage]) -> str:
         said += " Nothing tried is surely faster: keep the settings."
     else:
         low, high = speedup.evidence.interval
-        said += f" num_workers={recommended['workers']} gives {speedup.value:.2f} times that (95 % {low:.2f} to {high:.2f})."
+        said += (
+            f" num_workers={recommended['workers']} gives {speedup.value:.2f} times that (95 % {low:.2f} to {high:.2f})"
+        )
+        said += ", with the step." if step_ms else "."
     if stages:
         top = max(stages, key=lambda s: s.share.value or 0)
         said += f" {top.name} takes most of a sample's time ({100 * (top.share.value or 0):.0f} %)."

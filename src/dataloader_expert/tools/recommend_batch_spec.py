@@ -6,21 +6,22 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dataloader_expert.advice.batch_size import batch_advice, batch_size, limit
+from dataloader_expert.advice.batch_size import batch_advice, batch_size, evaluation_advice, evaluation_size, limit
 from dataloader_expert.advice.normalization import normalization, normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_advice
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import BATCH, COLLATE, DEVICE_PEAK, MODEL, BatchLook, ModelCheck
+from dataloader_expert.probes.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.layout import FIELDS, LABEL, PRESENT, SAMPLES, SPLITS, STREAM, Layout
 from dataloader_expert.probes.loading import RECOMMENDED, BatchSizes, Loading
+from dataloader_expert.probes.memory import DEVICE_PEAK
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import Measured, Said, Tool
+from dataloader_expert.tools.base import NO_CUDA, Measured, Said, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -128,22 +129,31 @@ def conclude(request: Request, measured: Measured) -> Said:
     facts = measured.facts
     devices = facts.value(ENVIRONMENT, {"devices": []})["devices"]
     total = devices[0]["total_bytes"] if devices and request.device != "cpu" else None
-    if total is not None and request.memory_limit_gb is not None:
-        total = min(total, int(request.memory_limit_gb * 1e9))
-    bound = limit(facts, measured.surroundings.memory_bytes, total, request.safety_margin)
+    room = total
+    if request.memory_limit_gb is not None:
+        asked = int(request.memory_limit_gb * 1e9)
+        room = asked if total is None else min(total, asked)
+    bound = limit(facts, measured.surroundings.memory_bytes, room, request.safety_margin)
     size, why = batch_size(facts, request.batch_size or facts.value(PRESENT, {}).get("batch_size"), bound["value"])
     batch = facts.value(BATCH, {"structure": "unknown", "fields": []})
     collate = facts.value(COLLATE)
     recommended = facts.value(RECOMMENDED, {"workers": 0})
     workers = recommended["workers"]
-    settings = dataloader(facts, size, workers, total is not None)
+    on_host = limit(facts, measured.surroundings.memory_bytes, None, request.safety_margin)["value"]
+    evaluation = evaluation_size(facts, size, on_host)
+    settings = dataloader(facts, size, evaluation or size, workers, total is not None)
     unknowns = []
-    if not devices:
-        unknowns.append(
-            Unknown("memory.device_peak_bytes", "no CUDA device is visible: device memory was computed, not measured")
-        )
+    if request.model is None:
+        unknowns.append(Unknown("memory.device_peak_bytes", "it needs a model: pass model="))
     elif facts.find(DEVICE_PEAK) is None:
-        unknowns.append(Unknown("memory.device_peak_bytes", "pass model= to measure the peak of a training step"))
+        unknowns.append(Unknown("memory.device_peak_bytes", "the model took no training step; see the other unknowns"))
+    if request.device == "cuda" and not devices:
+        unknowns.append(Unknown("device", NO_CUDA))
+    if total is None:
+        unknowns.append(Unknown("memory.device_total_bytes", "no CUDA device is used"))
+    if evaluation is None:
+        same = "forward-only memory is not known without a model that runs: the training batch size is used"
+        unknowns.append(Unknown("dataloader.val and test: batch_size", same))
     if request.model is None:
         unknowns.append(Unknown("model_check", "no model was given"))
     elif facts.find(MODEL) is None:
@@ -162,12 +172,7 @@ def conclude(request: Request, measured: Measured) -> Said:
             host_bytes=host_bytes(facts, size, workers, 2),
             device_peak_bytes=figure_of(facts.find(DEVICE_PEAK)),
             device_total_bytes=total,
-            how="bytes of real batches; in flight: workers x prefetch + 1 batches"
-            + (
-                "; device peak by torch.cuda statistics"
-                if facts.find(DEVICE_PEAK)
-                else "; device memory computed: no step was run on one"
-            ),
+            how="bytes of real batches; in flight: workers x prefetch + 1 batches" + peak_words(facts),
         ),
         "preprocessing": preprocessing(facts),
         "dataloader": Settings(**settings),
@@ -179,7 +184,12 @@ def conclude(request: Request, measured: Measured) -> Said:
             split="train" if "train" in (facts.value(SPLITS) or {}) else None,
         ),
     }
-    advice = [*batch_advice(facts, size, why, memory), *worker_advice(facts), *normalization_advice(facts)]
+    advice = [
+        *batch_advice(facts, size, why, memory),
+        *evaluation_advice(facts, size, on_host),
+        *worker_advice(facts),
+        *normalization_advice(facts),
+    ]
     steps = [
         Next(
             tool="diagnose_io",
@@ -190,7 +200,19 @@ def conclude(request: Request, measured: Measured) -> Said:
     return Said(fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(facts, size))
 
 
-def dataloader(facts: Facts, size: int, workers: int, device: bool) -> dict[str, dict[str, Any]]:
+def peak_words(facts: Facts) -> str:
+    """How the device's peak was got, and at which batch size."""
+    peak = facts.find(DEVICE_PEAK)
+    if peak is None:
+        return ""
+    if peak.evidence.how == "probed":
+        how = "by torch.cuda statistics"
+    else:
+        how = "derived on the CPU: parameters, gradients, optimizer states, tensors saved for backward, widest layer"
+    return f"; device peak of a training step at batch size {peak.at['batch_size']}, {how}"
+
+
+def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: bool) -> dict[str, dict[str, Any]]:
     """Keyword arguments for training, validation and test."""
     common: dict[str, Any] = {"num_workers": workers, "pin_memory": device}
     if workers:
@@ -199,7 +221,7 @@ def dataloader(facts: Facts, size: int, workers: int, device: bool) -> dict[str,
     last_is_one = bool(train_samples and train_samples % size == 1 and train_samples > size)
     order = {} if facts.value(STREAM) else {"shuffle": True}
     train = {"batch_size": size, **order, "drop_last": last_is_one, **common}
-    evaluate = {"batch_size": size, **dict.fromkeys(order, False), "drop_last": False, **common}
+    evaluate = {"batch_size": evaluation, **dict.fromkeys(order, False), "drop_last": False, **common}
     return {"train": train, "val": dict(evaluate), "test": dict(evaluate)}
 
 
