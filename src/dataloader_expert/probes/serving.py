@@ -19,6 +19,8 @@ STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked,
 MAX_SIDE = 512
 FIT_SHARE, FIT_MOST_S = 0.1, 1.0
 """The share of the time left that finding out what a batch costs may take, and the most seconds."""
+COLD_SHARE = 0.25
+"""A first sample that takes a smaller share of the time left is read again before it is believed."""
 
 
 @dataclass
@@ -55,7 +57,8 @@ class Serving:
     def fit(self, bench: Bench, most: float) -> bool:
         """Makes the batch smaller where one would take more than ``most`` seconds here; whether it did.
 
-        Timed in batches of 1, 2, 4 … samples: the first are cold, and the last one counts.
+        Timed in batches of 1, 2, 4 … samples: the first are cold (a table is decoded with its first row), and the last
+        one counts, at least the second.
 
         Raises:
             TooDear: if the batch is the user's and cannot be made smaller.
@@ -64,7 +67,7 @@ class Serving:
             return False
         size, n = self.current.batch_size, 1
         until = bench.until(FIT_SHARE, FIT_MOST_S) or math.inf
-        fetch = self._fetching(bench)
+        fetch, warm = self._fetching(bench), False
         while True:
             begun = time.perf_counter()
             fetch(n)
@@ -73,8 +76,11 @@ class Serving:
             if self.batch_s <= most:
                 return False
             n = min(2 * n, size, int((until - time.monotonic()) / each))
+            if n < 1 and not warm and each < COLD_SHARE * bench.left():
+                n = 1
             if n < 1:
                 break
+            warm = True
         small = min(size, max(2, int(most / each)))
         if self.user_loader is not None and small < size:
             self.user_loader = self._smaller(small, self.batch_s)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from operator import length_hint
 from typing import Any, TypeAlias, TypeVar
 
@@ -14,11 +15,20 @@ from numpy.typing import NDArray
 from torch.utils.data import Sampler
 
 Indices = NDArray[np.signedinteger[Any]]
+Keys = NDArray[np.unsignedinteger[Any]]
 T = TypeVar("T", int, list[int])
 State: TypeAlias = int | float | str | None
 """Values of a state, ready for JSON."""
-LISTED = 1 << 16
-"""Indices that are turned into Python integers at a time: enough to be fast, few enough to be small."""
+LISTED = 1 << 12
+"""Indices that are turned into Python integers at a time: their memory stays in the cache, and is used again."""
+CHUNK = 1 << 20
+"""Keys that are sorted into bins at a time: few enough for the cache, many enough that 256 bins are no cost."""
+BINNED = 1 << 18
+"""Indices from which on a shuffle goes by bins: fewer are in the cache anyhow."""
+TOGETHER = 1 << 16
+"""Samples of small segments that are shuffled together, and samples of the batches that are made together."""
+ALONE = 1 << 12
+"""A segment of so many samples is shuffled by itself: a call of its own is then no cost."""
 
 
 class EpochSampler(Sampler[T]):
@@ -130,18 +140,28 @@ class IndexSampler(EpochSampler[int]):
 
     def epoch_indices(self) -> Indices:
         """This rank's whole epoch as one array, int32 where indices fit, [len(self)]; moves on as a pass does."""
-        parts = list(self._of_rank(self._begin()))
-        if not parts:
-            return np.zeros(0, index_type(0))
-        return np.concatenate(parts) if len(parts) != 1 else parts[0]
+        start = self._begin()
+        wanted, at = len(self) - start, 0
+        whole = np.zeros(0, index_type(0))
+        for part in self._of_rank(start):
+            if len(part) == wanted:
+                return np.ascontiguousarray(part)
+            if not at:  # the parts never wait side by side: they go straight to where they belong
+                whole = np.empty(wanted, part.dtype)
+            whole[at : at + len(part)] = part
+            at += len(part)
+        return whole
 
     def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self._listed())  # without a step of ours per index
+
+    def _listed(self) -> Iterator[Iterator[int]]:
         for block in self._of_rank(self._begin()):
             for at in range(0, len(block), LISTED):
                 listed = block[at : at + LISTED].tolist()
                 self._taken += len(listed)
                 self._ahead = iter(listed)
-                yield from self._ahead  # without a step of ours per index
+                yield self._ahead
 
     def _move(self, taken: int) -> None:
         self._taken, self._ahead = taken, iter(())
@@ -155,7 +175,10 @@ class IndexSampler(EpochSampler[int]):
         world, wanted = self.num_replicas, len(self) - start
         at = start * world + self.rank
         position = start * world
+        head: Indices | None = None
         for block in self._blocks(position) if self.draws else ():
+            if not position:
+                head = block[:world].copy()
             part = block[at - position :: world][:wanted] if world > 1 else block[:wanted]
             position += len(block)
             at += len(part) * world
@@ -165,9 +188,55 @@ class IndexSampler(EpochSampler[int]):
             if wanted <= 0:
                 return
         if wanted > 0 and self.draws:  # the last round is short: the epoch's first indices come again
-            head = next(iter(self._blocks(0)))
+            head = next(iter(self._blocks(0))) if head is None else head
             places = at + np.arange(wanted) * world - self.draws
             yield head[places % min(self.draws, len(head))]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Batches of ``flat`` indices: from ``starts`` to ``ends`` [batches], or equal parts of ``size`` where None.
+
+    Without ``starts`` each batch begins where the one before it ends.
+    """
+
+    flat: Indices
+    ends: Indices | None = None
+    size: int = 1
+    starts: Indices | None = None
+
+    def __len__(self) -> int:
+        return len(self.flat) // self.size if self.ends is None else len(self.ends)
+
+    def batch(self, i: int) -> list[int]:
+        if self.ends is None:
+            return list(self.flat[i * self.size : (i + 1) * self.size].tolist())
+        start = self.starts[i] if self.starts is not None else self.ends[i - 1] if i else 0
+        return list(self.flat[start : self.ends[i]].tolist())
+
+
+class BlockPlan:
+    """Batches that are made block by block, when they are asked for: an epoch is never there as a whole.
+
+    Args:
+        count: batches.
+        per_block: batches that are made together.
+        made: the plan of the batches from its first argument up to its second; the same whenever it is asked.
+    """
+
+    def __init__(self, count: int, per_block: int, made: Callable[[int, int], Plan]) -> None:
+        self._count, self._per_block, self._made = count, max(1, per_block), made
+        self._block, self._held = -1, Plan(np.zeros(0, np.int32))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def batch(self, i: int) -> list[int]:
+        block, place = divmod(i, self._per_block)
+        if block != self._block:
+            first = block * self._per_block
+            self._held, self._block = self._made(first, min(first + self._per_block, self._count)), block
+        return self._held.batch(place)
 
 
 @dataclass(frozen=True)
@@ -196,7 +265,7 @@ class EpochBatchSampler(EpochSampler[list[int]]):
         """Batches in this epoch, of all ranks."""
 
     @abstractmethod
-    def _plan(self) -> Plan:
+    def _plan(self) -> Plan | BlockPlan:
         """This epoch's batches."""
 
     def __len__(self) -> int:
@@ -217,40 +286,140 @@ def index_type(count: int) -> type[np.signedinteger[Any]]:
 
 def shuffled(rng: np.random.Generator, count: int) -> Indices:
     """A random permutation of ``count`` indices."""
-    parts = list(shuffled_blocks(rng, count))
-    return np.concatenate(parts) if len(parts) != 1 else parts[0]
+    order, ends = _dealt_out(rng, count, None)
+    for start, end in pairwise(ends):
+        _shuffle(rng, order[start:end])
+    return order
 
 
-def shuffled_blocks(rng: np.random.Generator, count: int) -> Iterator[Indices]:
-    """A random permutation, block by block: what is too large for the cache goes to 256 random bins, each shuffled.
+def shuffled_blocks(rng: np.random.Generator, count: int, values: Indices | None = None) -> Iterator[Indices]:
+    """``values`` [count], or the indices below ``count``, in random order, block by block.
 
-    Exact: with a random bin for every index and a random order in every bin, all orders are equally likely.
+    What is too large for the cache goes to 256 random bins, each of which is shuffled. Exact: with a random bin for
+    every index and a random order in every bin, all orders are equally likely.
     """
-    if count < 1 << 20:
-        order = np.arange(count, dtype=index_type(count))
-        rng.shuffle(order)
-        yield order
-        return
+    order, ends = _dealt_out(rng, count, values)
+    for start, end in pairwise(ends):
+        _shuffle(rng, order[start:end])
+        yield order[start:end]
+
+
+def _dealt_out(rng: np.random.Generator, count: int, values: Indices | None) -> tuple[Indices, list[int]]:
+    """A copy of ``values`` in random bins, and where bins begin and end; few stay in one bin."""
+    if count < BINNED:
+        kept = np.arange(count, dtype=index_type(count)) if values is None else values.copy()
+        return kept, [0, count]
     bins = np.frombuffer(rng.bytes(count), np.uint8)
-    order = np.argsort(bins, kind="stable").astype(index_type(count))
-    at = 0
-    for end in np.cumsum(np.bincount(bins, minlength=256)).tolist():
-        rng.shuffle(order[at:end])
-        yield order[at:end]
-        at = end
+    return binned(count, lambda start, end: bins[start:end], values)
 
 
-def grouped_by(keys: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.intp]:
-    """A stable argsort of uint32 ``keys``: two passes over 16 bits, each of them numpy's radix sort."""
-    low = (keys & 0xFFFF).astype(np.uint16)
-    order = np.argsort(low, kind="stable")
-    if len(keys) and int(keys.max()) > 0xFFFF:
-        high = (keys >> 16).astype(np.uint16)
+def _shuffle(rng: np.random.Generator, part: Indices) -> None:
+    """Shuffles in place: numpy swaps 8 bytes at a time nearly twice as fast as 4."""
+    wide = part.astype(np.int64)
+    rng.shuffle(wide)
+    part[:] = wide
+
+
+def shuffled_segments(
+    rng: np.random.Generator, values: Indices, starts: NDArray[Any], counts: NDArray[Any]
+) -> Iterator[tuple[int, int, Indices]]:
+    """Segments of ``values``, each in random order, as (first, last, the values of segments first to last - 1).
+
+    Small segments come together: in one random order of all of them that is then grouped by segment, stably, each
+    segment's own order is as random. Large ones come alone.
+
+    Args:
+        values: what segments are of; unchanged.
+        starts, counts: where segments begin in ``values``, and their sizes, [segments]; they may overlap.
+    """
+    ends = np.cumsum(counts)
+    large = np.append(np.flatnonzero(counts >= ALONE), len(counts))
+    first, following = 0, 0
+    while first < len(counts):
+        if first == large[following]:
+            start, count = int(starts[first]), int(counts[first])
+            parts = list(shuffled_blocks(rng, count, values[start : start + count]))
+            yield first, first + 1, np.concatenate(parts) if len(parts) != 1 else parts[0]
+            first, following = first + 1, following + 1
+            continue
+        before = int(ends[first - 1]) if first else 0
+        fitting = int(np.searchsorted(ends, before + TOGETHER, side="right"))
+        last = min(max(fitting, first + 1), int(large[following]))
+        sizes = counts[first:last]
+        order = rng.permutation(int(ends[last - 1]) - before)
+        segments = np.repeat(np.arange(last - first, dtype=key_type(last - first)), sizes)
+        order = order[np.argsort(segments[order], kind="stable")]
+        order += np.repeat(starts[first:last] - (ends[first:last] - sizes - before), sizes)
+        yield first, last, values[order]
+        first = last
+
+
+def binned(count: int, bins: Callable[[int, int], Keys], values: Indices | None) -> tuple[Indices, list[int]]:
+    """``values`` [count], or the indices below ``count``, stably sorted by bin, and where the bins begin and end.
+
+    A counting sort, chunk by chunk: each chunk is sorted in the cache, and its bins are added to those before.
+
+    Args:
+        bins: the bins (uint8) of the values from its first argument up to its second.
+    """
+    chunks = [(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
+    sizes = [np.bincount(bins(start, end), minlength=256) for start, end in chunks]
+    ends = [0, *np.cumsum(np.sum(sizes, axis=0)).tolist()] if sizes else [0] * 257
+    places = ends[:-1]
+    out = np.empty(count, index_type(count) if values is None else values.dtype)
+    for (start, end), filled in zip(chunks, sizes, strict=True):
+        order = np.argsort(bins(start, end), kind="stable")
+        chunk = order + start if values is None else values[start:end][order]
+        at = 0
+        for i in np.flatnonzero(filled).tolist():
+            size = int(filled[i])
+            out[places[i] : places[i] + size] = chunk[at : at + size]
+            places[i] += size
+            at += size
+    return out, ends
+
+
+def grouped_by(keys: Keys) -> Indices:
+    """A stable argsort of whole numbers of at most 32 bits, byte by byte, so that each step is in the cache."""
+    return _grouped(keys, None, int(keys.max()).bit_length() if len(keys) else 0)
+
+
+def _grouped(keys: Keys, values: Indices | None, bits: int) -> Indices:
+    """``values``, or all indices, sorted by the lowest ``bits`` of their keys; they are equal in the others."""
+    count = len(keys) if values is None else len(values)
+    if count <= CHUNK:
+        order = _sorted(keys if values is None else keys[values])
+        return order.astype(index_type(count)) if values is None else values[order]
+    shift = max(0, bits - 8)
+
+    def bins(start: int, end: int) -> Keys:
+        chunk = keys[start:end] if values is None else keys[values[start:end]]
+        return (chunk >> shift).astype(np.uint8)
+
+    out, ends = binned(count, bins, values)
+    if shift:
+        for start, end in pairwise(ends):
+            out[start:end] = _grouped(keys, out[start:end], shift)
+    return out
+
+
+def _sorted(keys: Keys) -> NDArray[np.intp]:
+    """A stable argsort of few keys: two passes over 16 bits, each of them numpy's radix sort."""
+    if keys.dtype.itemsize <= 2:
+        return np.argsort(keys, kind="stable")
+    order = np.argsort(keys.astype(np.uint16), kind="stable")
+    high = (keys >> 16).astype(np.uint16)
+    if len(keys) and int(high.max()) > int(high.min()):
         order = order[np.argsort(high[order], kind="stable")]
     return order
 
 
-def class_codes(labels: Any) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
+def key_type(count: int) -> type[np.unsignedinteger[Any]]:
+    """The narrowest type of keys below ``count``."""
+    return np.uint8 if count <= 1 << 8 else np.uint16 if count <= 1 << 16 else np.uint32
+
+
+def class_codes(labels: Any) -> tuple[Keys, NDArray[np.intp]]:
     """Codes 0, 1, … of ``labels`` (sequence, array or tensor) in sorted order, and how many samples each has."""
     values = np.asarray(labels)
     if values.ndim != 1:
@@ -258,14 +427,33 @@ def class_codes(labels: Any) -> tuple[NDArray[np.uint32], NDArray[np.intp]]:
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:  # small integers: counted, not sorted
-            wide = values if values.dtype.kind == "u" else values.astype(np.int64, copy=False)  # 127 - -128 is no int8
-            above = (wide - low).astype(np.int64, copy=False)
-            counts = np.bincount(above)
-            present = counts > 0
-            codes = (np.cumsum(present) - 1).astype(np.uint32)
-            return codes[above], counts[present]
+            return _counted(values, low, high - low + 1)
     names, places = np.unique(values, return_inverse=True)
-    return places.astype(np.uint32), np.bincount(places, minlength=len(names))
+    return places.astype(key_type(len(names))), np.bincount(places, minlength=len(names))
+
+
+def _counted(values: NDArray[Any], low: int, span: int) -> tuple[Keys, NDArray[np.intp]]:
+    """:func:`class_codes` of integers from ``low`` to ``low + span - 1``, chunk by chunk."""
+    step = max(CHUNK, span)
+
+    def above(start: int) -> NDArray[np.int64]:
+        chunk = values[start : start + step]
+        if chunk.dtype.kind == "i":
+            chunk = chunk.astype(np.int64, copy=False)  # 127 - -128 is no int8
+        return (chunk - low).astype(np.int64, copy=False)
+
+    counts = np.zeros(span, np.intp)
+    for start in range(0, len(values), step):
+        counts += np.bincount(above(start), minlength=span)
+    present = counts > 0
+    counts = counts[present]
+    table = np.cumsum(present, dtype=np.uint32)
+    table -= 1  # of what is absent nobody asks
+    table = table.astype(key_type(len(counts)), copy=False)
+    codes = np.empty(len(values), table.dtype)
+    for start in range(0, len(values), step):
+        codes[start : start + step] = table[above(start)]
+    return codes, counts
 
 
 def _process_group() -> tuple[int, int]:
