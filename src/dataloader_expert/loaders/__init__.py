@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dataloader_expert.loaders.collate import pad_collate
+from dataloader_expert.loaders.collators.base import CollatorInfo
+from dataloader_expert.loaders.collators.registry import CollatorRegistry
+from dataloader_expert.loaders.collators.selecting import get_collator
+from dataloader_expert.loaders.collators.selecting import get_collator as _get_collator  # noqa: F401  # its name of old
+from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
+from dataloader_expert.loaders.collators.transform import BatchTransform
+from dataloader_expert.loaders.collators.vision import VisionDataCollator
 from dataloader_expert.loaders.creating import create_loader, set_epoch
 from dataloader_expert.loaders.embeddings import ModelEmbeddingDataset, build_model_embedding_loader
 from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
+from dataloader_expert.loaders.fetching import StreamError
 from dataloader_expert.loaders.hub_images import (
     GenericBalancedDataLoader,
     GenericImageDataset,
@@ -13,13 +24,34 @@ from dataloader_expert.loaders.hub_images import (
     ImageNetDataset,
 )
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
+from dataloader_expert.loaders.module import DataModuleProtocol, UniversalDataModule
 from dataloader_expert.loaders.opening import load_reference, open_dataset
 from dataloader_expert.loaders.parameters import FeatureStatistics, ModelParameterDataset
+from dataloader_expert.loaders.profiling import LoaderProfile, profile_dataloader
 from dataloader_expert.loaders.samples import SourceDataset
+from dataloader_expert.loaders.seeding import create_seeded_generator, seed_worker, set_random_seed
+from dataloader_expert.loaders.steps import (
+    Batch,
+    DataLoaderSetupMixin,
+    get_dataloader_length,
+    get_epoch_length,
+    get_train_dataloader_steps,
+    get_val_dataloader_steps,
+)
+from dataloader_expert.loaders.streaming import StreamingDataset
+from dataloader_expert.loaders.tasks import TaskSpec, get_default_task_specs
 from dataloader_expert.loaders.tokens import DatasetTokenDataset, build_dataset_token_loader
 from dataloader_expert.loaders.validating import validate_first_batch
 
 __all__ = [
+    "Batch",
+    "BatchTransform",
+    "CollatorInfo",
+    "CollatorRegistry",
+    "DataLoaderConfig",
+    "DataLoaderFactory",
+    "DataLoaderSetupMixin",
+    "DataModuleProtocol",
     "DatasetTokenDataset",
     "EpochLoader",
     "FeatureStatistics",
@@ -28,15 +60,42 @@ __all__ = [
     "ImageNetBalancedDataLoader",
     "ImageNetDataset",
     "JASPERSteeringDataset",
+    "LanguageModelingDataCollator",
+    "LoaderProfile",
     "ModelEmbeddingDataset",
     "ModelParameterDataset",
     "SourceDataset",
+    "StatefulDataLoader",
+    "StreamError",
+    "StreamingDataset",
+    "TaskSpec",
+    "UniversalDataModule",
+    "VisionDataCollator",
     "build_dataset_token_loader",
     "build_model_embedding_loader",
     "create_loader",
+    "create_seeded_generator",
+    "get_collator",
+    "get_dataloader_length",
+    "get_default_task_specs",
+    "get_epoch_length",
+    "get_train_dataloader_steps",
+    "get_val_dataloader_steps",
     "load_reference",
     "open_dataset",
     "pad_collate",
+    "profile_dataloader",
+    "seed_worker",
     "set_epoch",
+    "set_random_seed",
     "validate_first_batch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What builds on an extra is imported when it is asked for."""
+    if name == "StatefulDataLoader":
+        from dataloader_expert.loaders.stateful import StatefulDataLoader
+
+        return StatefulDataLoader
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
 
+from dataloader_expert.loaders.seeding import SeededSamples, mixed
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
+from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 
 logger = logging.getLogger(__name__)
 
@@ -30,17 +32,23 @@ class EpochLoader(DataLoader[Any]):
 
     ``dataset_obj`` is its dataset, ``sampler_obj`` the sampler of ours that decides its order (None if it is none).
     Batches are counted as they are delivered, so that a state holds for any number of workers.
+
+    Args:
+        dataset: map-style or iterable.
+        seed: of the random states of its workers, which then follow from seed and epoch; needs a ``generator``.
+        keywords: as of ``DataLoader``.
     """
 
     dataset_obj: Any
     sampler_obj: EpochSampler[Any] | None
 
-    def __init__(self, dataset: Any, **keywords: Any) -> None:
+    def __init__(self, dataset: Any, *, seed: int | None = None, **keywords: Any) -> None:
         super().__init__(dataset, **keywords)
         self.dataset_obj = dataset
         own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
         self.progress = Progress()
+        self._seed, self._skipped = seed, 0
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is of ``epoch``, from its beginning: for the dataset's curriculum and the sampler's order."""
@@ -60,9 +68,14 @@ class EpochLoader(DataLoader[Any]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass goes on behind the last batch that was delivered when ``state`` was taken.
 
+        Of an iterable dataset, which has no places to go to, so many batches are read once more and dropped.
+
         Raises:
             ValueError: if the order or the batch size is another one, or the sampler is none of ours.
         """
+        if isinstance(self.dataset, IterableDataset):
+            self._skipped = int(state["batches"])
+            return
         if self.sampler_obj is None or "sampler" not in state:
             raise ValueError(f"{type(self.sampler).__name__} cannot go on in its midst: use a sampler of ours")
         if state["batch_size"] != self.batch_size:
@@ -79,6 +92,18 @@ class EpochLoader(DataLoader[Any]):
         self.progress.batches = int(state["batches"])
         self._resumed = True
 
+    def _seed_pass(self, sampler: EpochSampler[Any]) -> None:
+        """The generator as it is when a pass of this epoch begins: torch draws the seed of its workers from it."""
+        for own in wrapped(self.dataset):
+            if isinstance(own, SeededSamples):
+                own.set_epoch(sampler.epoch)
+        if self._seed is None or self.generator is None:
+            return
+        if isinstance(sampler, TorchShuffleSampler):
+            self.generator.set_state(sampler.start_state())
+        else:
+            self.generator.manual_seed(mixed(self._seed, sampler.epoch) if sampler.epoch else self._seed)
+
     @property
     def _items(self) -> int:
         """What one batch takes from the sampler: itself of a batch sampler, else its samples."""
@@ -89,11 +114,16 @@ class EpochLoader(DataLoader[Any]):
             self.progress.batches = 0
         if self.sampler_obj is not None:
             self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
+            self._seed_pass(self.sampler_obj)
         with warnings.catch_warnings():
             if self.pin_memory and not torch.accelerator.is_available():
                 warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
                 logger.info("no accelerator: batches are not pinned")
-            return _Counted(self, super().__iter__())
+            counted = _Counted(self, super().__iter__())
+        skipped, self._skipped = self._skipped, 0
+        for _ in range(skipped):
+            next(counted)
+        return counted
 
 
 def with_epoch(loader: DataLoader[Any]) -> list[Any]:

@@ -32,6 +32,28 @@ class Gathered(Sequence[dict[str, Any]]):
         return (self[i] for i in range(self.size))
 
 
+class GatheredRows(Sequence[tuple[Any, ...]]):
+    """A batch of tensors that was read whole, as a sequence its samples: tuples of rows.
+
+    Args:
+        batch: tensors [B, …], one for each part of a sample.
+    """
+
+    def __init__(self, batch: list[Any]) -> None:
+        self.batch = batch
+
+    def __len__(self) -> int:
+        return len(self.batch[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        return tuple(part[index] for part in self.batch)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return (self[i] for i in range(len(self)))
+
+
 def collate_gathered(samples: Any) -> Any:
     """Takes a gathered batch as it is, and stacks anything else as torch does."""
-    return samples.batch if isinstance(samples, Gathered) else default_collate(samples)
+    return samples.batch if isinstance(samples, Gathered | GatheredRows) else default_collate(samples)

@@ -8,6 +8,7 @@ from dataloader_expert.samplers.curriculum import CurriculumSampler
 from dataloader_expert.samplers.grouped import GroupBatchSampler, split_by_group
 from dataloader_expert.samplers.shuffled import DistributedShuffleSampler, OrderedSampler, ShuffleSampler
 from dataloader_expert.samplers.stratified import StratifiedBatchSampler
+from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 from dataloader_expert.samplers.weighted import WeightedSampler
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "ShuffleSampler",
     "StratifiedBatchSampler",
     "TokenBudgetBatchSampler",
+    "TorchShuffleSampler",
     "WeightedSampler",
     "split_by_group",
 ]

@@ -9,14 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import (
+    TOGETHER,
+    BlockPlan,
     EpochBatchSampler,
     Indices,
+    Keys,
     Plan,
     State,
     class_codes,
+    few_sorted,
     grouped_by,
-    index_type,
-    shuffled,
+    key_counts,
+    key_type,
+    shuffled_segments,
 )
 
 
@@ -66,7 +71,7 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
             raise ValueError(f"classes_per_batch is {p}, but there are {n} classes")
         self.classes_per_batch, self.samples_per_class, self.shuffle = p, samples_per_class, shuffle
         self._all = classes_per_batch is None
-        self._members = grouped_by(codes).astype(index_type(len(codes)))
+        self._members = grouped_by(codes)
         if self._all:
             per_class = self._counts // samples_per_class if drop_last else -(-self._counts // samples_per_class)
             self._batches = int(per_class.min() if drop_last else per_class.max())
@@ -86,44 +91,92 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         more = {"samples": len(self._members), "batches": self._batches, "shuffle": self.shuffle}
         return {**super()._identity(), **shape, **more}
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> BlockPlan:
         rng = self._rng()
-        turns = self._turns(rng)
-        times = np.bincount(turns, minlength=len(self._counts))
-        supply, starts = self._supply(rng, times * self.samples_per_class)
-        place = np.empty(len(turns), np.int64)  # how often the class came before, turn by turn
-        by_class = grouped_by(turns)
-        firsts = np.cumsum(times) - times
-        place[by_class] = np.arange(len(turns)) - np.repeat(firsts, times)
-        at = starts[turns] + place * self.samples_per_class
-        flat = supply[at] if self.samples_per_class == 1 else supply[at[:, None] + np.arange(self.samples_per_class)]
-        return Plan(flat.reshape(-1), size=self.batch_size)
+        p, k = self.classes_per_batch, self.samples_per_class
+        turns = _Turns(self._dealt(rng), len(self._counts))
+        if self.shuffle:
+            needed = turns.before(self._batches * p) * k
+            supply, held = self._supply(rng, needed), needed  # of each class what is needed, and so never exceeded
+        else:
+            supply, held = self._members, self._counts
+        starts = np.cumsum(held) - held
 
-    def _turns(self, rng: np.random.Generator) -> NDArray[np.uint32]:
+        def made(first: int, until: int) -> Plan:
+            classes, places = turns.between(first * p, until * p)
+            nth = (places * k)[:, None] + np.arange(k)
+            if not self.shuffle:
+                nth %= held[classes][:, None]
+            return Plan(supply[starts[classes][:, None] + nth].reshape(-1), size=self.batch_size)
+
+        return BlockPlan(self._batches, TOGETHER // self.batch_size, made)
+
+    def _dealt(self, rng: np.random.Generator) -> Keys:
         """The classes of every batch, one batch after the other, [batches * P].
 
         Rounds deal all classes out in random order, P to a batch; those left over at a round's end wait for the next.
         """
         n, p = len(self._counts), self.classes_per_batch
+        every = np.arange(n)
         if self._all or p == n:
-            return np.tile(np.arange(n, dtype=np.uint32), self._batches)
+            return np.tile(every.astype(key_type(n)), self._batches)
         per_round = n // p
         rounds = -(-self._batches // per_round)
-        dealt = rng.permuted(np.tile(np.arange(n, dtype=np.uint32), (rounds, 1)), axis=1)[:, : per_round * p]
-        return np.ascontiguousarray(dealt).reshape(-1)[: self._batches * p]
+        dealt = np.empty((rounds, per_round * p), key_type(n))
+        step = max(1, TOGETHER // n)
+        for first in range(0, rounds, step):
+            orders = np.tile(every, (min(step, rounds - first), 1))
+            rng.permuted(orders, axis=1, out=orders)
+            dealt[first : first + step] = orders[:, : per_round * p]
+        return dealt.reshape(-1)[: self._batches * p]
 
-    def _supply(self, rng: np.random.Generator, needed: NDArray[np.intp]) -> tuple[Indices, NDArray[np.int64]]:
-        """Each class's samples, shuffled anew as often as ``needed`` asks; and where each class begins."""
-        counts = self._counts
-        passes = -(-needed // counts)
-        held = passes * counts
-        starts = np.cumsum(held) - held
-        segments = np.repeat(np.arange(passes.sum(), dtype=np.uint32), np.repeat(counts, passes))
-        offsets = np.repeat(np.cumsum(counts) - counts, passes)
-        begins = np.cumsum(np.repeat(counts, passes)) - np.repeat(counts, passes)
-        entries = np.arange(len(segments), dtype=np.int64) + np.repeat(offsets - begins, np.repeat(counts, passes))
-        supply: Indices = self._members[entries]
-        if self.shuffle:
-            order = shuffled(rng, len(segments))
-            supply = supply[order[grouped_by(segments[order])]]
-        return supply, starts
+    def _supply(self, rng: np.random.Generator, needed: NDArray[np.int64]) -> Indices:
+        """Of each class as many samples as are ``needed``, shuffled anew as often as it is used up."""
+        passes = -(-needed // self._counts)
+        counts = np.repeat(self._counts, passes)
+        starts = np.repeat(np.cumsum(self._counts) - self._counts, passes)
+        kept = counts.copy()  # the last pass of a class ends early
+        drawn = passes > 0
+        kept[np.cumsum(passes)[drawn] - 1] -= (passes * self._counts - needed)[drawn]
+        supply = np.empty(int(needed.sum()), self._members.dtype)
+        at = 0
+        for first, last, samples in shuffled_segments(rng, self._members, starts, counts):
+            sizes, wanted = counts[first:last], kept[first:last]
+            if int(wanted.sum()) < len(samples):
+                nth = np.arange(len(samples)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+                samples = samples[nth < np.repeat(wanted, sizes)]
+            supply[at : at + len(samples)] = samples
+            at += len(samples)
+        return supply
+
+
+class _Turns:
+    """Which class comes at each turn, and how often it came before; asked for in ascending order it never looks back.
+
+    Args:
+        classes: of every turn.
+        count: how many classes there are.
+    """
+
+    def __init__(self, classes: Keys, count: int) -> None:
+        self._classes, self._count = classes, count
+        self._at, self._seen = 0, np.zeros(count, np.int64)
+
+    def before(self, turn: int) -> NDArray[np.int64]:
+        """How often each class comes before ``turn``."""
+        return key_counts(self._classes[:turn], self._count)
+
+    def between(self, first: int, until: int) -> tuple[Keys, NDArray[np.int64]]:
+        """The classes of these turns, and how often each of them came before, in the epoch."""
+        if first != self._at:
+            self._seen = self.before(first)
+        classes = self._classes[first:until]
+        by_class = few_sorted(classes)
+        ordered = classes[by_class]
+        begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        sizes = np.diff(np.append(begins, len(ordered)))
+        places = np.empty(len(classes), np.int64)
+        places[by_class] = np.arange(len(classes)) + np.repeat(self._seen[ordered[begins]] - begins, sizes)
+        self._seen[ordered[begins]] += sizes
+        self._at = until
+        return classes, places

@@ -21,7 +21,7 @@ State: TypeAlias = int | float | str | None
 """Values of a state, ready for JSON."""
 LISTED = 1 << 12
 """Indices that are turned into Python integers at a time: their memory stays in the cache, and is used again."""
-CHUNK = 1 << 20
+CHUNK = 1 << 19
 """Keys that are sorted into bins at a time: few enough for the cache, many enough that 256 bins are no cost."""
 BINNED = 1 << 18
 """Indices from which on a shuffle goes by bins: fewer are in the cache anyhow."""
@@ -239,23 +239,6 @@ class BlockPlan:
         return self._held.batch(place)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """An epoch's batches: ``flat`` indices, cut at ``ends`` [batches], or in equal parts of ``size`` where None."""
-
-    flat: Indices
-    ends: Indices | None = None
-    size: int = 1
-
-    def __len__(self) -> int:
-        return len(self.flat) // self.size if self.ends is None else len(self.ends)
-
-    def batch(self, i: int) -> list[int]:
-        if self.ends is None:
-            return list(self.flat[i * self.size : (i + 1) * self.size].tolist())
-        return list(self.flat[self.ends[i - 1] if i else 0 : self.ends[i]].tolist())
-
-
 class EpochBatchSampler(EpochSampler[list[int]]):
     """An epoch is a sequence of batches, for ``DataLoader(dataset, batch_sampler=…)``. Ranks get whole batches."""
 
@@ -284,9 +267,9 @@ def index_type(count: int) -> type[np.signedinteger[Any]]:
     return np.int32 if count < 1 << 31 else np.int64
 
 
-def shuffled(rng: np.random.Generator, count: int) -> Indices:
-    """A random permutation of ``count`` indices."""
-    order, ends = _dealt_out(rng, count, None)
+def shuffled(rng: np.random.Generator, count: int, values: Indices | None = None) -> Indices:
+    """``values`` [count], or the indices below ``count``, in random order: all of :func:`shuffled_blocks`."""
+    order, ends = _dealt_out(rng, count, values)
     for start, end in pairwise(ends):
         _shuffle(rng, order[start:end])
     return order
@@ -338,8 +321,7 @@ def shuffled_segments(
     while first < len(counts):
         if first == large[following]:
             start, count = int(starts[first]), int(counts[first])
-            parts = list(shuffled_blocks(rng, count, values[start : start + count]))
-            yield first, first + 1, np.concatenate(parts) if len(parts) != 1 else parts[0]
+            yield first, first + 1, shuffled(rng, count, values[start : start + count])
             first, following = first + 1, following + 1
             continue
         before = int(ends[first - 1]) if first else 0
@@ -362,14 +344,17 @@ def binned(count: int, bins: Callable[[int, int], Keys], values: Indices | None)
     Args:
         bins: the bins (uint8) of the values from its first argument up to its second.
     """
-    chunks = [(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
+    step = min(CHUNK, max(TOGETHER, count // 32))  # of few keys the first index is to come as soon
+    chunks = [(start, min(start + step, count)) for start in range(0, count, step)]
     sizes = [np.bincount(bins(start, end), minlength=256) for start, end in chunks]
     ends = [0, *np.cumsum(np.sum(sizes, axis=0)).tolist()] if sizes else [0] * 257
     places = ends[:-1]
     out = np.empty(count, index_type(count) if values is None else values.dtype)
     for (start, end), filled in zip(chunks, sizes, strict=True):
         order = np.argsort(bins(start, end), kind="stable")
-        chunk = order + start if values is None else values[start:end][order]
+        if values is None:
+            order += start
+        chunk = order if values is None else values[start:end][order]
         at = 0
         for i in np.flatnonzero(filled).tolist():
             size = int(filled[i])
@@ -388,7 +373,7 @@ def _grouped(keys: Keys, values: Indices | None, bits: int) -> Indices:
     """``values``, or all indices, sorted by the lowest ``bits`` of their keys; they are equal in the others."""
     count = len(keys) if values is None else len(values)
     if count <= CHUNK:
-        order = _sorted(keys if values is None else keys[values])
+        order = few_sorted(keys if values is None else keys[values])
         return order.astype(index_type(count)) if values is None else values[order]
     shift = max(0, bits - 8)
 
@@ -403,7 +388,7 @@ def _grouped(keys: Keys, values: Indices | None, bits: int) -> Indices:
     return out
 
 
-def _sorted(keys: Keys) -> NDArray[np.intp]:
+def few_sorted(keys: Keys) -> NDArray[np.intp]:
     """A stable argsort of few keys: two passes over 16 bits, each of them numpy's radix sort."""
     if keys.dtype.itemsize <= 2:
         return np.argsort(keys, kind="stable")
@@ -412,6 +397,14 @@ def _sorted(keys: Keys) -> NDArray[np.intp]:
     if len(keys) and int(high.max()) > int(high.min()):
         order = order[np.argsort(high[order], kind="stable")]
     return order
+
+
+def key_counts(keys: Keys, count: int) -> NDArray[np.int64]:
+    """How often each key below ``count`` comes; numpy alone would first make 64 bits of every one."""
+    counts, step = np.zeros(count, np.int64), max(CHUNK, count)
+    for start in range(0, len(keys), step):
+        counts += np.bincount(keys[start : start + step], minlength=count)
+    return counts
 
 
 def key_type(count: int) -> type[np.unsignedinteger[Any]]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Indices, Plan, State, shuffled
+from dataloader_expert.samplers.base import TOGETHER, EpochBatchSampler, Indices, Plan, State, shuffled
 
 
 class _ByLength(EpochBatchSampler):
@@ -22,18 +23,27 @@ class _ByLength(EpochBatchSampler):
             raise ValueError(
                 f"lengths are {self._lengths.dtype} of {self._lengths.ndim} dimensions; one each is needed"
             )
-        bad = np.flatnonzero(~(np.isfinite(self._lengths) & (self._lengths >= 0)))
-        if len(bad):
-            raise ValueError(f"length {bad[0]} is {self._lengths[bad[0]]}; lengths must be finite and at least 0")
+        if len(self._lengths) and not (float(self._lengths.min()) >= 0 and np.isfinite(float(self._lengths.max()))):
+            first = int(np.flatnonzero(~(np.isfinite(self._lengths) & (self._lengths >= 0)))[0])
+            raise ValueError(f"length {first} is {self._lengths[first]}; lengths must be finite and at least 0")
         if len(self._lengths) and self._lengths.dtype.kind in "iu":
             narrow = np.uint16 if int(self._lengths.max()) < 1 << 16 else self._lengths.dtype
             self._lengths = self._lengths.astype(narrow)  # 16 bits are sorted by radix
 
-    def _windows(self, rng: np.random.Generator, size: int) -> list[Indices]:
-        """The shuffled order in windows of ``size`` samples, each sorted by length."""
+    def _windows(self, rng: np.random.Generator, size: int) -> Indices:
+        """All samples in random order, each ``size`` of them sorted by length."""
         order = shuffled(rng, len(self._lengths))
-        parts = [order[at : at + size] for at in range(0, len(order), size)]
-        return [part[np.argsort(self._lengths[part], kind="stable")] for part in parts]
+        whole = len(order) - len(order) % size
+        step = max(1, TOGETHER // size) * size
+        for start in range(0, whole, step):
+            windows = order[start : min(start + step, whole)].reshape(-1, size)
+            ranks = self._ranks(windows)
+            windows[:] = np.take_along_axis(windows, ranks, axis=1)
+        order[whole:] = order[whole:][self._ranks(order[whole:])]
+        return order
+
+    def _ranks(self, samples: Indices) -> NDArray[np.intp]:
+        return np.argsort(self._lengths[samples], axis=-1, kind="stable")
 
 
 class LengthBucketBatchSampler(_ByLength):
@@ -77,20 +87,9 @@ class LengthBucketBatchSampler(_ByLength):
     def _plan(self) -> Plan:
         rng = self._rng()
         n, b = len(self._lengths), self.batch_size
-        windows = self._windows(rng, b * self.window)
-        if not windows:
-            return Plan(np.zeros(0, np.int32), size=b)
-        flat = np.concatenate(windows)
-        full = n // b  # only the last window can hold a smaller batch, and it is that window's longest
-        places = rng.permutation(self.batches)
-        sizes = np.full(self.batches, b)
-        if self.batches > full:
-            sizes[-1] = n - full * b
-        starts = np.cumsum(sizes) - sizes
-        sizes, starts = sizes[places], starts[places]
-        ends = np.cumsum(sizes)
-        take = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
-        return Plan(flat[take], ends)
+        order = self._windows(rng, b * self.window)
+        starts = rng.permutation(self.batches) * b
+        return Plan(order, np.minimum(starts + b, n), starts=starts)  # the smaller batch is its window's longest
 
 
 class TokenBudgetBatchSampler(_ByLength):
@@ -143,27 +142,23 @@ class TokenBudgetBatchSampler(_ByLength):
 
     def _plan(self) -> Plan:
         if self._kept is None or self._kept[0] != self.epoch:  # how many batches there are follows from the plan
+            self._kept = None  # two epochs never wait side by side
             self._kept = (self.epoch, self._made())
         return self._kept[1]
 
     def _made(self) -> Plan:
         rng = self._rng()
         n = len(self._lengths)
-        most = self.max_samples or n
-        windows = self._windows(rng, self.window or max(n, 1))
-        starts: list[int] = []
-        offset = 0
-        for part in windows:
-            starts += [offset + at for at in _cut(self._lengths[part], self.max_tokens, most)]
-            offset += len(part)
-        begins = np.asarray(starts, np.int64)
-        sizes = np.diff(np.append(begins, n))
+        window = min(self.window or n, max(n, 1))
+        order = self._windows(rng, window)
+        starts = [np.zeros(0, np.int64)]
+        for at in range(0, n, window):
+            cut = _cut(self._lengths[order[at : at + window]], self.max_tokens, self.max_samples or n)
+            starts.append(np.asarray(cut, np.int64) + at)
+        begins = np.concatenate(starts)
+        ends = np.append(begins[1:], n) if n else begins
         places = rng.permutation(len(begins))
-        begins, sizes = begins[places], sizes[places]
-        ends = np.cumsum(sizes)
-        take = np.arange(n) + np.repeat(begins - (ends - sizes), sizes)
-        flat = np.concatenate(windows)[take] if windows else np.zeros(0, np.int32)
-        return Plan(flat, ends)
+        return Plan(order, ends[places], starts=begins[places])
 
 
 def _cut(ascending: Any, budget: int, most: int) -> list[int]:
@@ -173,8 +168,8 @@ def _cut(ascending: Any, budget: int, most: int) -> list[int]:
     starts = []
     while at < n:
         starts.append(at)
-        low = at + 1  # one sample always fits; more fit up to the last length's share of the budget
-        high = min(n, at + min(most, int(budget // lengths[at])))
+        high = min(n, at + min(most, int(budget // lengths[at])))  # no more fit, for none is shorter than the first
+        low = min(high, at + max(1, int(budget // lengths[high - 1])))  # as many fit, for none is longer than the last
         while low < high:  # the most samples that fit, between low and high
             middle = (low + high + 1) // 2
             if lengths[middle - 1] * (middle - at) <= budget:

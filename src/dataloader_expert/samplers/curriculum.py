@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type
+from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type, shuffled_blocks
 
 
 class CurriculumSampler(IndexSampler):
@@ -56,6 +56,6 @@ class CurriculumSampler(IndexSampler):
         return {**super()._identity(), "samples": len(self._order), "epochs": self.epochs, "start": self.start}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
-        easiest = self._order[: self.draws].copy()
-        self._rng().shuffle(easiest)
-        yield easiest[start:]
+        for block in shuffled_blocks(self._rng(), self.draws, self._order[: self.draws]):
+            yield block[start:]
+            start = max(0, start - len(block))

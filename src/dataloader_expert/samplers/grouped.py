@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import (
+    CHUNK,
+    TOGETHER,
+    BlockPlan,
     EpochBatchSampler,
     Indices,
     Plan,
@@ -46,9 +51,9 @@ class GroupBatchSampler(EpochBatchSampler):
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
         codes, self._counts = class_codes(groups)
-        self._members = grouped_by(codes).astype(index_type(len(codes)))
+        self._members = grouped_by(codes)
         self.batch_size = batch_size
-        self._kept: tuple[int, Plan] | None = None
+        self._kept: tuple[int, BlockPlan] | None = None
 
     @property
     def batches(self) -> int:
@@ -57,28 +62,40 @@ class GroupBatchSampler(EpochBatchSampler):
     def _identity(self) -> dict[str, State]:
         return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._members)}
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> BlockPlan:
         if self._kept is None or self._kept[0] != self.epoch:  # how many batches there are follows from the plan
+            self._kept = None  # two epochs never wait side by side
             self._kept = (self.epoch, self._made())
         return self._kept[1]
 
-    def _made(self) -> Plan:
-        turns = self._rng().permutation(len(self._counts))
-        sizes = self._counts[turns]
-        ends: list[int] = []
-        held = at = 0
-        for size in sizes.tolist():
-            if held and held + size > self.batch_size:
-                ends.append(at)
-                held = 0
-            at += size
-            held += size
+    def _made(self) -> BlockPlan:
+        turns = self._rng().permutation(len(self._counts)).astype(index_type(len(self._counts)))
+        cuts = self._cuts(turns)
+        starts = np.cumsum(self._counts)
+        starts -= self._counts
+
+        def made(first: int, until: int) -> Plan:
+            groups = turns[cuts[first] : cuts[until]]
+            sizes = self._counts[groups]
+            ends = np.cumsum(sizes)
+            at = np.arange(int(ends[-1])) + np.repeat(starts[groups] - (ends - sizes), sizes)
+            return Plan(self._members[at], ends[cuts[first + 1 : until + 1] - cuts[first] - 1])
+
+        return BlockPlan(len(cuts) - 1, TOGETHER * len(cuts) // max(1, len(self._members)), made)
+
+    def _cuts(self, turns: Indices) -> NDArray[np.int64]:
+        """Before how many groups each batch begins, and how many there are, [batches + 1]."""
+        cuts = array("q", [0])
+        held = 0
+        for start in range(0, len(turns), CHUNK):  # not all at once as Python integers
+            for at, size in enumerate(self._counts[turns[start : start + CHUNK]].tolist(), start):
+                if held and held + size > self.batch_size:
+                    cuts.append(at)
+                    held = 0
+                held += size
         if held:
-            ends.append(at)
-        starts = (np.cumsum(self._counts) - self._counts)[turns]
-        before = np.cumsum(sizes) - sizes
-        take = np.arange(len(self._members)) + np.repeat(starts - before, sizes)
-        return Plan(self._members[take], np.asarray(ends, np.int64))
+            cuts.append(len(turns))
+        return np.asarray(cuts, np.int64)
 
 
 def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], seed: int = 0) -> dict[str, Indices]:

@@ -6,8 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan, State, class_codes, grouped_by, shuffled
+from dataloader_expert.samplers.base import (
+    TOGETHER,
+    BlockPlan,
+    EpochBatchSampler,
+    Indices,
+    Plan,
+    State,
+    class_codes,
+    grouped_by,
+    shuffled_segments,
+)
 
 
 class StratifiedBatchSampler(EpochBatchSampler):
@@ -38,46 +49,75 @@ class StratifiedBatchSampler(EpochBatchSampler):
         rank: int | None = None,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        self._codes, self._counts = class_codes(labels)
+        codes, self._counts = class_codes(labels)
         if batch_size < 1:
             raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
-        if not len(self._codes):
+        if not len(codes):
             raise ValueError("labels are empty; one per sample is needed")
+        self._members = grouped_by(codes)
         self.batch_size = batch_size
 
     @property
     def batches(self) -> int:
-        full, rest = divmod(len(self._codes), self.batch_size)
+        full, rest = divmod(len(self._members), self.batch_size)
         return full + bool(rest and not self.drop_last)
 
     def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._codes)}
+        return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._members)}
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> BlockPlan:
         rng = self._rng()
-        n, counts = len(self._codes), self._counts
+        n, counts = len(self._members), self._counts
         full, rest = divmod(n, self.batch_size)
         last = _rounded(counts * (rest / n), rest, rng)
-        # samples in random order, then by class: the j-th of its class is a random one
-        order = shuffled(rng, n)
-        order = order[grouped_by(self._codes[order])]
-        firsts = np.cumsum(counts) - counts
-        nth = np.arange(n) - np.repeat(firsts, counts)
-        to_full = counts - last
-        each = to_full // max(full, 1)
-        extra = to_full - each * full
-        turn = np.zeros(len(counts), np.int64)  # a random order of the classes around the circle
-        around = rng.permutation(len(counts))
-        turn[around] = np.cumsum(extra[around]) - extra[around]
-        even = np.repeat(each * full, counts)
-        batch = np.where(nth < even, nth, np.repeat(turn, counts) + nth - even) % max(full, 1)
-        places = rng.permutation(full) if full else np.zeros(1, np.int64)
-        batch = places[batch]
-        batch[nth >= np.repeat(to_full, counts)] = full
-        mixed = shuffled(rng, n)  # within a batch the classes come in no order
-        flat = order[mixed[grouped_by(batch[mixed].astype(np.uint32))]]
-        ends = np.minimum(np.arange(1, full + bool(rest) + 1) * self.batch_size, n)
-        return Plan(flat, ends[: self.batches])
+        each = (counts - last) // max(full, 1)
+        even = each * full
+        extra = counts - last - even
+        around = rng.permutation(len(counts))  # a random order of the classes around the circle
+        # what is dealt evenly, then what goes around the circle, then the smaller last batch; each class by class
+        places = np.stack([_before(even), even.sum() + _before(extra, around), n - rest + _before(last)], axis=1)
+        dealt = self._dealt(rng, np.stack([even, extra, last], axis=1), places)
+        turns = rng.permutation(full)  # where on the circle each batch stands
+        begins = np.repeat(places[:, 0], each) + np.arange(int(each.sum())) - np.repeat(_before(each), each)
+        steps = np.repeat(each, each)
+        circle = even.sum() + np.arange(self.batch_size - int(each.sum()) if full else 0) * full
+        key = int(rng.integers(1 << 63))
+
+        def made(first: int, until: int) -> Plan:
+            rng, whole = np.random.Generator(np.random.SFC64([key, first])), min(until, full)
+            evenly = begins + steps * np.arange(first, whole)[:, None]
+            batches = dealt[np.hstack([evenly, circle + turns[first:whole, None]])].astype(np.int64)
+            rng.permuted(batches, axis=1, out=batches)  # within a batch the classes come in no order
+            if until == whole:
+                return Plan(batches.reshape(-1), size=self.batch_size)
+            short = rng.permutation(dealt[n - rest :])
+            ends = np.append(np.arange(1, whole - first + 1) * self.batch_size, batches.size + rest)
+            return Plan(np.append(batches, short), ends)
+
+        return BlockPlan(self.batches, TOGETHER // self.batch_size, made)
+
+    def _dealt(self, rng: np.random.Generator, sizes: NDArray[np.int64], places: NDArray[np.int64]) -> Indices:
+        """The samples of each class in random order, cut into parts of ``sizes`` that go to ``places`` [classes, 3]."""
+        dealt = np.empty_like(self._members)
+        for first, last, samples in shuffled_segments(rng, self._members, _before(self._counts), self._counts):
+            lengths, starts = sizes[first:last].reshape(-1), places[first:last].reshape(-1)
+            if last == first + 1:  # of a large class no list of places is needed
+                for at, size, start in zip(_before(lengths), lengths, starts, strict=True):
+                    dealt[start : start + size] = samples[at : at + size]
+            else:
+                dealt[np.arange(len(samples)) + np.repeat(starts - _before(lengths), lengths)] = samples
+        return dealt
+
+
+def _before(sizes: NDArray[Any], order: NDArray[Any] | None = None) -> NDArray[Any]:
+    """What comes before each, if they stand one behind the other: in their order, or in ``order``."""
+    if order is None:
+        before = np.cumsum(sizes)
+        before -= sizes
+        return before
+    before = np.empty_like(sizes)
+    before[order] = _before(sizes[order])
+    return before
 
 
 def _rounded(shares: Any, total: int, rng: np.random.Generator) -> Any:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type
+from dataloader_expert.samplers.base import CHUNK, IndexSampler, Indices, State, index_type, shuffled, shuffled_blocks
 
 BLOCK = 1 << 20
 """Draws made at a time: small enough for the processor's cache, large enough to be vectorised."""
+MERGED = 1 << 22
+"""Draws made at a time from sorted uniforms: the more there are, the nearer the next one's weight lies in memory."""
+WALKED = 1 << 12
+"""Sorted uniforms that are looked up at a time, among the weights between the first of them and the next ones' first."""
+PIECE = 1 << 16
+"""Weights of the table that are worked on at a time."""
 TABLED = 1 << 25
 """Samples up to which an alias table is kept (8 bytes each); beyond it draws come from sorted uniforms."""
 FAINTEST = np.float32(1e-36)
@@ -92,15 +99,18 @@ class WeightedSampler(IndexSampler):
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         if self._weights is not None:
-            yield self._without_replacement()[start:]
+            for block in self._without_replacement(self._weights):
+                yield block[start:]
+                start = max(0, start - len(block))
             return
-        for part in range(start // BLOCK, -(-self.draws // BLOCK)):
+        size = BLOCK if self._table is not None else MERGED
+        for part in range(start // size, -(-self.draws // size)):
             if self._table is not None:
                 block = self._aliased(part, *self._table)
             else:
                 assert self._cumulated is not None
                 block = self._merged(part, self._cumulated)
-            yield block[max(0, start - part * BLOCK) :]
+            yield block[max(0, start - part * size) :]
 
     def _aliased(self, part: int, kept: NDArray[np.float32], alias: Indices) -> Indices:
         """Block ``part`` of the epoch: it has a generator of its own, so that a resumed epoch skips the others."""
@@ -114,25 +124,58 @@ class WeightedSampler(IndexSampler):
     def _merged(self, part: int, cumulated: Floats) -> Indices:
         """Block ``part`` of the epoch: its uniforms are sorted, so that they walk through the weights once."""
         rng = self._rng(part)
-        uniforms = rng.random(min(BLOCK, self.draws - part * BLOCK))
+        uniforms = rng.random(min(MERGED, self.draws - part * MERGED))
         uniforms.sort()
         uniforms *= cumulated[-1]
-        drawn = np.searchsorted(cumulated, uniforms, side="right").astype(index_type(self._size))
-        np.minimum(drawn, self._size - 1, out=drawn)
-        rng.shuffle(drawn)
-        return drawn
+        drawn = np.empty(len(uniforms), index_type(self._size))
+        last = int(np.searchsorted(cumulated, cumulated[-1]))  # behind it all weights are 0
+        firsts = np.minimum(np.searchsorted(cumulated, uniforms[::WALKED], side="right"), last)
+        for i, (low, high) in enumerate(
+            pairwise([*firsts.tolist(), last])
+        ):  # between its neighbours' places each has a short way
+            walked = slice(i * WALKED, (i + 1) * WALKED)
+            drawn[walked] = np.searchsorted(cumulated[low:high], uniforms[walked], side="right")
+            drawn[walked] += low
+        return shuffled(rng, len(drawn), drawn)
 
-    def _without_replacement(self) -> Indices:
+    def _without_replacement(self, weights: NDArray[np.float32]) -> Iterator[Indices]:
         rng, count = self._rng(), self.num_samples
-        keys = rng.standard_exponential(self._size, dtype=np.float32)
-        with np.errstate(divide="ignore", invalid="ignore"):  # weight 0: infinite or, of a key 0, NaN, behind all
-            np.divide(keys, self._weights, out=keys)
         if count == self._size:
-            chosen = np.arange(count, dtype=index_type(count))
-        else:
-            chosen = np.argpartition(keys, count)[:count].astype(index_type(self._size))
-        rng.shuffle(chosen)
-        return chosen
+            return shuffled_blocks(rng, count)
+        return shuffled_blocks(rng, count, _smallest(_keys(rng, weights), count))
+
+
+def _keys(rng: np.random.Generator, weights: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Exponential keys, each over its weight, as the bits of floats: they are ordered alike."""
+    keys = np.empty(len(weights), np.float32)
+    with np.errstate(divide="ignore", invalid="ignore"):  # weight 0: infinite or, of a key 0, NaN, behind all
+        for at in range(0, len(keys), CHUNK):
+            part = keys[at : at + CHUNK]
+            rng.standard_exponential(dtype=np.float32, out=part)
+            np.divide(part, weights[at : at + CHUNK], out=part)
+    return keys.view(np.uint32)
+
+
+def _smallest(keys: NDArray[np.uint32], count: int) -> Indices:
+    """Where the ``count`` smallest keys are, in no order: counted by their upper halves, of which one is then split."""
+    parts = [slice(at, min(at + CHUNK, len(keys))) for at in range(0, len(keys), CHUNK)]
+    counts = np.zeros(1 << 16, np.int64)
+    for part in parts:
+        counts += np.bincount(keys[part] >> 16, minlength=1 << 16)
+    ends = np.cumsum(counts)
+    edge = int(np.searchsorted(ends, count))
+    below = int(ends[edge] - counts[edge])
+    chosen = np.empty(count, index_type(len(keys)))
+    at, at_edge = 0, []
+    for part in parts:
+        halves = (keys[part] >> 16).astype(np.uint16)
+        found = np.flatnonzero(halves < edge)
+        np.add(found, part.start, out=chosen[at : at + len(found)], casting="same_kind")
+        at += len(found)
+        at_edge.append(np.flatnonzero(halves == edge) + part.start)
+    among = np.concatenate(at_edge)
+    chosen[below:] = among[np.argpartition(keys[among], count - below - 1)[: count - below]]
+    return chosen
 
 
 def alias_table(weights: NDArray[Any], total: float) -> tuple[NDArray[np.float32], Indices]:
@@ -140,47 +183,73 @@ def alias_table(weights: NDArray[Any], total: float) -> tuple[NDArray[np.float32
 
     Samples below the mean weight have a deficit, the others a surplus. Laid end to end, deficits and surpluses are
     two partitions of one interval; each deficit is filled by the surplus that covers its beginning, and a surplus
-    that ends within a deficit is itself topped up by the next. One merge of both finds all of this at once.
+    that ends within a deficit is itself topped up by the next. One merge of both finds all of this, piece by piece.
     """
     n = len(weights)
-    scaled: Floats = np.multiply(weights, n / total, dtype=np.float64)
-    light = scaled < 1.0
-    kept = np.empty(n, np.float32)
-    np.minimum(scaled, 1.0, out=kept, casting="same_kind")
-    alias = np.arange(n, dtype=index_type(n))
-    small, large = alias[light], alias[~light]
+    kept, alias = np.empty(n, np.float32), np.empty(n, index_type(n))
+    small, large, deficits, surpluses = _partitions(weights, n / total, kept)
     if not len(small) or not len(large):
-        return np.ones(n, np.float32), alias
-    ends = np.empty(n)  # where deficits end, then where surpluses end; large arrays are reused: fresh pages cost most
-    deficits, surpluses = ends[: len(small)], ends[len(small) :]
-    scaled -= 1.0
-    np.cumsum(scaled[light], out=deficits)
-    np.negative(deficits, out=deficits)
-    np.cumsum(scaled[~light], out=surpluses)
-    # Both are ascending: the stable sort meets two runs and merges them in linear time. Positive floats are ordered
-    # as their bits are; the lowest one says which of the two a number is.
-    bits = ends.view(np.int64)
-    bits[: len(small)] |= 1
-    bits[len(small) :] &= ~1
-    bits.sort(kind="stable")
-    flags = scaled.view(np.int64)
-    np.bitwise_and(bits, 1, out=flags)
-    is_deficit = flags.astype(bool)
-    is_surplus = ~is_deficit
-    filled = alias[is_deficit]  # for each deficit, the surpluses that end before it does
-    filled -= alias[: len(small)]
-    met = alias[is_surplus]  # for each surplus, the deficits that end before it does
-    met -= alias[: len(large)]
-    last = len(large) - 1
-    np.minimum(met, len(small) - 1, out=met)
-    rest = ends[is_surplus]
-    rest -= ends[is_deficit][met]
-    rest += 1.0
-    rest[last] = 1.0  # rounding alone is left there
-    kept[large] = np.clip(rest, 0.0, 1.0, out=rest)
-    begins = np.empty_like(filled)  # a deficit begins where the one before it ends
-    begins[0] = 0
-    np.minimum(filled[:-1], last, out=begins[1:])
-    alias[small] = large[begins]
+        return np.ones(n, np.float32), np.arange(n, dtype=alias.dtype)
     alias[large[:-1]] = large[1:]
+    alias[large[-1]] = large[-1]
+    alias[small[0]] = large[0]
+    last = len(large) - 1
+    for light, heavy, filled, met in _merge(deficits, surpluses):
+        following = small[light.start + 1 : light.stop + 1]  # a deficit begins where the one before it ends
+        alias[following] = large[np.minimum(filled[: len(following)], last)]
+        rest = surpluses[heavy] - deficits[np.minimum(met, len(small) - 1)]
+        rest += 1.0
+        kept[large[heavy]] = np.clip(rest, 0.0, 1.0, out=rest)
+    kept[large[last]] = 1.0  # rounding alone is left there
     return kept, alias
+
+
+def _partitions(
+    weights: NDArray[Any], scale: float, kept: NDArray[np.float32]
+) -> tuple[Indices, Indices, Floats, Floats]:
+    """The samples with a deficit, those with a surplus, and where deficits and surpluses end; fills ``kept``.
+
+    Positive floats are ordered as their bits are; of a deficit the lowest bit is set, of a surplus it is not, so that
+    merged they can be told apart.
+    """
+    n = len(weights)
+    chunks = [slice(at, min(at + PIECE, n)) for at in range(0, n, PIECE)]
+    few = sum(int(np.count_nonzero(np.multiply(weights[c], scale, dtype=np.float64) < 1.0)) for c in chunks)
+    samples = [np.empty(few, index_type(n)), np.empty(n - few, index_type(n))]
+    ends = [np.empty(few), np.empty(n - few)]
+    at, carried = [0, 0], [0.0, 0.0]
+    for c in chunks:
+        scaled = np.multiply(weights[c], scale, dtype=np.float64)
+        np.minimum(scaled, 1.0, out=kept[c], casting="same_kind")
+        light = scaled < 1.0
+        for i, chosen in enumerate((np.flatnonzero(light), np.flatnonzero(~light))):
+            if len(chosen):
+                to = slice(at[i], at[i] + len(chosen))
+                np.add(chosen, c.start, out=samples[i][to], casting="same_kind")
+                np.cumsum(np.abs(scaled[chosen] - 1.0), out=ends[i][to])
+                ends[i][to] += carried[i]
+                at[i], carried[i] = to.stop, float(ends[i][to.stop - 1])
+    deficits, surpluses = ends
+    np.bitwise_or(deficits.view(np.int64), 1, out=deficits.view(np.int64))
+    np.bitwise_and(surpluses.view(np.int64), ~1, out=surpluses.view(np.int64))
+    return samples[0], samples[1], deficits, surpluses
+
+
+def _merge(deficits: Floats, surpluses: Floats) -> Iterator[tuple[slice, slice, Indices, Indices]]:
+    """Merges both, in pieces that stay in the cache.
+
+    Yields:
+        the deficits and the surpluses of a piece; for each of those deficits how many surpluses end before it does;
+        for each of those surpluses how many deficits do.
+    """
+    cuts = np.sort(np.concatenate([deficits[PIECE - 1 :: PIECE], surpluses[PIECE - 1 :: PIECE]]))
+    lights = [0, *np.searchsorted(deficits, cuts, side="right").tolist(), len(deficits)]
+    heavies = [0, *np.searchsorted(surpluses, cuts, side="right").tolist(), len(surpluses)]
+    for light, heavy in zip(starmap(slice, pairwise(lights)), starmap(slice, pairwise(heavies)), strict=True):
+        bits = np.concatenate([deficits[light], surpluses[heavy]]).view(np.int64)
+        bits.sort(kind="stable")  # two ascending runs, which it merges
+        deficit = (bits & 1).astype(bool)
+        filled, met = np.flatnonzero(deficit), np.flatnonzero(~deficit)
+        filled += heavy.start - np.arange(len(filled))
+        met += light.start - np.arange(len(met))
+        yield light, heavy, filled, met

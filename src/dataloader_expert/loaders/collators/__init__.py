@@ -1,0 +1,1 @@
+"""Collators: samples in, a batch out."""

@@ -1,0 +1,79 @@
+"""Waveforms of different lengths to one batch."""
+
+from __future__ import annotations
+
+import torch
+
+from dataloader_expert.loaders.collators.base import (
+    Batch,
+    CollatorInfo,
+    Samples,
+    as_tensor,
+    cast,
+    labels_of,
+    not_empty,
+    values_of,
+)
+from dataloader_expert.loaders.collators.padding import mask_of, pad_rows
+
+WAVE_NAMES = ("waveform", "input_values", "audio", "wave")
+
+
+class AudioCollator:
+    """Pads waveforms with silence to the longest.
+
+    A sample brings ``waveform`` [T] or [channels, T] (also found as ``input_values`` or ``audio``), floating, or
+    integers of 16 or 32 bits, which are scaled to [-1, 1).
+
+    Args:
+        normalize: each waveform to mean 0 and standard deviation 1, as wav2vec 2.0 wants it.
+        max_length: longer waveforms are cut, in frames.
+        dtype: of floating fields.
+
+    Returns:
+        The waveforms [B, longest] or [B, channels, longest], ``lengths`` int64 [B] in frames, ``attention_mask`` bool
+        [B, longest], and other fields stacked; ``labels`` as int64.
+
+    Raises:
+        ValueError: for an empty batch, and where waveforms differ in their channels.
+    """
+
+    def __init__(
+        self, normalize: bool = False, max_length: int | None = None, *, dtype: torch.dtype | None = None
+    ) -> None:
+        self.normalize, self.max_length, self.dtype = normalize, max_length, dtype
+
+    def __call__(self, samples: Samples) -> Batch:
+        not_empty(samples, "the audio collator")
+        name = next((n for n in WAVE_NAMES if n in samples[0]), WAVE_NAMES[0])
+        waves = [self._scaled(as_tensor(v)) for v in values_of(samples, name)]
+        if len({w.shape[:-1] for w in waves}) > 1:
+            shapes = sorted({tuple(w.shape) for w in waves})
+            raise ValueError(f"waveforms of shapes {shapes[:4]}; bring all to one number of channels")
+        lengths = torch.tensor([w.shape[-1] for w in waves])
+        padded = pad_rows([w.movedim(-1, 0) for w in waves])
+        batch: Batch = {
+            name: padded.movedim(1, -1).contiguous() if padded.ndim > 2 else padded,
+            "lengths": lengths,
+            "attention_mask": mask_of(lengths, padded.shape[1]),
+        }
+        for other in samples[0]:
+            if other != name:
+                batch["labels" if other == "label" else other] = labels_of(values_of(samples, other))
+        return dict(cast(batch, self.dtype))
+
+    def _scaled(self, wave: torch.Tensor) -> torch.Tensor:
+        wave = wave if self.max_length is None else wave[..., : self.max_length]
+        if not wave.is_floating_point():
+            wave = wave.to(torch.float32) / (torch.iinfo(wave.dtype).max + 1)
+        if self.normalize and wave.shape[-1]:
+            wave = (wave - wave.mean(-1, keepdim=True)) / (wave.var(-1, keepdim=True, unbiased=False) + 1e-7).sqrt()
+        return wave
+
+
+def make(normalize: bool = False, max_length: int | None = None, dtype: torch.dtype | None = None) -> AudioCollator:
+    """The audio collator."""
+    return AudioCollator(normalize, max_length, dtype=dtype)
+
+
+COLLATOR = CollatorInfo("audio", make, "audio", "pads waveforms with silence; lengths and mask")

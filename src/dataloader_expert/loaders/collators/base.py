@@ -1,0 +1,88 @@
+"""What collators share: a name to register them by, and the cast of floating fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+
+Batch: TypeAlias = dict[str, Any]
+"""A batch: field name to tensor, or to a list where a field does not stack."""
+Samples: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class CollatorInfo:
+    """A registered collator.
+
+    Attributes:
+        name: by which it is asked for.
+        factory: called with the keyword arguments that it takes, returns the collate function.
+        modality: of the task descriptions that select it.
+        description: in a sentence.
+    """
+
+    name: str
+    factory: Callable[..., Any]
+    modality: str
+    description: str
+
+
+def cast(value: Any, dtype: torch.dtype | None) -> Any:
+    """``value`` with every floating tensor in it of ``dtype``; integers, masks and what is no tensor stay."""
+    if dtype is None:
+        return value
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype) if value.is_floating_point() else value
+    if isinstance(value, Mapping):
+        return {name: cast(v, dtype) for name, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(cast(v, dtype) for v in value))
+    if isinstance(value, list | tuple):
+        return type(value)(cast(v, dtype) for v in value)
+    return value
+
+
+def not_empty(samples: Samples, what: str) -> None:
+    if not len(samples):
+        raise ValueError(f"{what} got an empty batch: there is nothing to collate")
+
+
+def values_of(samples: Samples, name: str) -> list[Any]:
+    """The field ``name`` of every sample.
+
+    Raises:
+        ValueError: if a sample lacks it; says which, and what it has.
+    """
+    try:
+        return [sample[name] for sample in samples]
+    except KeyError:
+        at = next(i for i, sample in enumerate(samples) if name not in sample)
+        has = ", ".join(map(str, samples[at])) or "nothing"
+        raise ValueError(f"sample {at} of the batch has no {name!r}; it has {has}") from None
+
+
+def as_tensor(value: Any) -> torch.Tensor:
+    """``value`` as a tensor; arrays and tensors share their memory."""
+    return value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+
+
+def labels_of(values: list[Any]) -> Any:
+    """Labels of a batch: class indices int64 [B], vectors (multi-label, soft) stacked as they are, strings a list."""
+    first = values[0]
+    if isinstance(first, str) or first is None:
+        return list(values)
+    if isinstance(first, bool | int):
+        return torch.tensor(values, dtype=torch.int64) if all(isinstance(v, int) for v in values) else _stacked(values)
+    return _stacked(values)
+
+
+def _stacked(values: list[Any]) -> Any:
+    tensors = [as_tensor(v) for v in values]
+    if len({t.shape for t in tensors}) > 1:
+        return tensors
+    stacked = torch.stack(tensors)
+    integral = not stacked.is_floating_point() and not stacked.is_complex()
+    return stacked.to(torch.int64) if stacked.ndim == 1 and integral else stacked

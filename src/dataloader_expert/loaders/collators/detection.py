@@ -1,0 +1,92 @@
+"""Images with any number of boxes each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from dataloader_expert.loaders.collators.base import (
+    Batch,
+    CollatorInfo,
+    Samples,
+    as_tensor,
+    cast,
+    labels_of,
+    not_empty,
+    values_of,
+)
+from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator
+
+RAGGED = ("boxes", "bboxes", "labels", "masks", "area", "iscrowd", "keypoints", "category")
+
+
+class DetectionCollator:
+    """Stacks images of one size, and keeps each image's boxes and their labels apart.
+
+    A sample brings ``pixel_values`` [C, H, W] (``image``, ``img``), ``boxes`` [n, 4] and ``labels`` [n]; n may be 0.
+
+    Args:
+        normalize, mean, std: as of :class:`VisionDataCollator`; False leaves images as they are.
+        dtype: of floating fields.
+
+    Returns:
+        ``pixel_values`` [B, C, H, W], or a list of B images where sizes differ; ``boxes`` a list of B tensors [n_i, 4]
+        float32, ``labels`` a list of B tensors [n_i] int64; ``box_counts`` int64 [B]; what else is stacked.
+
+    Raises:
+        ValueError: for an empty batch, boxes that are not [n, 4], and as many labels as there are no boxes.
+    """
+
+    def __init__(
+        self,
+        normalize: bool = False,
+        mean: Sequence[float] | str | None = None,
+        std: Sequence[float] | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        self.vision, self.dtype = VisionDataCollator(normalize, mean, std), dtype
+
+    def __call__(self, samples: Samples) -> Batch:
+        not_empty(samples, "the detection collator")
+        name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
+        images = [as_tensor(v) for v in values_of(samples, name)]
+        alone = [self.vision([{"pixel_values": image}])["pixel_values"][0] for image in images]
+        batch: Batch = {"pixel_values": torch.stack(alone) if len({i.shape for i in alone}) == 1 else alone}
+        for other in samples[0]:
+            if other != name:
+                values = values_of(samples, other)
+                batch[other] = [_own(v, other) for v in values] if other in RAGGED else labels_of(values)
+        boxes = next((n for n in ("boxes", "bboxes") if n in batch), None)
+        if boxes is not None:
+            batch["box_counts"] = torch.tensor([len(b) for b in batch[boxes]])
+            for i, labels in enumerate(batch.get("labels", [])):
+                if len(labels) != len(batch[boxes][i]):
+                    raise ValueError(f"sample {i} has {len(batch[boxes][i])} boxes and {len(labels)} labels")
+        return dict(cast(batch, self.dtype))
+
+
+def _own(value: Any, name: str) -> torch.Tensor:
+    tensor = as_tensor(value)
+    if name in ("boxes", "bboxes"):
+        if not tensor.numel():
+            return torch.zeros((0, 4))
+        if tensor.ndim != 2 or tensor.shape[1] != 4:
+            raise ValueError(f"{name} of shape {list(tensor.shape)}; boxes are [n, 4]")
+        return tensor.to(torch.float32)
+    return tensor.to(torch.int64) if name == "labels" else tensor
+
+
+def make(
+    normalize: bool = False,
+    mean: Sequence[float] | str | None = None,
+    std: Sequence[float] | None = None,
+    dtype: torch.dtype | None = None,
+) -> DetectionCollator:
+    """The detection collator."""
+    return DetectionCollator(normalize, mean, std, dtype=dtype)
+
+
+COLLATOR = CollatorInfo("detection", make, "detection", "stacks images; each image keeps its own boxes and labels")

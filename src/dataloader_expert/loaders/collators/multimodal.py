@@ -1,0 +1,74 @@
+"""Images and text of the same samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from dataloader_expert.loaders.collators.base import Batch, CollatorInfo, Samples, not_empty
+from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
+from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator
+
+
+class MultimodalCollator:
+    """The image of each sample by the vision collator, all else by the text collator.
+
+    Args:
+        tokenizer: as of :class:`LanguageModelingDataCollator`.
+        normalize, mean, std: as of :class:`VisionDataCollator`.
+        dtype: of floating fields.
+        text: further arguments of :class:`LanguageModelingDataCollator`.
+
+    Returns:
+        ``pixel_values`` [B, C, H, W] beside ``input_ids``, ``attention_mask`` and ``labels`` [B, longest].
+
+    Raises:
+        ValueError: as of the two.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        normalize: bool = True,
+        mean: Sequence[float] | str | None = None,
+        std: Sequence[float] | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+        **text: Any,
+    ) -> None:
+        self.vision = VisionDataCollator(normalize, mean, std, dtype=dtype)
+        self.text = LanguageModelingDataCollator(tokenizer, dtype=dtype, **text)
+
+    def __call__(self, samples: Samples) -> Batch:
+        not_empty(samples, "the multimodal collator")
+        name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
+        images = self.vision([{"pixel_values": s[name]} if name in s else {} for s in samples])
+        words = self.text([{k: v for k, v in s.items() if k != name} for s in samples])
+        return {**images, **words}
+
+
+def make(
+    task_spec: Any = None,
+    tokenizer: Any = None,
+    normalize: bool = True,
+    mean: Sequence[float] | str | None = None,
+    std: Sequence[float] | None = None,
+    ignore_padding: bool = True,
+    **keywords: Any,
+) -> MultimodalCollator:
+    """The multimodal collator of a task; what ``task_spec.preprocessing_config`` says goes before arguments."""
+    said = dict(getattr(task_spec, "preprocessing_config", None) or {})
+    return MultimodalCollator(
+        tokenizer,
+        said.get("normalize", normalize),
+        said.get("mean", mean),
+        said.get("std", std),
+        ignore_padding=ignore_padding,
+        task_spec=task_spec,
+        **keywords,
+    )
+
+
+COLLATOR = CollatorInfo("multimodal", make, "multimodal", "images by the vision, words by the text collator")

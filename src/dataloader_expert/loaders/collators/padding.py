@@ -1,0 +1,63 @@
+"""Rows of different lengths to one tensor."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+Side = Literal["left", "right"]
+
+
+def lengths_of(rows: Sequence[Any]) -> torch.Tensor:
+    """Lengths of ``rows``, int64 [B]."""
+    return torch.from_numpy(np.fromiter(map(len, rows), np.int64, len(rows)))
+
+
+def mask_of(lengths: torch.Tensor, longest: int, side: Side = "right") -> torch.Tensor:
+    """True where a row has a value, bool [B, longest]."""
+    places = np.arange(longest)
+    counts = lengths.numpy()[:, None]
+    return torch.from_numpy(places < counts if side == "right" else places >= longest - counts)
+
+
+def pad_tokens(rows: Sequence[Any], value: int, longest: int, mask: torch.Tensor) -> torch.Tensor:
+    """Integers padded with ``value``, int64 [B, longest].
+
+    Args:
+        rows: B lists, arrays or tensors of integers.
+        longest: at least the longest row's length.
+        mask: of :func:`mask_of`: where the values go.
+    """
+    padded = np.full((len(rows), longest), value, np.int64)
+    padded[mask.numpy()] = _flat(rows)
+    return torch.from_numpy(padded)
+
+
+def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> torch.Tensor:
+    """Rows [n_i, …] padded with ``value`` in their first dimension, [B, longest, …], of the rows' dtype.
+
+    Raises:
+        ValueError: if rows differ in more than their length.
+    """
+    tensors = [row if isinstance(row, torch.Tensor) else torch.as_tensor(row) for row in rows]
+    if len({t.shape[1:] for t in tensors}) > 1 or not tensors[0].ndim:
+        raise ValueError(f"rows that differ in more than their length: {sorted({tuple(t.shape) for t in tensors})[:4]}")
+    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
+
+
+def _flat(rows: Sequence[Any]) -> Any:
+    """All integers of ``rows``, one behind the other."""
+    if all(type(row) is list for row in rows):
+        flat = array("q")
+        try:
+            for row in rows:
+                flat.fromlist(row)
+        except TypeError:  # numpy's integers, say, or what is none
+            return np.array(list(chain.from_iterable(rows)), dtype=np.int64)
+        return np.frombuffer(flat, np.int64)
+    return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])

@@ -1,0 +1,132 @@
+"""Collators by name and by modality."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from dataloader_expert.loaders.collators import audio, default, detection, multimodal, sequence, tabular, text, vision
+from dataloader_expert.loaders.collators.base import CollatorInfo
+from dataloader_expert.loaders.tasks import TaskSpec
+
+logger = logging.getLogger(__name__)
+
+BUILT_IN = (
+    text.COLLATOR,
+    vision.COLLATOR,
+    default.COLLATOR,
+    audio.COLLATOR,
+    multimodal.COLLATOR,
+    detection.COLLATOR,
+    sequence.COLLATOR,
+    tabular.COLLATOR,
+    tabular.ARRAY,
+)
+Factory = TypeVar("Factory", bound=Callable[..., Any])
+
+
+class CollatorRegistry:
+    """Collate functions by name, chosen by the modality of a task.
+
+    A registry made by calling the class stands alone; :meth:`get_instance` is the one that a process shares. Each
+    begins with the built-in ones: text, vision, default, audio, multimodal, detection, sequence, tabular, array.
+    """
+
+    _shared: ClassVar[CollatorRegistry | None] = None
+
+    def __init__(self) -> None:
+        self._known = {info.name: info for info in BUILT_IN}
+        self._own: list[str] = []
+
+    @classmethod
+    def get_instance(cls) -> CollatorRegistry:
+        """The process's own registry."""
+        if CollatorRegistry._shared is None:
+            CollatorRegistry._shared = cls()
+        return CollatorRegistry._shared
+
+    @classmethod
+    def reset(cls) -> None:
+        """Forgets the shared registry; the next :meth:`get_instance` makes one of the built-in collators alone."""
+        CollatorRegistry._shared = None
+
+    def register(self, name: str, modality: str, description: str = "") -> Callable[[Factory], Factory]:
+        """Registers the decorated function, which makes a collate function from keyword arguments.
+
+        Args:
+            name: by which it is asked for; a name that is there is replaced, with a warning.
+            modality: of the tasks that select it. What was registered last is selected, before the built-in ones.
+            description: in a sentence; else of the modality.
+        """
+
+        def decorate(factory: Factory) -> Factory:
+            if name in self._known:
+                logger.warning("Overwriting existing collator: %s", name)
+            self._known[name] = CollatorInfo(name, factory, modality, description or f"{modality} collator")
+            self._own = [n for n in self._own if n != name] + [name]
+            return factory
+
+        return decorate
+
+    def list_collators(self) -> list[CollatorInfo]:
+        """All of them, the built-in ones first, in the order of their first registration."""
+        return list(self._known.values())
+
+    def get_collator(self, task_spec: TaskSpec | None = None, collator_name: str | None = None, **keywords: Any) -> Any:
+        """A collate function, by name or by the task's modality.
+
+        Args:
+            task_spec: its ``modality`` selects; the factory gets it if it takes it.
+            collator_name: goes before ``task_spec``.
+            keywords: of the factory. ``tokenizer=None`` and what describes the task are left out where the factory
+                does not take them; anything else that it does not take is an error.
+
+        Raises:
+            ValueError: if neither is given, no collator has that name, or the factory refuses a value.
+            TypeError: for a keyword that the factory does not take.
+        """
+        if not collator_name and not task_spec:
+            raise ValueError("Must provide either task_spec or collator_name for collator selection")
+        info = self._named(collator_name) if collator_name else self._for(task_spec)
+        return _made(info, task_spec, keywords)
+
+    def _named(self, name: str) -> CollatorInfo:
+        if name not in self._known:
+            raise ValueError(f"Collator '{name}' not found. Available: {list(self._known)}")
+        return self._known[name]
+
+    def _for(self, task_spec: Any) -> CollatorInfo:
+        modality = getattr(task_spec, "modality", "text")
+        order = [*reversed(self._own), *(name for name in self._known if name not in self._own)]
+        for name in order:
+            if self._known[name].modality == modality:
+                return self._known[name]
+        has = sorted({info.modality for info in self._known.values()})
+        logger.warning(
+            "No collator found for modality '%s', falling back to the default one; there are collators for %s",
+            modality,
+            has,
+        )
+        return self._known["default"]
+
+
+def _made(info: CollatorInfo, task_spec: Any, keywords: dict[str, Any]) -> Any:
+    """Calls the factory with what it takes."""
+    given = dict(keywords)
+    if task_spec is not None:
+        given["task_spec"] = task_spec
+    parameters = inspect.signature(info.factory).parameters
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        for name in ("task_spec", "tokenizer"):
+            if name not in parameters and (name == "task_spec" or info in BUILT_IN or given.get(name) is None):
+                given.pop(name, None)
+        unknown = sorted(given.keys() - parameters.keys())
+        if unknown:
+            raise TypeError(
+                f"collator '{info.name}' takes no {', '.join(unknown)}; it takes {', '.join(parameters) or 'nothing'}"
+            )
+    elif given.get("tokenizer", ...) is None and "tokenizer" not in parameters:
+        given.pop("tokenizer")
+    return info.factory(**given)

@@ -1,0 +1,90 @@
+"""Sequences of feature vectors, values or tokens, padded to the longest."""
+
+from __future__ import annotations
+
+import torch
+
+from dataloader_expert.loaders.collators.base import (
+    Batch,
+    CollatorInfo,
+    Samples,
+    as_tensor,
+    cast,
+    labels_of,
+    not_empty,
+    values_of,
+)
+from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows
+
+
+class SequenceCollator:
+    """Pads what varies in its first dimension; stacks the rest.
+
+    Args:
+        field: the sequence whose lengths count; None: the first field that is one.
+        padding_value: of padded places.
+        padding_side: ``"right"`` or ``"left"``.
+        dtype: of floating fields.
+
+    Returns:
+        Every field stacked or padded, [B, longest, …]; ``lengths`` int64 [B] and ``mask`` bool [B, longest] of
+        ``field``. A field that neither stacks nor pads stays a list.
+
+    Raises:
+        ValueError: for an empty batch, and where no field is a sequence or ``field`` is none.
+    """
+
+    def __init__(
+        self,
+        field: str | None = None,
+        padding_value: float = 0,
+        padding_side: Side = "right",
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        self.field, self.padding_value, self.padding_side, self.dtype = field, padding_value, padding_side, dtype
+
+    def __call__(self, samples: Samples) -> Batch:
+        not_empty(samples, "the sequence collator")
+        name = self.field or next((n for n, v in samples[0].items() if is_sequence(v)), None)
+        if name is None:
+            raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence; name one: field=")
+        rows = [as_tensor(v) for v in values_of(samples, name)]
+        lengths = lengths_of(rows)
+        batch: Batch = {name: pad_rows(rows, self.padding_value, self.padding_side)}
+        for other in samples[0]:
+            if other != name:
+                batch[other] = padded_or_stacked(values_of(samples, other), self.padding_value, self.padding_side)
+        batch["lengths"] = lengths
+        batch["mask"] = mask_of(lengths, batch[name].shape[1], self.padding_side)
+        return dict(cast(batch, self.dtype))
+
+
+def is_sequence(value: object) -> bool:
+    """Whether ``value`` has a first dimension of numbers that may vary."""
+    if isinstance(value, list | tuple):
+        return not value or not isinstance(value[0], str)
+    return getattr(value, "ndim", 0) >= 1
+
+
+def padded_or_stacked(values: list[object], value: float = 0, side: Side = "right") -> object:
+    """One tensor where ``values`` stack or pad, else what :func:`labels_of` makes of them."""
+    if all(is_sequence(v) for v in values):
+        try:
+            return pad_rows(values, value, side)
+        except (ValueError, TypeError):
+            return values
+    return labels_of(values)
+
+
+def make(
+    field: str | None = None,
+    padding_value: float = 0,
+    padding_side: Side = "right",
+    dtype: torch.dtype | None = None,
+) -> SequenceCollator:
+    """The sequence collator."""
+    return SequenceCollator(field, padding_value, padding_side, dtype=dtype)
+
+
+COLLATOR = CollatorInfo("sequence", make, "sequence", "pads sequences to the longest; lengths and mask")

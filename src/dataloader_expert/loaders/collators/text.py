@@ -1,0 +1,243 @@
+"""Language modelling: padding, attention masks, labels, masking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils.data import default_collate
+
+from dataloader_expert.loaders.collators.base import (
+    Batch,
+    CollatorInfo,
+    Samples,
+    as_tensor,
+    cast,
+    labels_of,
+    not_empty,
+    values_of,
+)
+from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
+
+IGNORED = -100
+"""The label that torch's cross entropy leaves out."""
+MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
+"""Of the chosen tokens 80 % become the mask token, and half of the rest a random one (Devlin et al. 2018)."""
+
+
+class LanguageModelingDataCollator:
+    """Pads tokenised samples to the longest of the batch, and makes masks and labels.
+
+    A sample brings ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. What else it brings
+    token by token (``token_type_ids``, its own ``attention_mask`` or ``labels``) is padded too; a label of its own
+    (``label``, ``labels``: a class, a vector) is kept. Other fields are stacked.
+
+    Args:
+        tokenizer: with ``pad_token_id``, as transformers' tokenizers have it; else with a method ``pad``. Without a
+            padding token of its own, its end token pads.
+        mlm: masked language modelling: some tokens are hidden, ``labels`` hold them and -100 elsewhere. Special
+            tokens and padding are never hidden. Else ``labels`` equal ``input_ids``.
+        mlm_probability: share of the tokens that are hidden, in (0, 1].
+        padding_side: ``"right"`` or ``"left"``.
+        task_spec: a :class:`TaskSpec`; where its task is a classification, no ``labels`` are made of the tokens.
+        ignore_padding: ``labels`` are -100 where ``input_ids`` are padding. False: the padding's id, which is then
+            trained on, as earlier versions of this collator had it.
+        max_length: longer samples are cut, at the side that is not padded.
+        dtype: of floating fields.
+
+    Returns:
+        ``input_ids``, ``attention_mask`` (1 where there is a token, whatever its id) and ``labels``, int64 [B, longest].
+
+    Raises:
+        ValueError: for an empty batch; if ``tokenizer`` is missing or has neither a padding token nor ``pad``; with
+            ``mlm`` if it has no mask token; if ``mlm_probability`` or ``padding_side`` is none.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        mlm: bool = False,
+        mlm_probability: float = 0.15,
+        padding_side: Side = "right",
+        task_spec: Any = None,
+        *,
+        ignore_padding: bool = False,
+        max_length: int | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        if tokenizer is None:
+            raise ValueError("tokenizer required for text collator: it says which token pads; pass tokenizer=")
+        if padding_side not in ("left", "right"):
+            raise ValueError(f"padding_side is {padding_side!r}; it is 'left' or 'right'")
+        if not 0 < mlm_probability <= 1:
+            raise ValueError(f"mlm_probability is {mlm_probability}; it is in (0, 1]")
+        if mlm and getattr(tokenizer, "mask_token_id", None) is None:
+            raise ValueError(f"mlm=True hides tokens behind a mask token, and {_name(tokenizer)} has no mask_token_id")
+        self.tokenizer, self.mlm, self.mlm_probability = tokenizer, mlm, mlm_probability
+        self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
+        self.max_length, self.dtype = max_length, dtype
+        self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
+
+    def __call__(self, samples: Samples) -> Batch:
+        not_empty(samples, "the text collator")
+        if "input_ids" not in samples[0] and "text" in samples[0]:
+            samples = self._tokenised(samples)
+        rows = [self._cut(row) for row in values_of(samples, "input_ids")]
+        pad = _padding_id(self.tokenizer)
+        if pad is None:
+            return self._padded_by_tokenizer(samples)
+        lengths = lengths_of(rows)
+        longest = max(1, int(lengths.max()))
+        present = mask_of(lengths, longest, self.padding_side)
+        batch: Batch = {"input_ids": pad_tokens(rows, pad, longest, present)}
+        own = "attention_mask" in samples[0]
+        batch["attention_mask"] = (
+            self._padded(samples, "attention_mask", 0, longest, present) if own else present.to(torch.int64)
+        )
+        labelled = False
+        for name in samples[0]:
+            if name in batch:
+                continue
+            if name in ("labels", "label"):
+                batch["labels"], labelled = self._labels(samples, name, longest, present), True
+            else:
+                batch[name] = self._other(samples, name, rows, longest, present)
+        if self.mlm:
+            batch["input_ids"], batch["labels"] = self._hidden(batch["input_ids"], present)
+        elif not labelled and not self._classifies:
+            batch["labels"] = batch["input_ids"].clone()
+            if self.ignore_padding:
+                batch["labels"][~present] = IGNORED
+        return dict(cast(batch, self.dtype))
+
+    def _cut(self, row: Any) -> Any:
+        if self.max_length is None or len(row) <= self.max_length:
+            return row
+        return row[: self.max_length] if self.padding_side == "right" else row[-self.max_length :]
+
+    def _tokenised(self, samples: Samples) -> Samples:
+        texts = values_of(samples, "text")
+        limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
+        encoded = self.tokenizer(list(map(str, texts)), **limit)
+        fields = {name: encoded[name] for name in encoded if len(encoded[name]) == len(texts)}
+        return [
+            {**{k: v for k, v in sample.items() if k != "text"}, **{k: v[i] for k, v in fields.items()}}
+            for i, sample in enumerate(samples)
+        ]
+
+    def _padded(self, samples: Samples, name: str, value: int, longest: int, present: torch.Tensor) -> torch.Tensor:
+        return pad_tokens([self._cut(row) for row in values_of(samples, name)], value, longest, present)
+
+    def _labels(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
+        values = values_of(samples, name)
+        if all(_has_length(v) and len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True)):
+            if all(_integral(v) for v in values):
+                return self._padded(samples, name, IGNORED, longest, present)
+        if all(_has_length(v) and _integral(v) for v in values) and len({len(v) for v in values}) > 1:
+            return pad_rows([as_tensor(v) for v in values], IGNORED)  # of another sequence: seq2seq
+        return labels_of(values)
+
+    def _other(self, samples: Samples, name: str, rows: list[Any], longest: int, present: torch.Tensor) -> Any:
+        values = values_of(samples, name)
+        if all(_has_length(v) for v in values) and not isinstance(values[0], str):
+            by_token = all(len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True))
+            if by_token and all(_integral(v) for v in values):
+                value = getattr(self.tokenizer, "pad_token_type_id", 0) if name == "token_type_ids" else 0
+                return self._padded(samples, name, value, longest, present)
+            if len({len(v) for v in values}) > 1:
+                return values
+        try:
+            return default_collate(values)
+        except TypeError:
+            return values
+
+    def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Tokens with some of them hidden, and the labels that name those."""
+        special = torch.tensor(sorted(set(getattr(self.tokenizer, "all_special_ids", None) or [])), dtype=torch.int64)
+        open_to_choice = present & ~torch.isin(ids, special)
+        chosen = (torch.rand(ids.shape) < self.mlm_probability) & open_to_choice
+        labels = torch.where(chosen, ids, IGNORED)
+        masked = chosen & (torch.rand(ids.shape) < MASKED_SHARE)
+        replaced = chosen & ~masked & (torch.rand(ids.shape) < RANDOM_SHARE)
+        ids = torch.where(masked, self.tokenizer.mask_token_id, ids)
+        words = torch.randint(_vocabulary(self.tokenizer), ids.shape)
+        return torch.where(replaced, words, ids), labels
+
+    def _padded_by_tokenizer(self, samples: Samples) -> Batch:
+        """By the tokenizer's own ``pad``: it alone knows what pads."""
+        pad = getattr(self.tokenizer, "pad", None)
+        if pad is None:
+            raise ValueError(f"{_name(self.tokenizer)} has neither pad_token_id nor pad(): set its pad_token_id")
+        kept = getattr(self.tokenizer, "padding_side", None)
+        if kept is not None:
+            self.tokenizer.padding_side = self.padding_side
+        try:
+            padded = pad([dict(s) for s in samples], return_tensors=None, padding=True)
+        finally:
+            if kept is not None:
+                self.tokenizer.padding_side = kept
+        batch = {name: as_tensor(padded[name]) for name in padded}
+        lengths = lengths_of([s["input_ids"] for s in samples])
+        present = mask_of(lengths, batch["input_ids"].shape[1], self.padding_side)
+        batch.setdefault("attention_mask", present.to(torch.int64))
+        if self.mlm:
+            batch["input_ids"], batch["labels"] = self._hidden(batch["input_ids"], present)
+        elif "labels" not in batch and not self._classifies:
+            batch["labels"] = batch["input_ids"].clone()
+            if self.ignore_padding:
+                batch["labels"][~present] = IGNORED
+        return dict(cast(batch, self.dtype))
+
+
+CLASSIFYING = frozenset({"classification", "text_classification", "token_classification", "vision_classification"})
+
+
+def _padding_id(tokenizer: Any) -> int | None:
+    """The id that pads: the padding token's, else the end token's; None if it has neither."""
+    for name in ("pad_token_id", "eos_token_id"):
+        value = getattr(tokenizer, name, None)
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def _vocabulary(tokenizer: Any) -> int:
+    try:
+        return len(tokenizer)
+    except TypeError:
+        return int(tokenizer.vocab_size)
+
+
+def _name(tokenizer: Any) -> str:
+    return type(tokenizer).__name__
+
+
+def _has_length(value: Any) -> bool:
+    return hasattr(value, "__len__") and not (isinstance(value, torch.Tensor) and not value.ndim)
+
+
+def _integral(value: Any) -> bool:
+    """Whether a row holds integers; of a list the first value tells."""
+    if isinstance(value, torch.Tensor):
+        return value.ndim == 1 and not value.is_floating_point()
+    if hasattr(value, "dtype"):
+        return value.ndim == 1 and value.dtype.kind in "iub"
+    return not len(value) or isinstance(value[0], int)
+
+
+def make(
+    task_spec: Any = None,
+    tokenizer: Any = None,
+    padding_side: Side = "right",
+    mlm: bool | None = None,
+    ignore_padding: bool = True,
+    **keywords: Any,
+) -> LanguageModelingDataCollator:
+    """The text collator of a task: masked where its task is, padding left out of the loss."""
+    masked = getattr(task_spec, "task_type", None) in ("mlm", "masked_lm") if mlm is None else mlm
+    return LanguageModelingDataCollator(
+        tokenizer, masked, padding_side=padding_side, task_spec=task_spec, ignore_padding=ignore_padding, **keywords
+    )
+
+
+COLLATOR = CollatorInfo("text", make, "text", "pads tokens; attention masks; labels for causal or masked modelling")

@@ -1,0 +1,135 @@
+"""Images of one size to a normalised batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import default_collate
+
+from dataloader_expert.loaders.collators.base import (
+    Batch,
+    CollatorInfo,
+    Samples,
+    as_tensor,
+    cast,
+    labels_of,
+    not_empty,
+    values_of,
+)
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
+NAMED = {"imagenet": IMAGENET, "cifar10": CIFAR10}
+IMAGE_NAMES = ("pixel_values", "image", "img", "images")
+
+
+class VisionDataCollator:
+    """Stacks images and normalises each channel: ``(x - mean) / std``.
+
+    A sample brings ``pixel_values`` [C, H, W] (also found as ``image`` or ``img``), floating, or uint8, which is
+    scaled to [0, 1] first; and ``labels`` (``label``): classes, or vectors (multi-label). Other fields are stacked.
+
+    Args:
+        normalize: False leaves values and dtype as they are.
+        mean, std: one per channel, or ``mean`` is ``"imagenet"`` or ``"cifar10"``; None: ImageNet's. Images of one
+            channel take the first of several.
+        dtype: of floating fields.
+
+    Returns:
+        ``pixel_values`` [B, C, H, W] and ``labels``, int64 [B] of classes.
+
+    Raises:
+        ValueError: for an empty batch, images of several shapes, as many channels as there are no means for, a std
+            of 0, and where only some samples have labels.
+    """
+
+    def __init__(
+        self,
+        normalize: bool = True,
+        mean: Sequence[float] | str | None = None,
+        std: Sequence[float] | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        if isinstance(mean, str):
+            if mean not in NAMED:
+                raise ValueError(f"mean is {mean!r}; by name there are {', '.join(NAMED)}")
+            named = NAMED[mean]
+            mean, std = named[0], std or named[1]
+        self.normalize, self.dtype = normalize, dtype
+        self.mean = tuple(mean or IMAGENET[0])
+        self.std = tuple(std or IMAGENET[1])
+        if len(self.mean) != len(self.std):
+            raise ValueError(f"mean and std must have same length, got {len(self.mean)} and {len(self.std)}")
+        if normalize and not all(s > 0 for s in self.std):
+            raise ValueError(f"std is {self.std}; each must be above 0: it divides")
+        self._ready: dict[tuple[int, torch.dtype, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def __call__(self, samples: Samples) -> Batch:
+        not_empty(samples, "the vision collator")
+        name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
+        images = [as_tensor(v) for v in values_of(samples, name)]
+        try:
+            stacked = torch.stack(images)
+        except RuntimeError:
+            shapes = sorted({tuple(image.shape) for image in images})
+            raise ValueError(
+                f"Inconsistent pixel_values shapes: {shapes[:4]}; resize or crop images to one size in the dataset"
+            ) from None
+        batch: Batch = {"pixel_values": self._normalised(stacked) if self.normalize else stacked}
+        labelled = [n for n in ("labels", "label") if any(n in sample for sample in samples)]
+        for own in labelled[:1]:
+            batch["labels"] = labels_of(values_of(samples, own))
+        for other in samples[0]:
+            if other not in (name, *labelled):
+                batch[other] = _collated(values_of(samples, other))
+        return dict(cast(batch, self.dtype))
+
+    def _normalised(self, images: torch.Tensor) -> torch.Tensor:
+        if images.ndim != 4:
+            raise ValueError(f"pixel_values of shape {list(images.shape[1:])}; an image is [channels, height, width]")
+        if images.dtype == torch.uint8:
+            images = images.to(torch.float32).div_(255)
+        elif not images.is_floating_point():
+            raise ValueError(f"pixel_values are {images.dtype}; give uint8 (0 to 255) or floating images")
+        mean, std = self._terms(images.shape[1], images.dtype, images.device)
+        return images.sub_(mean).div_(std)  # in place: the batch is our own copy
+
+    def _terms(self, channels: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """Mean and std, [C, 1, 1] each, kept."""
+        key = (channels, dtype, device)
+        if key not in self._ready:
+            if channels not in (1, len(self.mean)):
+                raise ValueError(
+                    f"Number of channels ({channels}) doesn't match mean and std ({len(self.mean)} each): pass one "
+                    "mean and std per channel"
+                )
+            one_each = [torch.tensor(v[:channels], dtype=dtype, device=device) for v in (self.mean, self.std)]
+            self._ready[key] = (one_each[0].view(-1, 1, 1), one_each[1].view(-1, 1, 1))
+        return self._ready[key]
+
+
+def _collated(values: list[Any]) -> Any:
+    try:
+        return default_collate(values)
+    except (TypeError, RuntimeError):
+        return values
+
+
+def make(
+    task_spec: Any = None,
+    normalize: bool = True,
+    mean: Sequence[float] | str | None = None,
+    std: Sequence[float] | None = None,
+    dtype: torch.dtype | None = None,
+) -> VisionDataCollator:
+    """The vision collator of a task; what ``task_spec.preprocessing_config`` says goes before arguments."""
+    said = dict(getattr(task_spec, "preprocessing_config", None) or {})
+    return VisionDataCollator(
+        said.get("normalize", normalize), said.get("mean", mean), said.get("std", std), dtype=said.get("dtype", dtype)
+    )
+
+
+COLLATOR = CollatorInfo("vision", make, "vision", "stacks images and normalises each channel; RGB and grey")

@@ -1,0 +1,237 @@
+"""DataLoaders by configuration: plain ones, seeded, shared out, and read by the batch where that can be."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import multiprocessing
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset, Sampler
+
+from dataloader_expert.loaders.collators.registry import CollatorRegistry
+from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.gathered import collate_gathered
+from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
+from dataloader_expert.loaders.sharing import SharedOut
+from dataloader_expert.loaders.tasks import TaskSpec
+from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
+from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class DataLoaderConfig:
+    """Settings of a DataLoader.
+
+    Attributes:
+        batch_size: samples per batch, per rank; None: samples one by one, not batched.
+        shuffle: a new order every epoch, from ``seed``.
+        num_workers: worker processes.
+        pin_memory: None: where CUDA is available.
+        prefetch_factor: batches that each worker keeps ready; without workers it is not used.
+        persistent_workers: None: with workers.
+        drop_last: leave out a smaller last batch.
+        seed: of order and workers.
+        collate_fn: samples to batch; None: by the task, else torch's.
+        timeout: seconds that a batch of the workers may take; 0: any time.
+        distributed: share the epoch out to the ranks of the process group; None: where there is one.
+        sampler, batch_sampler: an order of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
+            ``drop_last``) are not used, and sharing out is its affair.
+        worker_init_fn: called in each worker behind :func:`seed_worker`.
+        multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
+        seed_samples: random choices made in ``__getitem__`` follow from seed, epoch and index alone, whatever the
+            workers and ranks: the global random states are set before each sample, and put back; 0.02 ms and more a
+            sample. False: as torch has it, from the worker's own state, or without workers the process's.
+    """
+
+    batch_size: int | None = 32
+    shuffle: bool = True
+    num_workers: int = 2
+    pin_memory: bool | None = None
+    prefetch_factor: int | None = 2
+    persistent_workers: bool | None = None
+    drop_last: bool = False
+    seed: int = 42
+    collate_fn: Callable[[Any], Any] | None = None
+    timeout: float = 0
+    distributed: bool | None = None
+    sampler: Sampler[Any] | Sequence[int] | None = None
+    batch_sampler: Sampler[list[int]] | Sequence[list[int]] | None = None
+    worker_init_fn: Callable[[int], None] | None = None
+    multiprocessing_context: Any = None
+    seed_samples: bool = False
+
+    def check(self) -> None:
+        """Refuses settings that no loader can have.
+
+        Raises:
+            ValueError: that names the setting, its value, and what it may be.
+        """
+        whole = {"num_workers": (self.num_workers, 0), "seed": (self.seed, 0)}
+        whole |= {"batch_size": (self.batch_size, 1)} if self.batch_size is not None else {}
+        whole |= {"prefetch_factor": (self.prefetch_factor, 1)} if self.prefetch_factor is not None else {}
+        for name, (value, least) in whole.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} is {value!r}; it is a whole number of at least {least}")
+        if not (math.isfinite(self.timeout) and self.timeout >= 0):
+            raise ValueError(f"timeout is {self.timeout}; it is seconds, at least 0")
+        if self.persistent_workers and not self.num_workers:
+            raise ValueError("persistent_workers=True needs workers: num_workers is 0")
+        if self.sampler is not None and self.batch_sampler is not None:
+            raise ValueError("sampler and batch_sampler exclude each other: pass one")
+
+
+class DataLoaderFactory:
+    """Makes DataLoaders that equal plain ones, but for what is their defect.
+
+    Order and contents are those of ``DataLoader(dataset, shuffle=…, generator=create_seeded_generator(seed))`` in
+    every epoch, and the workers' seeds too. Tensors, and lists of tensors, are gathered by the batch. An epoch is
+    shared out to ranks, an iterable dataset to workers as well. State is kept: see :class:`EpochLoader`.
+
+    Args:
+        collator_registry: None: the process's own.
+    """
+
+    def __init__(self, collator_registry: CollatorRegistry | None = None) -> None:
+        self.collator_registry = collator_registry or CollatorRegistry.get_instance()
+
+    def create_dataloader(
+        self,
+        dataset: Any,
+        config: DataLoaderConfig | None = None,
+        task_spec: TaskSpec | None = None,
+        tokenizer: Any = None,
+        data_collator: Callable[[Any], Any] | None = None,
+    ) -> EpochLoader:
+        """A loader of ``dataset``.
+
+        Args:
+            dataset: map-style, iterable, or a list; a list of tensors of one shape gives batches of one tensor, as
+                ``TensorDataset`` does. An empty one gives no batches.
+            config: None: the defaults.
+            task_spec: selects a collator, where neither ``data_collator`` nor ``config.collate_fn`` is given.
+            tokenizer: of that collator.
+            data_collator: goes before all other collate functions.
+
+        Raises:
+            ValueError: for a setting that cannot be; tensors that do not stack; a collator that lacks its tokenizer or
+                refuses its arguments; an iterable dataset that is to be shuffled; a collate function that workers
+                started by spawn cannot get.
+        """
+        config = config or DataLoaderConfig()
+        config.check()
+        collate = data_collator or config.collate_fn or self._by_task(task_spec, tokenizer)
+        if isinstance(dataset, list) and all(isinstance(v, torch.Tensor) for v in dataset) and collate is None:
+            dataset = stacked(dataset)
+        streams = isinstance(dataset, IterableDataset)
+        if streams and config.shuffle:
+            raise ValueError(
+                f"{type(dataset).__name__} is iterable and has no order to shuffle: pass shuffle=False, and shuffle in "
+                "the dataset, with a buffer (StreamingDataset does)"
+            )
+        if collate is None and not streams:
+            dataset = by_batch(dataset)
+            collate = collate_gathered if gathers(dataset) and config.batch_size is not None else None
+        _check_sent(config, collate)
+        if streams:
+            order = self._stream(config)
+            replicas, rank = _ranks(config.distributed)
+            dataset = SharedOut(dataset, replicas, rank) if replicas > 1 or config.num_workers else dataset
+        else:
+            order = self._order(dataset, config)
+            if config.seed_samples and not gathers(dataset) and not getattr(dataset, "draws_nothing", False):
+                dataset = SeededSamples(dataset, config.seed)
+        return EpochLoader(
+            dataset,
+            seed=config.seed,
+            num_workers=config.num_workers,
+            pin_memory=torch.cuda.is_available() if config.pin_memory is None else config.pin_memory,
+            prefetch_factor=config.prefetch_factor if config.num_workers else None,
+            persistent_workers=bool(config.num_workers)
+            if config.persistent_workers is None
+            else config.persistent_workers,
+            timeout=config.timeout if config.num_workers else 0,
+            collate_fn=collate,
+            worker_init_fn=_initialiser(config.worker_init_fn),
+            generator=create_seeded_generator(config.seed),
+            multiprocessing_context=config.multiprocessing_context if config.num_workers else None,
+            **order,
+        )
+
+    def _by_task(self, task_spec: TaskSpec | None, tokenizer: Any) -> Any:
+        if task_spec is None:
+            return None
+        try:
+            return self.collator_registry.get_collator(task_spec=task_spec, tokenizer=tokenizer)
+        except ValueError as e:
+            if "tokenizer required" not in str(e):
+                raise
+            raise ValueError(
+                f"Failed to create text collator: {e}. Solutions: 1. pass tokenizer=; 2. pass a collate function "
+                "(data_collator=) that needs none; 3. pass no task_spec, where samples are tensors of one length"
+            ) from None
+
+    def _order(self, dataset: Any, config: DataLoaderConfig) -> dict[str, Any]:
+        """What decides the order of a map-style dataset, as keyword arguments of a DataLoader."""
+        if config.batch_sampler is not None:
+            return {"batch_sampler": config.batch_sampler}
+        size = {"batch_size": config.batch_size}
+        size |= {"drop_last": config.drop_last} if config.batch_size is not None else {}
+        if config.sampler is not None:
+            return {"sampler": config.sampler, **size}
+        replicas, rank = _ranks(config.distributed)
+        drop = config.drop_last and replicas > 1
+        if config.shuffle:
+            shuffled = TorchShuffleSampler(dataset, config.seed, num_replicas=replicas, rank=rank, drop_last=drop)
+            return {"sampler": shuffled, **size}
+        return {"sampler": OrderedSampler(dataset, num_replicas=replicas, rank=rank, drop_last=drop), **size}
+
+    def _stream(self, config: DataLoaderConfig) -> dict[str, Any]:
+        if config.sampler is not None or config.batch_sampler is not None:
+            raise ValueError("an iterable dataset has its own order: it takes no sampler")
+        return {"batch_size": config.batch_size} | (
+            {"drop_last": config.drop_last} if config.batch_size is not None else {}
+        )
+
+
+def _ranks(distributed: bool | None) -> tuple[int, int]:
+    """How many ranks share an epoch, and which this is."""
+    group = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if distributed and not group:
+        raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
+    if not group or distributed is False:
+        return 1, 0
+    return torch.distributed.get_world_size(), torch.distributed.get_rank()
+
+
+def _initialiser(own: Callable[[int], None] | None) -> Callable[[int], None]:
+    return seed_worker if own is None else functools.partial(_both, own)
+
+
+def _both(own: Callable[[int], None], worker_id: int) -> None:
+    seed_worker(worker_id)
+    own(worker_id)
+
+
+def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
+    """Refuses, before any worker starts, functions that workers cannot get."""
+    context = config.multiprocessing_context
+    method = (context if isinstance(context, str) else context.get_start_method()) if context else None
+    method = method or multiprocessing.get_start_method(allow_none=True)
+    if not config.num_workers or method in (None, "fork"):
+        return
+    for name, function in (("collate_fn", collate), ("worker_init_fn", config.worker_init_fn)):
+        try:
+            pickle.dumps(function)
+        except Exception as e:
+            raise ValueError(
+                f"{name} {function!r} cannot be sent to workers that are started by {method}: {e}. Define it at the "
+                "top level of a module, or set num_workers=0"
+            ) from None

@@ -1,0 +1,153 @@
+"""Bytes of a URL or file in order and each once, whatever the server does in between."""
+
+from __future__ import annotations
+
+import http.client
+import logging
+import time
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+logger = logging.getLogger(__name__)
+
+CHUNK = 1 << 16
+LONGEST_WAIT = 30.0
+"""Seconds between two attempts, at most."""
+WORTH_ANOTHER = (408, 425, 429, 500, 502, 503, 504)
+"""Answers that may be another one next time (RFC 9110, 6585, 8470)."""
+
+
+class StreamError(OSError):
+    """A stream could not be read on; ``str()`` says which, how far it was read, and why."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to bear with a server.
+
+    Attributes:
+        timeout: seconds without a byte, after which a connection is given up.
+        retries: attempts in a row that bring no byte, after the first.
+        wait: seconds before the second attempt; then twice as long each time, at most 30.
+    """
+
+    timeout: float = 30.0
+    retries: int = 5
+    wait: float = 0.5
+
+
+def read_chunks(url: str, patience: Patience) -> Iterator[bytes]:
+    """The content, decompressed where the name ends in ``.gz``.
+
+    Raises:
+        StreamError: if it cannot be opened, or not read to its end; if it changed while it was read.
+    """
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https"):
+        chunks = _over_http(url, patience)
+    elif parts.scheme in ("", "file"):
+        chunks = _of_file(Path(unquote(parts.path) if parts.scheme else url))
+    else:
+        raise StreamError(f"{url}: streams are read over http, https, and from files")
+    return _unzipped(chunks, url) if parts.path.endswith(".gz") else chunks
+
+
+def read_lines(url: str, patience: Patience) -> Iterator[bytes]:
+    """The lines of the content, each with its line end; the last one may have none."""
+    rest = b""
+    for chunk in read_chunks(url, patience):
+        lines = (rest + chunk).split(b"\n")
+        rest = lines.pop()
+        for line in lines:
+            yield line + b"\n"
+    if rest:
+        yield rest
+
+
+def _of_file(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+    except OSError as e:
+        raise StreamError(f"{path}: {e.strerror or e}") from None
+
+
+def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
+    """Goes on behind the last byte that came, by a range request, or by passing over what a server sends again."""
+    done, failures, tag = 0, 0, None
+    while True:
+        try:
+            with _answer(url, done, tag, patience) as answer:
+                seen = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
+                if done and tag is not None and seen != tag:
+                    raise StreamError(f"{url}: it changed while it was read, behind byte {done}")
+                tag = seen
+                known = answer.headers.get("Content-Length")
+                due = None if known is None else int(known)
+                again = 0 if answer.status == 206 else done
+                came = 0
+                while chunk := answer.read(CHUNK):
+                    came += len(chunk)
+                    new = chunk[again:]
+                    again = max(0, again - len(chunk))
+                    if new:
+                        done, failures = done + len(new), 0
+                        yield new
+                if due is None or came >= due:
+                    return
+                raise ConnectionError(f"the connection ended {due - came} bytes early")
+        except urllib.error.HTTPError as e:
+            if e.code == 416 and done:
+                return  # asked for what is behind the last byte
+            if e.code not in WORTH_ANOTHER:
+                raise StreamError(f"{url}: the server answers {e.code} {e.reason}") from None
+            why, pause = f"the server answers {e.code} {e.reason}", _retry_after(e.headers)
+        except (OSError, http.client.HTTPException) as e:
+            if isinstance(e, StreamError):
+                raise
+            why, pause = str(getattr(e, "reason", None) or e or type(e).__name__), None
+        failures += 1
+        if failures > patience.retries:
+            raise StreamError(f"{url}: given up behind byte {done} after {failures} attempts: {why}")
+        pause = min(LONGEST_WAIT, patience.wait * 2 ** (failures - 1)) if pause is None else pause
+        logger.info("%s: %s; attempt %d in %.1f s, from byte %d", url, why, failures + 1, pause, done)
+        time.sleep(pause)
+
+
+def _answer(url: str, done: int, tag: str | None, patience: Patience) -> Any:
+    headers = {"Accept-Encoding": "identity"}
+    if done:
+        headers["Range"] = f"bytes={done}-"
+        if tag is not None and not tag.startswith("W/"):  # a weak tag cannot promise equal bytes
+            headers["If-Range"] = tag
+    request = urllib.request.Request(url, headers=headers)  # http and https alone come here
+    return urllib.request.urlopen(request, timeout=patience.timeout)
+
+
+def _retry_after(headers: Any) -> float | None:
+    """Seconds that the server asks for, at most 30; None where it names none."""
+    value = headers.get("Retry-After", "")
+    return min(LONGEST_WAIT, float(value)) if value.isdigit() else None
+
+
+def _unzipped(chunks: Iterator[bytes], url: str) -> Iterator[bytes]:
+    """A gzip stream of one or several members."""
+    member = zlib.decompressobj(wbits=31)
+    try:
+        for chunk in chunks:
+            while chunk:
+                out = member.decompress(chunk)
+                chunk = member.unused_data
+                if member.eof:
+                    member = zlib.decompressobj(wbits=31)
+                if out:
+                    yield out
+    except zlib.error as e:
+        raise StreamError(f"{url}: no gzip stream: {e}") from None

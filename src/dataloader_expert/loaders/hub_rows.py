@@ -1,0 +1,145 @@
+"""Rows of a Hugging Face data set as collators want them: tokens, pixels, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, IterableDataset
+
+TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
+LABEL_NAMES = ("labels", "label", "target", "coarse_label", "fine_label")
+
+
+class HubRows(Dataset[dict[str, Any]]):
+    """A ``datasets.Dataset`` whose rows are read by the batch and fit the collators.
+
+    By the types of its columns: an image becomes ``pixel_values``, uint8 [C, H, W], grey if the first one is, else
+    RGB; class labels become ``labels``; a text becomes what the tokenizer makes of it, unless there are ``input_ids``.
+    A data set with a format of its own (``with_format``, ``with_transform``) only has its labels renamed.
+
+    Args:
+        dataset: a ``datasets.Dataset``.
+        tokenizer: of texts; None leaves them as they are.
+        max_length: longer texts are cut, in tokens.
+        task_spec: its ``target_field``, where it is a column, is the label; ``input_schema`` may say ``max_seq_len``.
+    """
+
+    def __init__(
+        self, dataset: Any, tokenizer: Any = None, max_length: int | None = None, task_spec: Any = None
+    ) -> None:
+        self.dataset, self.tokenizer, self.max_length = dataset, tokenizer, max_length
+        columns = list(dataset.column_names)
+        kinds = {name: type(dataset.features[name]).__name__ for name in columns}
+        self.own_format = (getattr(dataset, "format", None) or {}).get("type") is not None
+        images = [name for name in columns if kinds[name] == "Image"]
+        self.image = images[0] if images and not self.own_format else None
+        self.label = label_column(dataset.features, getattr(task_spec, "target_field", None))
+        self.text = text_column(dataset.features) if tokenizer is not None and "input_ids" not in columns else None
+        if self.own_format:
+            self.text = None
+        self.mode = self._mode()
+
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether no code of the user's runs when a row is read: then no random state is to be set for it."""
+        return not self.own_format
+
+    def _mode(self) -> str:
+        """Grey where the first image is, else RGB."""
+        if self.image is None or not len(self.dataset):
+            return "RGB"
+        first = self.dataset[0][self.image]
+        return "L" if first is not None and first.mode in ("1", "L", "I", "I;16", "F") else "RGB"
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
+        columns = dict(self.dataset[list(indices)])
+        if self.image is not None:
+            columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
+        if self.text is not None:
+            columns |= self._tokens(columns.pop(self.text))
+        if self.label is not None and self.label != "labels":
+            columns["labels"] = columns.pop(self.label)
+        names = list(columns)
+        return [dict(zip(names, row, strict=True)) for row in zip(*(columns[n] for n in names), strict=True)]
+
+    def _tokens(self, texts: Any) -> dict[str, Any]:
+        limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
+        encoded = self.tokenizer([str(text) for text in texts], **limit)
+        return {name: encoded[name] for name in encoded}
+
+
+class HubStream(IterableDataset[dict[str, Any]]):
+    """An iterable Hugging Face data set for a DataLoader of torch's: it shares itself out to workers."""
+
+    shards_itself = True
+
+    def __init__(self, dataset: Any, tokenizer: Any = None, max_length: int | None = None) -> None:
+        self.dataset, self.tokenizer, self.max_length = dataset, tokenizer, max_length
+
+    def __iter__(self) -> Any:
+        features = getattr(self.dataset, "features", None)
+        for row in self.dataset:
+            yield self._fitting(dict(row), features)
+
+    def _fitting(self, row: dict[str, Any], features: Any) -> dict[str, Any]:
+        known = features or dict.fromkeys(row)
+        text = text_column(known, row) if self.tokenizer is not None and "input_ids" not in row else None
+        label = label_column(known, None)
+        if text is not None:
+            limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
+            encoded = self.tokenizer(str(row.pop(text)), **limit)
+            row |= {name: encoded[name] for name in encoded}
+        for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
+            row["pixel_values"] = pixels(row.pop(name), "RGB")
+        if label is not None and label != "labels":
+            row["labels"] = row.pop(label)
+        return row
+
+
+def is_hub(data: Any) -> bool:
+    """Whether ``data`` is a map-style data set of Hugging Face's, by what it has rather than by its package."""
+    return hasattr(data, "features") and hasattr(data, "column_names") and hasattr(data, "select")
+
+
+def is_hub_stream(data: Any) -> bool:
+    return hasattr(data, "features") and hasattr(data, "skip") and not hasattr(data, "select")
+
+
+def label_column(features: Any, target: str | None) -> str | None:
+    """The column of the label: the task's, else by name, else the first ``ClassLabel``."""
+    classes = [name for name in features if type(features[name]).__name__ == "ClassLabel"]
+    named = [name for name in LABEL_NAMES if name in features]
+    asked = [target] if target in features else []
+    return next(iter([*asked, *named[:1], *classes]), None)
+
+
+def text_column(features: Any, row: dict[str, Any] | None = None) -> str | None:
+    """The column of the text: by name, else the first of strings."""
+    strings = [
+        name
+        for name in features
+        if getattr(features[name], "dtype", None) in ("string", "large_string")
+        or (features[name] is None and row is not None and isinstance(row.get(name), str))
+    ]
+    return next((name for name in (*TEXT_NAMES, *strings) if name in strings), None)
+
+
+def pixels(image: Any, mode: str) -> torch.Tensor:
+    """A PIL image as uint8 [C, H, W] in ``mode``.
+
+    Raises:
+        ValueError: if there is no image.
+    """
+    if image is None:
+        raise ValueError("a row has no image; filter such rows out, check_quality counts them")
+    array = np.array(image if image.mode == mode else image.convert(mode), dtype=np.uint8)
+    return torch.from_numpy(array[None] if array.ndim == 2 else np.ascontiguousarray(array.transpose(2, 0, 1)))

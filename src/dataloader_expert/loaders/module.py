@@ -1,0 +1,183 @@
+"""Training and validation loaders of one data set, of whatever kind."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from torch.utils.data import DataLoader, IterableDataset
+
+from dataloader_expert.loaders.collators.registry import CollatorRegistry
+from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
+from dataloader_expert.loaders.hub_rows import HubRows, HubStream, is_hub, is_hub_stream
+from dataloader_expert.loaders.splitting import as_dataset, split
+from dataloader_expert.loaders.tasks import TaskSpec
+
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class DataModuleProtocol(Protocol):
+    """What gives a training and a validation loader; ``LightningDataModule`` does."""
+
+    def train_dataloader(self) -> DataLoader[Any]:
+        """Batches to train on."""
+
+    def val_dataloader(self) -> DataLoader[Any] | None:
+        """Batches to validate on; None if there are none."""
+
+
+class UniversalDataModule:
+    """Loaders of a Hugging Face data set, a dataset of torch (map-style or iterable), or a list of tensors.
+
+    Order, split and augmentation follow from seed and epoch alone, whatever the number of workers and ranks. Each
+    ``train_dataloader()`` goes on with the epoch behind the last one that came to its end.
+
+    Args:
+        train_data: see above. Columns of Hugging Face's are fitted to the collators: see :class:`HubRows`.
+        val_data: for validation; None: a part of ``train_data``.
+        task_spec: selects the collator, by its modality.
+        tokenizer: of texts.
+        data_collator: goes before the task's.
+        batch_size: samples per batch, per rank.
+        val_split: share of validation where ``val_data`` is None, in [0, 1); 0: no validation.
+        num_workers: worker processes.
+        seed: of split, order and augmentation.
+        collator_registry: None: the process's own.
+        settings: further fields of :class:`DataLoaderConfig`, such as ``drop_last`` or ``distributed``. Here
+            ``seed_samples`` is True, unless given.
+        max_length: longer texts are cut, in tokens; None: as the task says, else never.
+        list_split: ``"seeded"``, or ``"tail"``: the last samples of a list are for validation, as in the original.
+        new_order: False: every ``train_dataloader()`` begins with the same epoch, as in the original, until
+            :meth:`set_epoch`.
+
+    Attributes:
+        train_data, val_data: the two parts.
+        epoch: with which the next ``train_dataloader()`` begins.
+
+    Raises:
+        ValueError: if ``val_split`` is not in [0, 1), or a setting cannot be.
+    """
+
+    def __init__(
+        self,
+        train_data: Any,
+        val_data: Any = None,
+        task_spec: TaskSpec | None = None,
+        tokenizer: Any = None,
+        data_collator: Callable[[Any], Any] | None = None,
+        batch_size: int = 32,
+        val_split: float = 0.2,
+        num_workers: int = 2,
+        seed: int = 42,
+        collator_registry: CollatorRegistry | None = None,
+        *,
+        max_length: int | None = None,
+        list_split: str = "seeded",
+        new_order: bool = True,
+        **settings: Any,
+    ) -> None:
+        if list_split not in ("seeded", "tail"):
+            raise ValueError(f"list_split is {list_split!r}; it is 'seeded' or 'tail'")
+        self.config = DataLoaderConfig(
+            batch_size=batch_size, num_workers=num_workers, seed=seed, **{"seed_samples": True, **settings}
+        )
+        self.config.check()
+        self.factory = DataLoaderFactory(collator_registry)
+        self.task_spec, self.tokenizer, self.data_collator = task_spec, tokenizer, data_collator
+        self.batch_size, self.val_split, self.num_workers, self.seed = batch_size, val_split, num_workers, seed
+        self.max_length = max_length or getattr(task_spec, "input_schema", {}).get("max_seq_len")
+        self.new_order, self.epoch = new_order, 0
+        in_order = list_split == "tail" and isinstance(train_data, list)
+        self.train_data, self.val_data = (
+            split(train_data, val_split, seed, in_order) if val_data is None else (train_data, val_data)
+        )
+        self._ready: dict[int, Any] = {}
+        self._train: EpochLoader | None = None
+        self._resumed: dict[str, Any] | None = None
+        logger.info("training: %s, validation: %s", _size(self.train_data), _size(self.val_data))
+
+    def train_dataloader(self) -> EpochLoader:
+        """A loader over the training part, in a new order each epoch.
+
+        Raises:
+            ValueError: as of :meth:`DataLoaderFactory.create_dataloader`.
+        """
+        if self.new_order:
+            self.epoch = self._next_epoch()
+        loader = self._loader(self.train_data, self.config.shuffle)
+        if loader.sampler_obj is not None:
+            loader.set_epoch(self.epoch)
+        if self._resumed is not None:
+            loader.load_state_dict(self._resumed)
+            self._resumed = None
+        self._train = loader
+        return loader
+
+    def val_dataloader(self) -> EpochLoader | None:
+        """A loader over the validation part, in its own order; None if there is none."""
+        return None if self.val_data is None else self._loader(self.val_data, False)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next ``train_dataloader()`` begins with ``epoch``; one that is in use goes to it with its next pass."""
+        self.epoch, self._resumed = epoch, None
+        if self._train is not None and self._train.sampler_obj is not None:
+            self._train.set_epoch(epoch)
+        self._train = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Seed, epoch, and where the last training loader stands; plain values, ready for JSON."""
+        train = self._resumed if self._train is None else self._train.state_dict()
+        return {"seed": self.seed, "epoch": self._train_epoch(), "train": train}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next ``train_dataloader()`` goes on behind the last batch that was delivered when ``state`` was taken.
+
+        Raises:
+            ValueError: if ``state`` is of another seed.
+        """
+        if state["seed"] != self.seed:
+            raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: not the same order")
+        self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
+
+    def _train_epoch(self) -> int:
+        loader = self._train
+        return self.epoch if loader is None or loader.sampler_obj is None else loader.sampler_obj.epoch
+
+    def _next_epoch(self) -> int:
+        """The epoch behind the last one that came to its end; a look at a first batch is none."""
+        loader = self._train
+        if loader is None or loader.sampler_obj is None:
+            return self.epoch
+        return loader.sampler_obj.epoch + (0 < len(loader) <= loader.progress.batches)
+
+    def _loader(self, data: Any, shuffle: bool) -> EpochLoader:
+        dataset, collate = self._fitted(data), self.data_collator
+        streams = isinstance(dataset, IterableDataset)
+        config = DataLoaderConfig(**{**vars(self.config), "shuffle": shuffle and not streams})
+        if not shuffle:
+            config.sampler = config.batch_sampler = None  # the orders given are of training
+        return self.factory.create_dataloader(dataset, config, self.task_spec, self.tokenizer, collate)
+
+    def _fitted(self, data: Any) -> Any:
+        """``data`` with its columns as collators want them; made once."""
+        if id(data) not in self._ready:
+            if is_hub(data):
+                made: Any = HubRows(data, self.tokenizer, self.max_length, self.task_spec)
+            elif is_hub_stream(data):
+                made = HubStream(data, self.tokenizer, self.max_length)
+            else:
+                made = as_dataset(data)
+            self._ready[id(data)] = made
+        return self._ready[id(data)]
+
+
+def _size(data: Any) -> str:
+    if data is None:
+        return "none"
+    try:
+        return f"{len(data)} samples"
+    except TypeError:
+        return "a stream"

@@ -1,0 +1,115 @@
+"""What a loader delivers, timed batch by batch."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class LoaderProfile:
+    """How long batches of a loader took.
+
+    Attributes:
+        batches, samples: that were really seen, the first batch included.
+        startup_ms: from asking for the iterator to the first batch: workers start, files open.
+        fetch_ms: per batch from the second on (the first, where there is no other): until it was there.
+        transfer_ms: per batch: until all of its tensors were on ``device``, the device synchronised; 0 without one.
+        samples_per_s, batches_per_s: from the second batch on, fetch and transfer together.
+        device: to which batches were copied; None: nowhere.
+    """
+
+    batches: int
+    samples: int
+    startup_ms: float
+    fetch_ms: float
+    transfer_ms: float
+    samples_per_s: float
+    batches_per_s: float
+    device: str | None
+
+    def __str__(self) -> str:
+        moved = f", {self.transfer_ms:.3f} ms to {self.device}" if self.device else ""
+        return (
+            f"{self.batches} batches ({self.samples} samples): {self.fetch_ms:.3f} ms to fetch each{moved}; "
+            f"{self.samples_per_s:,.1f} samples/s, {self.batches_per_s:,.1f} batches/s; first batch after "
+            f"{self.startup_ms:.1f} ms"
+        )
+
+
+def profile_dataloader(
+    loader: Any, num_batches: int = 100, *, device: torch.device | str | None = None
+) -> LoaderProfile:
+    """Times the first ``num_batches`` batches of a loader, or all of a shorter one.
+
+    Args:
+        loader: any iterable of batches.
+        num_batches: at most so many, at least 1.
+        device: to which each batch is copied, as training does; None: CUDA where it is available, else nowhere.
+
+    Raises:
+        ValueError: if ``num_batches`` is below 1, or the loader has no batch.
+    """
+    if num_batches < 1:
+        raise ValueError(f"num_batches is {num_batches}; it is at least 1")
+    where = torch.device(device) if device is not None else None
+    if where is None and torch.cuda.is_available():
+        where = torch.device("cuda")
+    fetched: list[float] = []
+    moved: list[float] = []
+    samples: list[int] = []
+    begun = time.perf_counter()
+    for batch in islice(loader, num_batches):
+        there = time.perf_counter()
+        fetched.append(there - begun)
+        samples.append(_samples(batch))
+        begun = time.perf_counter()
+        if where is not None:
+            _moved(batch, where)
+            if where.type == "cuda":
+                torch.cuda.synchronize(where)
+        ended = time.perf_counter()
+        moved.append(ended - begun)
+        begun = ended
+    if not fetched:
+        raise ValueError("the loader gave no batch: its dataset is empty, or drop_last leaves all out")
+    first = 1 if len(fetched) > 1 else 0
+    count = len(fetched) - first
+    spent = sum(fetched[first:]) + sum(moved[first:])
+    return LoaderProfile(
+        batches=len(fetched),
+        samples=sum(samples),
+        startup_ms=1e3 * fetched[0],
+        fetch_ms=1e3 * sum(fetched[first:]) / count,
+        transfer_ms=1e3 * sum(moved[first:]) / count if where is not None else 0.0,
+        samples_per_s=sum(samples[first:]) / spent,
+        batches_per_s=count / spent,
+        device=None if where is None else str(where),
+    )
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    """``value`` with all tensors on ``device``, copied without waiting where memory is pinned."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device, non_blocking=True)
+    if isinstance(value, dict):
+        return {k: _moved(v, device) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_moved(v, device) for v in value]
+    return value
+
+
+def _samples(batch: Any) -> int:
+    """Samples of a batch: the first dimension of its first tensor, else the length of its first list."""
+    if isinstance(batch, torch.Tensor):
+        return len(batch) if batch.ndim else 1
+    if isinstance(batch, dict):
+        return _samples(next(iter(batch.values()))) if batch else 0
+    if isinstance(batch, list | tuple):
+        inner = next((v for v in batch if isinstance(v, torch.Tensor | dict)), None)
+        return len(batch) if inner is None else _samples(inner)
+    return 1

@@ -1,0 +1,102 @@
+"""Loaders that go on in the midst of an epoch: torchdata's, with our epochs and samplers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import IterableDataset
+
+try:
+    from torchdata.stateful_dataloader import StatefulDataLoader as _StatefulDataLoader
+except ImportError as e:
+    raise ImportError(
+        "StatefulDataLoader builds on torchdata, which is not here: pip install 'dataloader-expert[stateful]'"
+    ) from e
+
+from dataloader_expert.loaders.epochs import with_epoch
+from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
+from dataloader_expert.samplers.torch_order import TorchShuffleSampler
+
+OURS = frozenset({"current_epoch", "sampler_state"})
+
+
+class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # torchdata has no types
+    """torchdata's ``StatefulDataLoader``, which resumes behind the last batch it delivered, with workers too.
+
+    Beyond it, the state holds ``current_epoch`` and ``sampler_state``, the sampler's own; a state of these two alone
+    loads as well.
+
+    Args:
+        dataset, batch_size, shuffle, sampler, batch_sampler, keywords: as of ``DataLoader``. With ``shuffle``, a
+            :class:`~dataloader_expert.samplers.TorchShuffleSampler` gives the order that a plain loader has with the
+            same ``generator``; it stays right over the epochs behind a resumed one.
+
+    Attributes:
+        current_epoch: passes that came to their end, or what :meth:`set_epoch` or a state said.
+    """
+
+    current_epoch: int
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        **keywords: Any,
+    ) -> None:
+        self.current_epoch = 0
+        if shuffle and sampler is None and batch_sampler is None and not isinstance(dataset, IterableDataset):
+            generator = keywords.get("generator")
+            seed = int(torch.empty((), dtype=torch.int64).random_()) if generator is None else generator.initial_seed()
+            shuffle, sampler = None, TorchShuffleSampler(dataset, seed, num_replicas=1)
+        super().__init__(dataset, batch_size, shuffle, sampler, batch_sampler, **keywords)
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from super().__iter__()
+        self.current_epoch += 1
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is of ``epoch``: for samplers and datasets that have one."""
+        self.current_epoch = epoch
+        for owner in with_epoch(self):
+            owner.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """torchdata's state, ``current_epoch`` and ``sampler_state``; taken between two batches."""
+        return {
+            **super().state_dict(),
+            "current_epoch": self.current_epoch,
+            "sampler_state": self._sampler_state(),
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """The next pass goes on behind the last batch that was delivered when ``state_dict`` was taken.
+
+        Raises:
+            KeyError: if the state has no ``current_epoch``.
+            ValueError: if it is of another order: as of the sampler's ``load_state_dict``.
+        """
+        self.current_epoch = int(state_dict["current_epoch"])
+        rest = {name: value for name, value in state_dict.items() if name not in OURS}
+        super().load_state_dict(rest)
+        own, state = self._own_sampler(), state_dict.get("sampler_state") or {}
+        if not rest and state and hasattr(own, "load_state_dict"):
+            own.load_state_dict(state)
+
+    def _own_sampler(self) -> Any:
+        """The sampler that was given, or that torchdata made."""
+        given = (self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler)
+        return next((s for s in given if isinstance(s, EpochSampler)), self.sampler)
+
+    def _sampler_state(self) -> dict[str, Any]:
+        own: Any = self._own_sampler()
+        if isinstance(own, EpochSampler):
+            delivered = getattr(self._iterator, "_num_yielded", 0)
+            each = 1 if isinstance(own, EpochBatchSampler) else self.batch_size or 1
+            return own.state_dict(min(len(own), delivered * each))  # type: ignore[arg-type]  # each of ours has a length
+        state = getattr(own, "state_dict", None)
+        return {} if state is None else dict(state())

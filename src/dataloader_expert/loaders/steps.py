@@ -1,0 +1,292 @@
+"""How many batches an epoch has, per rank: what a training loop needs to know before it begins."""
+
+from __future__ import annotations
+
+import logging
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, NamedTuple, overload
+
+from torch.utils.data import DataLoader
+
+from dataloader_expert.loaders.collators.base import Batch
+
+logger = logging.getLogger(__name__)
+
+__all__ = [
+    "Batch",
+    "DataLoaderSetupMixin",
+    "TrainSteps",
+    "ValSteps",
+    "get_dataloader_length",
+    "get_epoch_length",
+    "get_train_dataloader_steps",
+    "get_val_dataloader_steps",
+]
+
+
+class TrainSteps(NamedTuple):
+    """An epoch of training, per rank.
+
+    Attributes:
+        global_batch_size: samples that one step of the optimizer sees, over all ranks and accumulated batches.
+        num_train_steps: batches that are drawn from the loader.
+        gradient_accumulation_steps: batches per step of the optimizer.
+    """
+
+    global_batch_size: int
+    num_train_steps: int
+    gradient_accumulation_steps: int
+
+
+class ValSteps(NamedTuple):
+    """A validation, per rank.
+
+    Attributes:
+        num_val_steps: batches that are drawn from the loader.
+        num_sanity_steps: batches that are drawn before training, to see that validation runs.
+    """
+
+    num_val_steps: int
+    num_sanity_steps: int
+
+
+def get_dataloader_length(dataloader: Iterable[Any]) -> int | None:
+    """Batches that ``dataloader`` gives, None where it cannot tell."""
+    try:
+        return len(dataloader)  # type: ignore[arg-type]  # whether it has a length is the question
+    except TypeError:
+        return None
+
+
+def get_epoch_length(dataloader: Iterable[Any], length: int | None = None) -> int:
+    """Batches of an epoch: ``length`` where given, else what the loader says.
+
+    Raises:
+        ValueError: if ``length`` is below 1, or neither is known.
+    """
+    if length is not None:
+        return _at_least_one("length", length)
+    return _length(dataloader, "Please specify training_parameters.{stage}_steps_per_epoch instead.")
+
+
+@overload
+def get_train_dataloader_steps(
+    dataloader: Iterable[Any],
+    train_steps_per_epoch: int | None = None,
+    gradient_accumulation_steps: int = 1,
+    dp_size: int = 1,
+    *,
+    train_batch_size: int | None = None,
+) -> TrainSteps: ...
+@overload
+def get_train_dataloader_steps(dataloader: Any, train_steps_per_epoch: DataLoader[Any]) -> int: ...
+def get_train_dataloader_steps(
+    dataloader: Any,
+    train_steps_per_epoch: Any = None,
+    gradient_accumulation_steps: int = 1,
+    dp_size: int = 1,
+    *,
+    train_batch_size: int | None = None,
+) -> TrainSteps | int:
+    """Batches of an epoch of training, per rank, and how many samples a step of the optimizer sees.
+
+    Args:
+        dataloader: with a ``batch_size``, of its own, its batch sampler's or its dataset's.
+        train_steps_per_epoch: steps of the optimizer; None: as many batches as the loader has.
+        gradient_accumulation_steps: batches per step of the optimizer, at least 1.
+        dp_size: ranks that share the data, at least 1.
+        train_batch_size: samples per step of the optimizer over all ranks, from which the accumulation follows.
+
+    Returns:
+        A :class:`TrainSteps`. Called with a parameters object and a loader, ``(parameters, dataloader)``, the number
+        of batches alone; parameters are attributes or keys of the names above.
+
+    Raises:
+        ValueError: if a number is below 1; if the loader has no batches, no length, or no batch size; if
+            ``train_batch_size`` is no multiple of what one batch of all ranks holds.
+    """
+    if _is_loader(train_steps_per_epoch):
+        parameters, loader = dataloader, train_steps_per_epoch
+        return get_train_dataloader_steps(
+            loader,
+            _parameter(parameters, "train_steps_per_epoch"),
+            _parameter(parameters, "gradient_accumulation_steps") or 1,
+            _parameter(parameters, "dp_size") or 1,
+            train_batch_size=_parameter(parameters, "train_batch_size"),
+        ).num_train_steps
+    _at_least_one("gradient_accumulation_steps", gradient_accumulation_steps)
+    _at_least_one("dp_size", dp_size)
+    batch_size = _batch_size(dataloader)
+    length = get_dataloader_length(dataloader)
+    if length == 0:
+        raise ValueError(
+            f"Training dataloader yielded 0 batches (batch_size={batch_size}): its dataset has fewer samples than a "
+            "batch and drop_last leaves them out, or none"
+        )
+    if train_batch_size is not None:
+        gradient_accumulation_steps = _accumulation(train_batch_size, batch_size * dp_size)
+    total = batch_size * dp_size * gradient_accumulation_steps
+    if train_steps_per_epoch is None:
+        hint = "Please specify training_parameters.{stage}_steps_per_epoch or train_steps_per_epoch instead."
+        return TrainSteps(total, _length(dataloader, hint), gradient_accumulation_steps)
+    steps = _at_least_one("train_steps_per_epoch", train_steps_per_epoch) * gradient_accumulation_steps
+    if length is not None and steps > length:
+        logger.warning(
+            "train_steps_per_epoch, %d, is greater than the number of batches in the dataloader, %d: it needs %d "
+            "batches, and the epoch ends before",
+            train_steps_per_epoch,
+            length,
+            steps,
+        )
+    return TrainSteps(total, steps, gradient_accumulation_steps)
+
+
+@overload
+def get_val_dataloader_steps(
+    dataloader: Iterable[Any], val_steps_per_epoch: int | None = None, num_sanity_val_steps: int = 0, dp_size: int = 1
+) -> ValSteps: ...
+@overload
+def get_val_dataloader_steps(dataloader: Any, val_steps_per_epoch: DataLoader[Any]) -> int: ...
+def get_val_dataloader_steps(
+    dataloader: Any, val_steps_per_epoch: Any = None, num_sanity_val_steps: int = 0, dp_size: int = 1
+) -> ValSteps | int:
+    """Batches of a validation, per rank; at least one.
+
+    Args:
+        dataloader: where it is shared out to ranks already (a ``DistributedSampler``, or a sampler of ours with several
+            replicas), its length is a rank's and is not divided again.
+        val_steps_per_epoch: batches over all ranks; None: the whole loader.
+        num_sanity_val_steps: the same, before training; 0: none.
+        dp_size: ranks that share the data, at least 1.
+
+    Returns:
+        A :class:`ValSteps`. Called with a parameters object and a loader, the number of batches alone.
+
+    Raises:
+        ValueError: if a number is too small, or the loader has no batches or no length.
+    """
+    if _is_loader(val_steps_per_epoch):
+        parameters, loader = dataloader, val_steps_per_epoch
+        return get_val_dataloader_steps(
+            loader,
+            _parameter(parameters, "val_steps_per_epoch"),
+            _parameter(parameters, "num_sanity_val_steps") or 0,
+            _parameter(parameters, "dp_size") or 1,
+        ).num_val_steps
+    _at_least_one("dp_size", dp_size)
+    if num_sanity_val_steps < 0:
+        raise ValueError(f"num_sanity_val_steps is {num_sanity_val_steps}; it is at least 0")
+    sanity = math.ceil(num_sanity_val_steps / dp_size)
+    length = get_dataloader_length(dataloader)
+    if length == 0:
+        raise ValueError("Validation dataloader yielded 0 batches: its dataset is empty, or drop_last leaves all out")
+    shared = is_shared_out(dataloader)
+    if val_steps_per_epoch is None:
+        whole = _length(dataloader, "Please specify val_steps_per_epoch instead.")
+        return ValSteps(whole if shared else max(1, whole // dp_size), sanity)
+    steps = max(1, _at_least_one("val_steps_per_epoch", val_steps_per_epoch) // dp_size)
+    own = None if length is None else length if shared else max(1, length // dp_size)
+    if own is not None and steps > own:
+        logger.warning(
+            "val_batches_per_epoch, %d, is greater than the number of batches in the dataloader, %d per rank",
+            steps,
+            own,
+        )
+    return ValSteps(steps, sanity)
+
+
+def is_shared_out(dataloader: Any) -> bool:
+    """Whether a loader gives each rank its own share: by its sampler's, batch sampler's or dataset's replicas."""
+    batch_sampler = getattr(dataloader, "batch_sampler", None)
+    owners = (
+        getattr(dataloader, "sampler", None),
+        batch_sampler,
+        getattr(batch_sampler, "sampler", None),
+        getattr(dataloader, "dataset", None),
+    )
+    return any((getattr(owner, "num_replicas", None) or 1) > 1 for owner in owners)
+
+
+class DataLoaderSetupMixin(ABC):
+    """For trainers: loaders that are configured once and read as properties.
+
+    A trainer implements :meth:`configure_dataloaders` and calls :meth:`_setup_dataloaders` before it trains.
+    """
+
+    _train_dataloader: Iterable[Any] | None = None
+    _val_dataloader: Iterable[Any] | None = None
+
+    @abstractmethod
+    def configure_dataloaders(self) -> tuple[Iterable[Any], Iterable[Any]]:
+        """The loaders of training and validation."""
+
+    def _setup_dataloaders(self) -> None:
+        self._train_dataloader, self._val_dataloader = self.configure_dataloaders()
+
+    @property
+    def train_dataloader(self) -> Iterable[Any]:
+        """Batches to train on.
+
+        Raises:
+            RuntimeError: before :meth:`_setup_dataloaders`.
+        """
+        return self._set_up(self._train_dataloader)
+
+    @property
+    def val_dataloader(self) -> Iterable[Any]:
+        """Batches to validate on.
+
+        Raises:
+            RuntimeError: before :meth:`_setup_dataloaders`.
+        """
+        return self._set_up(self._val_dataloader)
+
+    def _set_up(self, loader: Iterable[Any] | None) -> Iterable[Any]:
+        if loader is None:
+            raise RuntimeError("there are no loaders yet: call _setup_dataloaders() first")
+        return loader
+
+
+def _length(dataloader: Any, hint: str) -> int:
+    length = get_dataloader_length(dataloader)
+    if length is None:
+        raise ValueError(f"The underlying dataset of {dataloader} does not have __len__ defined. {hint}")
+    return length
+
+
+def _at_least_one(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is {value!r}; it is a whole number of at least 1")
+    return value
+
+
+def _batch_size(dataloader: Any) -> int:
+    owners = (dataloader, getattr(dataloader, "batch_sampler", None), getattr(dataloader, "dataset", None))
+    for owner in owners:
+        value = getattr(owner, "batch_size", None)
+        if value is not None:
+            return _at_least_one("batch_size", value)
+    raise ValueError(
+        "Neither dataloader nor dataloader.dataset has non-None 'batch_size' attribute, nor has its batch sampler: give "
+        "one of them the number of samples of a batch"
+    )
+
+
+def _accumulation(wanted: int, each: int) -> int:
+    _at_least_one("train_batch_size", wanted)
+    if each > wanted:
+        raise ValueError(f"Effective minibatch size, {each}, is greater than train_batch_size, {wanted}")
+    if wanted % each:
+        raise ValueError(f"train_batch_size, {wanted}, is no multiple of the effective minibatch size, {each}")
+    return wanted // each
+
+
+def _is_loader(value: Any) -> bool:
+    """Whether the second argument is a loader: the call is of a parameters object and a loader."""
+    return value is not None and not isinstance(value, int | float | str) and hasattr(value, "__iter__")
+
+
+def _parameter(parameters: Any, name: str) -> Any:
+    return parameters.get(name) if isinstance(parameters, dict) else getattr(parameters, name, None)

@@ -1,0 +1,216 @@
+"""Samples streamed from URLs: shuffled in a buffer, shared out to ranks and workers, resumable in their midst."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from dataloader_expert.loaders.fetching import Patience, StreamError, read_lines
+from dataloader_expert.loaders.seeding import mixed
+
+Place: TypeAlias = tuple[int, int]
+"""Number of a URL, and of an element in it."""
+
+
+class StreamingDataset(IterableDataset[Any]):
+    """Samples of many URLs, never held in memory whole.
+
+    Each epoch takes the URLs in a new order. A sample waits in a buffer until chance picks it. Ranks and workers take
+    whole URLs where there are enough, else every n-th sample. A connection that stalls, is cut, or that the server
+    refuses for a while is taken up again behind the last byte, so that each sample comes once.
+
+    What a URL holds follows from its name: ``.jsonl`` gives a value a line, ``.csv`` and ``.tsv`` a dictionary a row
+    by the names of its first line, anything else its lines as text; with ``.gz`` behind it, decompressed. For other
+    formats pass ``parse``, or override :meth:`stream_from_url`.
+
+    Args:
+        urls: over http or https, or paths of files.
+        buffer_size: samples among which chance picks; 1: the order of the URLs' contents.
+        parse: a line (bytes, without its end) to a sample; None: by the name.
+        shuffle: False: URLs and samples in their own order.
+        seed: of both.
+        timeout: seconds without a byte, after which a connection is taken up anew.
+        retries: attempts in a row that bring nothing, after the first.
+        wait: seconds before the second attempt, then twice as long each time.
+        num_replicas, rank: processes that share the stream, and which of them this is; None: those of the default
+            process group, or one.
+
+    Raises:
+        ValueError: without URLs; if a number is too small.
+        StreamError: on iteration: if a URL cannot be read to its end, or a line is no sample.
+    """
+
+    shards_itself = True
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        buffer_size: int = 1000,
+        *,
+        parse: Callable[[bytes], Any] | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        timeout: float = 30.0,
+        retries: int = 5,
+        wait: float = 0.5,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+    ) -> None:
+        if isinstance(urls, str) or not urls:
+            raise ValueError("urls is a list of at least one URL")
+        if buffer_size < 1 or retries < 0 or timeout <= 0 or wait < 0 or seed < 0:
+            raise ValueError(
+                f"buffer_size {buffer_size} (at least 1), retries {retries} (at least 0), timeout {timeout} (above 0), "
+                f"wait {wait} and seed {seed} (at least 0): one is too small"
+            )
+        self.urls, self.buffer_size, self.parse = [str(url) for url in urls], buffer_size, parse
+        self.shuffle, self.seed, self.patience = shuffle, seed, Patience(timeout, retries, wait)
+        group = torch.distributed.is_available() and torch.distributed.is_initialized()
+        self.num_replicas = num_replicas or (torch.distributed.get_world_size() if group else 1)
+        self.rank = rank if rank is not None else torch.distributed.get_rank() if group and not num_replicas else 0
+        if not 0 <= self.rank < self.num_replicas:
+            raise ValueError(f"rank is {self.rank} of {self.num_replicas} replicas")
+        self._epoch = torch.zeros((), dtype=torch.int64)
+        self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # workers that persist see it move
+        self._pass: _Pass | None = None
+        self._resumed: dict[str, Any] | None = None
+
+    @property
+    def epoch(self) -> int:
+        return int(self._epoch)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is of ``epoch``, from its beginning."""
+        self._epoch.fill_(epoch)
+        self._resumed = None
+
+    def stream_from_url(self, url: str) -> Iterator[Any]:
+        """The samples of one URL in their order, the same each time.
+
+        Raises:
+            StreamError: if it cannot be read to its end, or a line is no sample.
+        """
+        lines = read_lines(url, self.patience)
+        name = urlsplit(url).path.removesuffix(".gz")
+        if self.parse is None and name.endswith((".csv", ".tsv")):
+            text = (line.decode() for line in lines)
+            yield from csv.DictReader(text, delimiter="\t" if name.endswith(".tsv") else ",")
+            return
+        parse = self.parse or (_json_line if name.endswith((".jsonl", ".ndjson")) else bytes.decode)
+        for number, line in enumerate(lines, 1):
+            content = line.rstrip(b"\r\n")
+            if not content and self.parse is None:
+                continue
+            try:
+                sample = parse(content)
+            except ValueError as e:
+                raise StreamError(f"{url}: line {number} is no sample: {e}") from None
+            yield sample
+
+    def __iter__(self) -> Iterator[Any]:
+        info = get_worker_info()
+        workers, own = (1, 0) if info is None else (info.num_workers, info.id)
+        state, self._resumed = self._resumed, None
+        self._pass = _Pass(self, self.num_replicas * workers, self.rank * workers + own, state)
+        return self._pass
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where this process's pass stands; plain values, ready for JSON. Of a worker, that worker's."""
+        if self._pass is None:
+            return self._resumed or {"epoch": self.epoch}
+        return self._pass.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next pass in this process goes on where ``state`` stands; it reads the URLs that the buffer held anew."""
+        self._epoch.fill_(int(state["epoch"]))
+        self._resumed = dict(state) if "at" in state else None
+        self._pass = None
+
+
+class _Pass:
+    """One worker's way through one epoch.
+
+    ``at`` and ``line`` say which element comes next into the buffer, ``draws`` how many have left it.
+    """
+
+    def __init__(self, dataset: StreamingDataset, shares: int, share: int, state: dict[str, Any] | None) -> None:
+        self.dataset, self.shares, self.share, self.epoch = dataset, shares, share, dataset.epoch
+        whole = len(dataset.urls) >= shares
+        order = list(range(len(dataset.urls)))
+        if dataset.shuffle:
+            order.sort(key=lambda i: mixed(dataset.seed, self.epoch, i))
+        self.order = order[share::shares] if whole else order
+        self.stride = 1 if whole else shares
+        self.at = self.line = self.draws = 0
+        self.buffer: list[tuple[Place, Any]] = []
+        self._open: Iterator[Any] | None = None
+        if state is not None:
+            self._restore(state)
+
+    def __iter__(self) -> _Pass:
+        return self
+
+    def __next__(self) -> Any:
+        room = self.dataset.buffer_size if self.dataset.shuffle else 1
+        while len(self.buffer) < room and (element := self._next_element()) is not None:
+            self.buffer.append(element)
+        if not self.buffer:
+            raise StopIteration
+        chosen = mixed(self.dataset.seed, self.epoch, self.share, self.draws) % len(self.buffer)
+        self.draws += 1
+        self.buffer[chosen], self.buffer[-1] = self.buffer[-1], self.buffer[chosen]
+        return self.buffer.pop()[1]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "epoch": self.epoch,
+            "shares": self.shares,
+            "share": self.share,
+            "at": self.at,
+            "line": self.line,
+            "draws": self.draws,
+            "buffer": [list(place) for place, _ in self.buffer],
+        }
+
+    def _next_element(self) -> tuple[Place, Any] | None:
+        """The next element of this share, and its place; None behind the last one."""
+        while self.at < len(self.order):
+            if self._open is None:
+                self._open = islice(self.dataset.stream_from_url(self._url(self.at)), self.line, None)
+            for sample in self._open:
+                place = (self.at, self.line)
+                self.line += 1
+                if place[1] % self.stride == self.share % self.stride:
+                    return place, sample
+            self.at, self.line, self._open = self.at + 1, 0, None
+        return None
+
+    def _url(self, at: int) -> str:
+        return self.dataset.urls[self.order[at]]
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        if (state["shares"], state["share"]) != (self.shares, self.share):
+            raise ValueError(
+                f"the state is of share {state['share']} of {state['shares']}, this is share {self.share} of "
+                f"{self.shares}: resume with as many ranks and workers"
+            )
+        self.at, self.line, self.draws = state["at"], state["line"], state["draws"]
+        wanted: dict[int, set[int]] = {}
+        for at, line in state["buffer"]:
+            wanted.setdefault(at, set()).add(line)
+        found: dict[Place, Any] = {}
+        for at, lines in wanted.items():
+            stream = islice(self.dataset.stream_from_url(self._url(at)), max(lines) + 1)
+            found |= {(at, n): sample for n, sample in enumerate(stream) if n in lines}
+        self.buffer = [((at, line), found[at, line]) for at, line in state["buffer"]]
+
+
+def _json_line(line: bytes) -> Any:
+    return json.loads(line)

@@ -1,0 +1,152 @@
+"""Descriptions of training tasks, by which collators are chosen."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+
+@dataclass
+class TaskSpec:
+    """What a model is trained for.
+
+    Attributes:
+        name: of the task.
+        task_type: ``lm``, ``masked_lm``, ``classification``, ``seq2seq``, ``vision_classification``, …
+        model_family: ``decoder_only``, ``encoder_only``, ``encoder_decoder``, …
+        input_fields, target_field: of a batch.
+        loss_type, metrics: as the training code names them.
+        special_tokens, additional_config, input_schema, output_schema: as the training code reads them.
+        modality: ``text``, ``vision``, ``audio``, ``tabular``, or of a collator of your own: it selects the collator.
+        preprocessing_config: arguments of the collator, such as ``mean`` and ``std``; None: its defaults.
+    """
+
+    name: str
+    task_type: str
+    model_family: str
+    input_fields: list[str]
+    target_field: str | None
+    loss_type: str
+    metrics: list[str]
+    special_tokens: dict[str, Any] = field(default_factory=dict)
+    additional_config: dict[str, Any] = field(default_factory=dict)
+    modality: str = "text"
+    input_schema: dict[str, Any] = field(default_factory=dict)
+    output_schema: dict[str, Any] = field(default_factory=dict)
+    preprocessing_config: dict[str, Any] | None = None
+
+    @classmethod
+    def lm_tiny(cls) -> TaskSpec:
+        """Causal language modelling, 128 tokens."""
+        return cls(
+            "lm_tiny",
+            "lm",
+            "decoder_only",
+            ["input_ids", "attention_mask"],
+            "labels",
+            "cross_entropy",
+            ["loss", "perplexity", "accuracy"],
+            {"pad_token_id": 0},
+            {"shift_labels": True},
+            "text",
+            {"max_seq_len": 128, "vocab_size": 50257},
+            {"vocab_size": 50257},
+        )
+
+    @classmethod
+    def cls_tiny(cls) -> TaskSpec:
+        """Classification of texts into two classes, 128 tokens."""
+        return cls(
+            "cls_tiny",
+            "classification",
+            "encoder_only",
+            ["input_ids", "attention_mask"],
+            "labels",
+            "cross_entropy",
+            ["loss", "accuracy"],
+            {"pad_token_id": 0},
+            {"num_classes": 2},
+            "text",
+            {"max_seq_len": 128, "vocab_size": 50257},
+            {"num_classes": 2},
+        )
+
+    @classmethod
+    def seq2seq_tiny(cls) -> TaskSpec:
+        """Texts to texts, 128 tokens."""
+        return cls(
+            "seq2seq_tiny",
+            "seq2seq",
+            "encoder_decoder",
+            ["input_ids", "attention_mask", "decoder_input_ids"],
+            "labels",
+            "cross_entropy",
+            ["loss"],
+            {"pad_token_id": 0},
+            {"teacher_forcing": True},
+            "text",
+            {"max_seq_len": 128, "vocab_size": 50257},
+            {"vocab_size": 50257},
+        )
+
+    @classmethod
+    def vision_tiny(cls) -> TaskSpec:
+        """Classification of images of 32 x 32 pixels into four classes."""
+        return cls(
+            "vision_tiny",
+            "vision_classification",
+            "encoder_only",
+            ["pixel_values"],
+            "labels",
+            "cross_entropy",
+            ["loss", "accuracy"],
+            additional_config={"num_classes": 4},
+            modality="vision",
+            input_schema={"image_size": [3, 32, 32], "channels_first": True},
+            output_schema={"num_classes": 4},
+        )
+
+    @property
+    def task_name(self) -> str:
+        return self.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, ready for JSON."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> TaskSpec:
+        """The task that ``values`` describe; unknown keys are passed over.
+
+        Raises:
+            KeyError: if ``name``, ``task_type``, ``model_family`` or ``loss_type`` is missing.
+        """
+        needed = {name: values[name] for name in ("name", "task_type", "model_family", "loss_type")}
+        open_ones: dict[str, Any] = {"input_fields": [], "target_field": None, "metrics": []}
+        given = {f.name: values[f.name] for f in fields(TaskSpec) if f.name in values}
+        return TaskSpec(**{**open_ones, **given, **needed})
+
+    def is_text(self) -> bool:
+        return self.modality == "text"
+
+    def is_vision(self) -> bool:
+        return self.modality == "vision"
+
+    def is_audio(self) -> bool:
+        return self.modality == "audio"
+
+    def is_tabular(self) -> bool:
+        return self.modality == "tabular"
+
+    def get_input_shape(self) -> list[int] | None:
+        """``[channels, height, width]`` of an image, ``[tokens]`` of a text, None where it is not said."""
+        if "image_size" in self.input_schema:
+            return list(self.input_schema["image_size"])
+        longest = self.input_schema.get("max_seq_len")
+        return None if longest is None else [longest]
+
+
+def get_default_task_specs() -> dict[str, TaskSpec]:
+    """The presets by name, each made anew."""
+    made = (TaskSpec.lm_tiny(), TaskSpec.cls_tiny(), TaskSpec.seq2seq_tiny(), TaskSpec.vision_tiny())
+    return {spec.name: spec for spec in made}

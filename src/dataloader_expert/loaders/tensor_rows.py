@@ -1,0 +1,81 @@
+"""Tensors as datasets whose batches are gathered at once rather than sample by sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import Subset, TensorDataset, get_worker_info
+
+from dataloader_expert.loaders.gathered import GatheredRows
+
+
+class TensorRows(TensorDataset):
+    """A ``TensorDataset`` that is read by the batch: one gather for each tensor. It shares the tensors' memory.
+
+    Args:
+        tensors: of one length, [N, …] each; none of them: an empty dataset.
+    """
+
+    def __init__(self, *tensors: torch.Tensor) -> None:
+        super().__init__(*(tensors or (torch.empty(0),)))
+
+    def __getitems__(self, indices: Sequence[int]) -> GatheredRows:
+        """Rows ``indices`` as one batch, in that order; negative ones count from the end."""
+        rows = torch.tensor(indices, dtype=torch.int64)
+        if len(rows) and int(rows.min()) < 0:
+            rows = torch.where(rows < 0, rows + len(self), rows)
+        return GatheredRows([_gathered(tensor, rows) for tensor in self.tensors])
+
+
+def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """``tensor[rows]``; in a worker made in the memory that it is sent in, as torch's collation does."""
+    if tensor.device.type != "cpu":
+        return tensor.index_select(0, rows.to(tensor.device))
+    if get_worker_info() is None or not tensor.numel() or tensor.requires_grad:
+        return tensor.index_select(0, rows)
+    shape = [len(rows), *tensor.shape[1:]]
+    count = len(rows) * tensor[0].numel()
+    shared = torch.UntypedStorage._new_shared(count * tensor.element_size())  # type: ignore[no-untyped-call]
+    out = torch.empty(0, dtype=tensor.dtype).set_(shared, 0, shape, _strides(shape))
+    return torch.index_select(tensor, 0, rows, out=out)
+
+
+def _strides(shape: list[int]) -> list[int]:
+    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+def stacked(tensors: list[torch.Tensor]) -> TensorRows:
+    """Tensors of one shape as a dataset of one-tuples.
+
+    Raises:
+        ValueError: if they differ in shape or dtype.
+    """
+    if not tensors:
+        return TensorRows()
+    kinds = {(tuple(t.shape), t.dtype) for t in tensors}
+    if len(kinds) > 1:
+        shown = sorted(f"{list(shape)} {str(dtype).removeprefix('torch.')}" for shape, dtype in kinds)
+        raise ValueError(
+            f"a list of tensors of several kinds: {', '.join(shown[:4])}; pass a collate function that pads them, such "
+            "as CollatorRegistry.get_instance().get_collator(collator_name='sequence') for samples that are dictionaries"
+        )
+    return TensorRows(torch.stack(tensors))
+
+
+def by_batch(dataset: Any) -> Any:
+    """A dataset of the same samples that is read by the batch, where torch's own would be read one by one."""
+    if type(dataset) is TensorDataset:
+        return TensorRows(*dataset.tensors)
+    if type(dataset) is Subset and type(dataset.dataset) is TensorDataset:
+        return Subset(TensorRows(*dataset.dataset.tensors), dataset.indices)
+    return dataset
+
+
+def gathers(dataset: Any) -> bool:
+    """Whether a batch of ``dataset`` comes from :class:`TensorRows`, whole."""
+    while isinstance(dataset, Subset):
+        dataset = dataset.dataset
+    return isinstance(dataset, TensorRows)
