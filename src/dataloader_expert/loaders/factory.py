@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import IterableDataset, Sampler
 
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
+from dataloader_expert.loaders.drawing import may_draw
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
@@ -47,8 +48,9 @@ class DataLoaderConfig:
         worker_init_fn: called in each worker behind :func:`seed_worker`.
         multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
         seed_samples: random choices made in ``__getitem__`` follow from seed, epoch and index alone, whatever the
-            workers and ranks: the global random states are set before each sample, and put back; 0.02 ms and more a
-            sample. False: as torch has it, from the worker's own state, or without workers the process's.
+            workers and ranks: the global random states are set before each sample, and put back behind the batch.
+            None: where the dataset's code names a source of random numbers (:func:`may_draw`). False: as torch has
+            it, from the worker's own state, or without workers the process's.
     """
 
     batch_size: int | None = 32
@@ -66,7 +68,7 @@ class DataLoaderConfig:
     batch_sampler: Sampler[list[int]] | Sequence[list[int]] | None = None
     worker_init_fn: Callable[[int], None] | None = None
     multiprocessing_context: Any = None
-    seed_samples: bool = False
+    seed_samples: bool | None = None
 
     def check(self) -> None:
         """Refuses settings that no loader can have.
@@ -92,8 +94,9 @@ class DataLoaderFactory:
     """Makes DataLoaders that equal plain ones, but for what is their defect.
 
     Order and contents are those of ``DataLoader(dataset, shuffle=…, generator=create_seeded_generator(seed))`` in
-    every epoch, and the workers' seeds too. Tensors, and lists of tensors, are gathered by the batch. An epoch is
-    shared out to ranks, an iterable dataset to workers as well. State is kept: see :class:`EpochLoader`.
+    every epoch, and the workers' seeds too. Tensors, and lists of tensors, are gathered by the batch. A dataset that
+    draws random numbers draws the same ones for a sample of an epoch, whoever reads it. An epoch is shared out to
+    ranks, an iterable dataset to workers as well. State is kept: see :class:`EpochLoader`.
 
     Args:
         collator_registry: None: the process's own.
@@ -146,7 +149,7 @@ class DataLoaderFactory:
             dataset = SharedOut(dataset, replicas, rank) if replicas > 1 or config.num_workers else dataset
         else:
             order = self._order(dataset, config)
-            if config.seed_samples and not gathers(dataset) and not getattr(dataset, "draws_nothing", False):
+            if may_draw(dataset) if config.seed_samples is None else config.seed_samples:
                 dataset = SeededSamples(dataset, config.seed)
         return EpochLoader(
             dataset,

@@ -42,11 +42,6 @@ class HubRows(Dataset[dict[str, Any]]):
             self.text = None
         self.mode = self._mode()
 
-    @property
-    def draws_nothing(self) -> bool:
-        """Whether no code of the user's runs when a row is read: then no random state is to be set for it."""
-        return not self.own_format
-
     def _mode(self) -> str:
         """Grey where the first image is, else RGB."""
         if self.image is None or not len(self.dataset):

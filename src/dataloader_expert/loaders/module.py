@@ -46,8 +46,7 @@ class UniversalDataModule:
         num_workers: worker processes.
         seed: of split, order and augmentation.
         collator_registry: None: the process's own.
-        settings: further fields of :class:`DataLoaderConfig`, such as ``drop_last`` or ``distributed``. Here
-            ``seed_samples`` is True, unless given.
+        settings: further fields of :class:`DataLoaderConfig`, such as ``drop_last`` or ``distributed``.
         max_length: longer texts are cut, in tokens; None: as the task says, else never.
         list_split: ``"seeded"``, or ``"tail"``: the last samples of a list are for validation, as in the original.
         new_order: False: every ``train_dataloader()`` begins with the same epoch, as in the original, until
@@ -81,9 +80,7 @@ class UniversalDataModule:
     ) -> None:
         if list_split not in ("seeded", "tail"):
             raise ValueError(f"list_split is {list_split!r}; it is 'seeded' or 'tail'")
-        self.config = DataLoaderConfig(
-            batch_size=batch_size, num_workers=num_workers, seed=seed, **{"seed_samples": True, **settings}
-        )
+        self.config = DataLoaderConfig(batch_size=batch_size, num_workers=num_workers, seed=seed, **settings)
         self.config.check()
         self.factory = DataLoaderFactory(collator_registry)
         self.task_spec, self.tokenizer, self.data_collator = task_spec, tokenizer, data_collator
@@ -128,9 +125,14 @@ class UniversalDataModule:
         self._train = None
 
     def state_dict(self) -> dict[str, Any]:
-        """Seed, epoch, and where the last training loader stands; plain values, ready for JSON."""
-        train = self._resumed if self._train is None else self._train.state_dict()
-        return {"seed": self.seed, "epoch": self._train_epoch(), "train": train}
+        """Seed, epoch, and where the last training loader stands in it; plain values, ready for JSON."""
+        if self._train is None:
+            return {"seed": self.seed, "epoch": self.epoch, "train": self._resumed}
+        if self._finished(self._train):
+            return {"seed": self.seed, "epoch": self._next_epoch(), "train": None}
+        sampler = self._train.sampler_obj
+        epoch = self.epoch if sampler is None else sampler.epoch
+        return {"seed": self.seed, "epoch": epoch, "train": self._train.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``train_dataloader()`` goes on behind the last batch that was delivered when ``state`` was taken.
@@ -142,16 +144,16 @@ class UniversalDataModule:
             raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: not the same order")
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
 
-    def _train_epoch(self) -> int:
-        loader = self._train
-        return self.epoch if loader is None or loader.sampler_obj is None else loader.sampler_obj.epoch
-
     def _next_epoch(self) -> int:
         """The epoch behind the last one that came to its end; a look at a first batch is none."""
         loader = self._train
         if loader is None or loader.sampler_obj is None:
             return self.epoch
-        return loader.sampler_obj.epoch + (0 < len(loader) <= loader.progress.batches)
+        return loader.sampler_obj.epoch + self._finished(loader)
+
+    def _finished(self, loader: EpochLoader) -> bool:
+        """Whether the last pass of ``loader`` delivered all of its batches; of a stream nobody knows."""
+        return loader.sampler_obj is not None and 0 < len(loader) <= loader.progress.batches
 
     def _loader(self, data: Any, shuffle: bool) -> EpochLoader:
         dataset, collate = self._fitted(data), self.data_collator

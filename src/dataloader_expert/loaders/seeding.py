@@ -86,6 +86,11 @@ class SeededSamples(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.dataset)
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "dataset":
+            raise AttributeError(name)
+        return getattr(self.dataset, name)
+
     def __getitem__(self, index: int) -> Any:
         with _kept_states():
             return self._read(index, self.epoch)

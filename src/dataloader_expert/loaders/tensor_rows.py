@@ -59,7 +59,7 @@ def stacked(tensors: list[torch.Tensor]) -> TensorRows:
     if len(kinds) > 1:
         shown = sorted(f"{list(shape)} {str(dtype).removeprefix('torch.')}" for shape, dtype in kinds)
         raise ValueError(
-            f"a list of tensors of several kinds: {', '.join(shown[:4])}; pass a collate function that pads them, such "
+            f"a list of tensors of several shapes or dtypes: {', '.join(shown[:4])}; pass a collate function that pads them, such "
             "as CollatorRegistry.get_instance().get_collator(collator_name='sequence') for samples that are dictionaries"
         )
     return TensorRows(torch.stack(tensors))

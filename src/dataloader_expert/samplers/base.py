@@ -175,10 +175,10 @@ class IndexSampler(EpochSampler[int]):
         world, wanted = self.num_replicas, len(self) - start
         at = start * world + self.rank
         position = start * world
-        head: Indices | None = None
+        head = np.zeros(0, index_type(0))
         for block in self._blocks(position) if self.draws else ():
-            if not position:
-                head = block[:world].copy()
+            if position == len(head) < world:  # kept for the last round, if the pass began at the epoch's first
+                head = np.append(head, block[: world - position])
             part = block[at - position :: world][:wanted] if world > 1 else block[:wanted]
             position += len(block)
             at += len(part) * world
@@ -188,9 +188,12 @@ class IndexSampler(EpochSampler[int]):
             if wanted <= 0:
                 return
         if wanted > 0 and self.draws:  # the last round is short: the epoch's first indices come again
-            head = next(iter(self._blocks(0))) if head is None else head
+            for block in self._blocks(0) if start else ():
+                head = np.append(head, block[: world - len(head)])
+                if len(head) == world:
+                    break
             places = at + np.arange(wanted) * world - self.draws
-            yield head[places % min(self.draws, len(head))]
+            yield head[places % len(head)]
 
 
 @dataclass(frozen=True)

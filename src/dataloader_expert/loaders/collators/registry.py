@@ -80,8 +80,8 @@ class CollatorRegistry:
         Args:
             task_spec: its ``modality`` selects; the factory gets it if it takes it.
             collator_name: goes before ``task_spec``.
-            keywords: of the factory. ``tokenizer=None`` and what describes the task are left out where the factory
-                does not take them; anything else that it does not take is an error.
+            keywords: of the factory. What belongs to the task, its ``tokenizer`` too, is left out where the factory does
+                not take it; anything else that it does not take is an error.
 
         Raises:
             ValueError: if neither is given, no collator has that name, or the factory refuses a value.
@@ -120,7 +120,7 @@ def _made(info: CollatorInfo, task_spec: Any, keywords: dict[str, Any]) -> Any:
     parameters = inspect.signature(info.factory).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         for name in ("task_spec", "tokenizer"):
-            if name not in parameters and (name == "task_spec" or info in BUILT_IN or given.get(name) is None):
+            if name not in parameters:
                 given.pop(name, None)
         unknown = sorted(given.keys() - parameters.keys())
         if unknown:
