@@ -5,7 +5,7 @@ PYTHON = .venv/bin/python
 setup: .venv  ## an environment with everything, exact versions
 	$(PYTHON) -m pip install --quiet --upgrade 'pip>=25.1'
 	$(PYTHON) -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	$(PYTHON) -m pip install --quiet -c constraints.txt -e '.[audio,demo,hdf5]' --group test --group lint
+	$(PYTHON) -m pip install --quiet -c constraints.txt -e '.[audio,demo,hdf5,stateful]' --group test --group lint
 
 .venv:
 	$$(command -v python3.11 || command -v python3) -m venv .venv

@@ -1,4 +1,4 @@
-"""What a kill costs: every sampler, and JASPER, killed with SIGKILL at random batches and resumed in a new process.
+"""What a kill costs: every sampler, JASPER, and the loading engine, killed with SIGKILL at random batches and resumed in a new process.
 
 ``python -m benchmarks.resuming`` compares the ids that were delivered with those of the run left alone, batch by
 batch, and counts samples that were read again: fetched, by workers too, but not delivered before the kill. Two
@@ -18,13 +18,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.making.resuming import EPOCHS, JASPER, Case, Outcome, outcomes_of
+from tests.making.resuming import ENGINE, EPOCHS, JASPER, STREAM, Case, Outcome, outcomes_of
 from tests.samplers.makers import MAKERS, gives_batches
 
 from benchmarks.common import keep
 
 WORKERS = (0, 2, 3)
-NAMES = (*MAKERS, JASPER)
+NAMES = (*MAKERS, JASPER, *ENGINE)
 
 
 def outcomes(cases: list[Case]) -> list[Outcome]:
@@ -39,7 +39,7 @@ def outcomes(cases: list[Case]) -> list[Outcome]:
 
 def shared_out(ranks: Outcome, single: Outcome) -> bool:
     """Whether ranks together delivered the single process's epochs, and again only what makes the last round whole."""
-    first = 1 if ranks.case.name == JASPER or not gives_batches(MAKERS[ranks.case.name]([0, 1], 0)) else None
+    first = 1 if ranks.case.name in (JASPER, *ENGINE) or not gives_batches(MAKERS[ranks.case.name]([0, 1], 0)) else None
     for epoch in range(EPOCHS):
         whole = [ids for e, ids in single.alone[0] if e == epoch]
         together = Counter(i for rank in ranks.alone for e, ids in rank if e == epoch for i in ids)
@@ -49,6 +49,13 @@ def shared_out(ranks: Outcome, single: Outcome) -> bool:
         if together.total() - again.total() != sum(map(len, whole)):
             return False
     return True
+
+
+def _as_without_workers(outcome: Outcome, without: Outcome) -> bool | None:
+    """Whether the batches are those without workers; None where workers take files, or ranks their shares."""
+    if outcome.case.ranks > 1 or outcome.case.name == STREAM:
+        return None
+    return outcome.alone == without.alone
 
 
 def rows(kills: int, seed: int, names: list[str]) -> Iterator[dict[str, Any]]:
@@ -62,7 +69,7 @@ def rows(kills: int, seed: int, names: list[str]) -> Iterator[dict[str, Any]]:
                 **asdict(outcome.case),
                 "samples": outcome.samples,
                 "equal": sum(map(outcome.equal, outcome.kills)),
-                "as_without_workers": outcome.alone == found[0].alone if outcome.case.ranks == 1 else None,
+                "as_without_workers": _as_without_workers(outcome, found[0]),
                 "shared_out": shared_out(outcome, found[0]) if outcome.case.ranks > 1 else None,
                 "killed_at": [[k.phase, *k.batch] for k in outcome.kills],
                 "again": again,

@@ -1,8 +1,11 @@
 """Loaders and samplers beside what one would write or take instead: one command, all side by side.
 
-``python -m benchmarks.speed`` runs the parts ``jasper``, ``sources`` and ``samplers`` (about half an hour); name one
-to run it alone. CPU seconds of one thread; what is compared alternates, and medians stand with their spread. Peers
-come with ``pip install --group bench``.
+``python -m benchmarks.speed`` runs the parts ``jasper``, ``sources``, ``engine`` and ``samplers`` (about half an hour); name one
+to run it alone. CPU seconds of one thread; what is compared alternates, and medians stand with their spread.
+
+Two peers of the samplers are asked for: ``pip install --no-deps pytorch-metric-learning torchsampler``, with
+scikit-learn from ``pip install --group test``. Without ``--no-deps`` pip may take another torch for them; torchvision,
+which one of them imports and does not use here, is stubbed.
 """
 
 from __future__ import annotations
@@ -10,12 +13,12 @@ from __future__ import annotations
 import argparse
 import os
 
-PARTS = ("jasper", "sources", "samplers")
+PARTS = ("jasper", "sources", "engine", "samplers")
 
 
 def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported, here and in the processes of the cases
-    from benchmarks import speed_jasper, speed_samplers, speed_sources
+    from benchmarks import speed_engine, speed_jasper, speed_samplers, speed_sources
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
@@ -28,6 +31,8 @@ def main() -> None:
             speed_jasper.run(chosen.repeats)
         elif part == "sources":
             speed_sources.run(chosen.repeats)
+        elif part == "engine":
+            speed_engine.run(chosen.repeats)
         else:
             speed_samplers.run([int(s) for s in chosen.sizes], chosen.repeats)
 

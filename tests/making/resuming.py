@@ -29,10 +29,14 @@ from torch.utils.data import Dataset
 from dataloader_expert.loaders.creating import create_loader
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
+from dataloader_expert.loaders.module import UniversalDataModule
+from dataloader_expert.loaders.streaming import StreamingDataset
+from dataloader_expert.samplers import TorchShuffleSampler
 from tests.making import jasper
 from tests.samplers.makers import MAKERS, gives_batches
 
-JASPER = "JASPER"
+JASPER, MODULE, STATEFUL, STREAM = "JASPER", "UniversalDataModule", "StatefulDataLoader", "StreamingDataset"
+ENGINE = (MODULE, STATEFUL, STREAM)
 SAMPLES, EPOCHS, BATCH = 103, 2, 8
 VALUES = [(i * i + i // 7) % 6 for i in range(SAMPLES)]
 PHASES = ("delivered", "recorded", "running")
@@ -44,7 +48,7 @@ Batch = tuple[int, list[int]]
 
 @dataclass(frozen=True)
 class Case:
-    """What is run: a sampler of ``MAKERS``, or JASPER; ``kills`` times, each at batches drawn by ``seed``."""
+    """What is run: a sampler of ``MAKERS``, JASPER, or one of ``ENGINE``; ``kills`` times, at batches drawn by ``seed``."""
 
     name: str
     workers: int = 0
@@ -213,9 +217,9 @@ def _train(case: Case, rank: int, place: Path, folder: Path, kill: tuple[int, st
     if resumed:
         state = json.loads(path.read_text())
         loader.load_state_dict(state["loader"])
-        first = state["loader"]["sampler"]["epoch"]
+        first = state["epoch"] if case.name != MODULE else state["loader"]["epoch"]  # it may be at its next epoch
     at, phase = kill or (0, "")
-    told = case.ranks > 1 or case.name == JASPER  # others move on by themselves
+    told = case.ranks > 1 or case.name in (JASPER, STREAM)  # others move on by themselves
     for epoch in range(first, EPOCHS):
         if told and not (resumed and epoch == first):
             loader.set_epoch(epoch)
@@ -224,7 +228,7 @@ def _train(case: Case, rank: int, place: Path, folder: Path, kill: tuple[int, st
             due = len(state["delivered"]) == at
             if due and phase == "delivered":
                 _say(pipe, wait=True)
-            state["loader"] = loader.state_dict()
+            state["loader"], state["epoch"] = loader.state_dict(), epoch
             partial = path.with_suffix(".partial")
             partial.write_text(json.dumps(state))
             partial.replace(path)
@@ -238,9 +242,54 @@ def _say(pipe: int, wait: bool) -> None:
         signal.pause()
 
 
-def _loader(case: Case, log: Path, folder: Path) -> EpochLoader:
+class _OfModule:
+    """A data module as a loader: each pass is of a new ``train_dataloader()``."""
+
+    def __init__(self, module: UniversalDataModule) -> None:
+        self.state_dict, self.load_state_dict = module.state_dict, module.load_state_dict
+        self.set_epoch, self._made = module.set_epoch, module.train_dataloader
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._made())
+
+
+class _Logging:
+    """Lines that are ids; each read is a line of a file."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+
+    def __call__(self, line: bytes) -> int:
+        _append(self.log, [int(line)])
+        return int(line)
+
+
+def _engine(case: Case, log: Path, folder: Path, how: dict[str, Any]) -> Any:
+    """A loader of the engine, of the samples or of files that hold their ids."""
+    if case.name == MODULE:
+        return _OfModule(UniversalDataModule(Logged(log), val_split=0, batch_size=BATCH, seed=7, **how))
+    from dataloader_expert.loaders.stateful import StatefulDataLoader
+
+    if case.name == STATEFUL:
+        return StatefulDataLoader(Logged(log), BATCH, sampler=TorchShuffleSampler(SAMPLES, 7), **how)
+    stream = StreamingDataset(streamed(folder.parent), 20, parse=_Logging(log), seed=7)
+    return StatefulDataLoader(stream, BATCH, **how)
+
+
+def streamed(folder: Path) -> list[str]:
+    """Seven files that together hold all ids."""
+    made = [folder / f"ids-{i}.txt" for i in range(7)]
+    for i, path in enumerate(made):
+        if not path.exists():
+            path.write_text("".join(f"{n}\n" for n in range(SAMPLES) if n % 7 == i))
+    return [str(path) for path in made]
+
+
+def _loader(case: Case, log: Path, folder: Path) -> Any:
     context = "fork" if case.workers else None
-    how = {"num_workers": case.workers, "multiprocessing_context": context}
+    how: dict[str, Any] = {"num_workers": case.workers, "multiprocessing_context": context}
+    if case.name in ENGINE:
+        return _engine(case, log, folder, how)
     if case.name == JASPER:
         whole = JASPERSteeringDataset.__getitems__
 
@@ -287,8 +336,10 @@ def _append(log: Path, ids: Any) -> None:
 def main() -> None:
     plan, folder = Path(sys.argv[1]), Path(sys.argv[2])
     warnings.filterwarnings("ignore", message=".*suggested max number of worker")  # what is asked for is what is tried
+    warnings.filterwarnings("ignore", message="'set_vital' is deprecated")  # torchdata's own call
     torch.set_num_threads(1)  # a pool of threads does not survive a fork
     jasper_directory(folder)
+    streamed(folder)
     cases = [Case(**each) for each in json.loads(plan.read_text())]
     found = [asdict(run(case, folder / str(case))) for case in cases]
     (folder / "outcomes.json").write_text(json.dumps(found))

@@ -15,11 +15,12 @@ from torch.utils.data import DataLoader, SequentialSampler
 
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.samplers import ShuffleSampler, TokenBudgetBatchSampler
-from tests.making.resuming import BATCH, EPOCHS, JASPER, SAMPLES, Case, Outcome, outcomes_of
+from tests.making.resuming import BATCH, ENGINE, EPOCHS, JASPER, SAMPLES, Case, Outcome, outcomes_of
 
 ROOT = Path(__file__).parents[2]
 KILLED = [Case(n, w) for n in ("WeightedSampler", "TokenBudgetBatchSampler", JASPER) for w in (0, 2)]
 RANKED = [Case(n, ranks=2, kills=1) for n in ("ShuffleSampler", "TokenBudgetBatchSampler", JASPER)]
+ENGINED = [*(Case(n, w) for n in ENGINE for w in (0, 2)), *(Case(n, 2, 2, kills=1) for n in ENGINE)]
 ALONE = Case("ShuffleSampler", kills=0)
 
 every_run = pytest.mark.parametrize("case", [*KILLED, *RANKED], ids=str)
@@ -29,14 +30,14 @@ every_run = pytest.mark.parametrize("case", [*KILLED, *RANKED], ids=str)
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     """All runs, in one process that loads torch once."""
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "plan.json").write_text(json.dumps([asdict(c) for c in [*KILLED, *RANKED, ALONE]]))
+    (folder / "plan.json").write_text(json.dumps([asdict(c) for c in [*KILLED, *RANKED, *ENGINED, ALONE]]))
     command = [sys.executable, "-m", "tests.making.resuming", str(folder / "plan.json"), str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return {str(o.case): o for o in outcomes_of((folder / "outcomes.json").read_text())}
 
 
-@every_run
+@pytest.mark.parametrize("case", [*KILLED, *RANKED, *ENGINED], ids=str)
 def test_a_killed_run_delivers_what_it_would_have_alone(case: Case, outcomes: dict[str, Outcome]) -> None:
     """Nothing is lost, nothing comes twice, and epochs follow each other: the ids are equal, batch by batch."""
     outcome = outcomes[str(case)]

@@ -8,7 +8,37 @@ from collections.abc import Iterator
 from typing import Any
 
 NAMES = frozenset(
-    ["random", "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randrange", "randperm", "random_sample", "normal", "normal_", "uniform", "uniform_", "bernoulli", "bernoulli_", "multinomial", "exponential_", "poisson", "choice", "choices", "shuffle", "permutation", "gauss", "betavariate", "getrandbits", "standard_normal", "dropout", "triangular"]
+    [
+        "random",
+        "rand",
+        "rand_like",
+        "randn",
+        "randn_like",
+        "randint",
+        "randint_like",
+        "randrange",
+        "randperm",
+        "random_sample",
+        "normal",
+        "normal_",
+        "uniform",
+        "uniform_",
+        "bernoulli",
+        "bernoulli_",
+        "multinomial",
+        "exponential_",
+        "poisson",
+        "choice",
+        "choices",
+        "shuffle",
+        "permutation",
+        "gauss",
+        "betavariate",
+        "getrandbits",
+        "standard_normal",
+        "dropout",
+        "triangular",
+    ]
 )
 """Names under which ``random``, numpy and torch give random numbers of their global states."""
 METHODS = ("__getitem__", "__getitems__", "__call__", "forward")
@@ -59,11 +89,9 @@ def _called(code: types.CodeType, function: Any, one: Any) -> list[Any]:
     """Functions that ``code`` names: of its module, its class, its closure. Torch's and numpy's own are known by name."""
     cells = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
     found = [c for c in cells if callable(c)]
-    for name in _names(code):
-        for value in (function.__globals__.get(name), getattr(type(one), name, None)):
-            if isinstance(value, types.FunctionType) and not _of_library(value):
-                found.append(value)
-    return found
+    names = _names(code)
+    named = [v for n in names for v in (function.__globals__.get(n), getattr(type(one), n, None))]
+    return found + [v for v in named if isinstance(v, types.FunctionType) and not _of_library(v)]
 
 
 def _held(one: Any) -> list[Any]:

@@ -12,7 +12,8 @@ from torch.utils.data import DataLoader, IterableDataset
 from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
 
 from dataloader_expert.loaders.seeding import SeededSamples, mixed
-from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
+from dataloader_expert.loaders.tensor_rows import Slices, gathers
+from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler, IndexSampler
 from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 
 logger = logging.getLogger(__name__)
@@ -103,6 +104,14 @@ class EpochLoader(DataLoader[Any]):
             self.generator.set_state(sampler.start_state())
         else:
             self.generator.manual_seed(mixed(self._seed, sampler.epoch) if sampler.epoch else self._seed)
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What torch's iterators ask for the next batch of indices."""
+        size, own = self.batch_size, self.sampler_obj
+        if size is not None and isinstance(own, IndexSampler) and own is self.sampler and gathers(self.dataset):
+            return Slices(own, size, self.drop_last)
+        return super()._index_sampler
 
     @property
     def _items(self) -> int:

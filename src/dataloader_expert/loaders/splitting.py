@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import IterableDataset, Subset
 
 from dataloader_expert.loaders.seeding import create_seeded_generator, mixed
-from dataloader_expert.loaders.tensor_rows import by_batch, stacked
+from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +30,12 @@ class Part(Subset[Any]):
     def __getitem__(self, index: Any) -> Any:
         return self.dataset[int(self.indices[index])]
 
-    def __getitems__(self, indices: list[int]) -> list[Any]:
-        rows = self.indices[indices].tolist()  # type: ignore[call-overload]  # an array, not a list
+    def __getitems__(self, indices: Any) -> Any:
+        rows: Any = self.indices[indices]
+        if gathers(self.dataset):
+            return self.dataset.__getitems__(rows)  # type: ignore[attr-defined]  # TensorRows and its parts have it
         whole = getattr(self.dataset, "__getitems__", None)
-        return [self.dataset[row] for row in rows] if whole is None else whole(rows)
+        return [self.dataset[row] for row in rows.tolist()] if whole is None else whole(rows.tolist())
 
 
 class StreamPart(IterableDataset[Any]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -53,7 +54,9 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
             generator = keywords.get("generator")
             seed = int(torch.empty((), dtype=torch.int64).random_()) if generator is None else generator.initial_seed()
             shuffle, sampler = None, TorchShuffleSampler(dataset, seed, num_replicas=1)
-        super().__init__(dataset, batch_size, shuffle, sampler, batch_sampler, **keywords)
+        with warnings.catch_warnings():  # torchdata 0.11 calls what torch 2.13 takes away
+            warnings.filterwarnings("ignore", message="'set_vital' is deprecated")
+            super().__init__(dataset, batch_size, shuffle, sampler, batch_sampler, **keywords)
 
     def __iter__(self) -> Iterator[Any]:
         yield from super().__iter__()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import Subset, TensorDataset, get_worker_info
 
 from dataloader_expert.loaders.gathered import GatheredRows
+from dataloader_expert.samplers.base import IndexSampler
 
 
 class TensorRows(TensorDataset):
@@ -22,11 +24,9 @@ class TensorRows(TensorDataset):
     def __init__(self, *tensors: torch.Tensor) -> None:
         super().__init__(*(tensors or (torch.empty(0),)))
 
-    def __getitems__(self, indices: Sequence[int]) -> GatheredRows:
-        """Rows ``indices`` as one batch, in that order; negative ones count from the end."""
-        rows = torch.tensor(indices, dtype=torch.int64)
-        if len(rows) and int(rows.min()) < 0:
-            rows = torch.where(rows < 0, rows + len(self), rows)
+    def __getitems__(self, indices: Any) -> GatheredRows:
+        """Rows ``indices`` (integers, at least 0; a list or an array) as one batch, in that order."""
+        rows = torch.from_numpy(np.asarray(indices))
         return GatheredRows([_gathered(tensor, rows) for tensor in self.tensors])
 
 
@@ -72,6 +72,33 @@ def by_batch(dataset: Any) -> Any:
     if type(dataset) is Subset and type(dataset.dataset) is TensorDataset:
         return Subset(TensorRows(*dataset.dataset.tensors), dataset.indices)
     return dataset
+
+
+class Slices:
+    """An epoch's batches as arrays of indices rather than lists: what a gather wants, and cheaper to make and to send.
+
+    Args:
+        sampler: of ours, of indices.
+        size: samples per batch.
+        drop_last: leave out a smaller last batch.
+    """
+
+    def __init__(self, sampler: IndexSampler, size: int, drop_last: bool) -> None:
+        self.sampler, self.size, self.drop_last = sampler, size, drop_last
+
+    def __len__(self) -> int:
+        return len(self.sampler) // self.size if self.drop_last else -(-len(self.sampler) // self.size)
+
+    def __iter__(self) -> Iterator[Any]:
+        rest: Any = None
+        for block in self.sampler.blocks():
+            whole = block if rest is None else np.concatenate([rest, block])
+            end = len(whole) - len(whole) % self.size
+            for at in range(0, end, self.size):
+                yield whole[at : at + self.size]
+            rest = whole[end:] if end < len(whole) else None
+        if rest is not None and not self.drop_last:
+            yield rest
 
 
 def gathers(dataset: Any) -> bool:

@@ -138,6 +138,10 @@ class IndexSampler(EpochSampler[int]):
     def __len__(self) -> int:
         return self._share(self.draws)
 
+    def blocks(self) -> Iterator[Indices]:
+        """This rank's epoch, array by array; moves on as a pass does."""
+        return self._of_rank(self._begin())
+
     def epoch_indices(self) -> Indices:
         """This rank's whole epoch as one array, int32 where indices fit, [len(self)]; moves on as a pass does."""
         start = self._begin()

@@ -8,7 +8,7 @@ from dataloader_expert.loaders.collators.base import (
     Batch,
     CollatorInfo,
     Samples,
-    as_tensor,
+    as_tensors,
     cast,
     labels_of,
     not_empty,
@@ -46,7 +46,7 @@ class AudioCollator:
     def __call__(self, samples: Samples) -> Batch:
         not_empty(samples, "the audio collator")
         name = next((n for n in WAVE_NAMES if n in samples[0]), WAVE_NAMES[0])
-        waves = [self._scaled(as_tensor(v)) for v in values_of(samples, name)]
+        waves = [self._scaled(w) for w in as_tensors(values_of(samples, name))]
         if len({w.shape[:-1] for w in waves}) > 1:
             shapes = sorted({tuple(w.shape) for w in waves})
             raise ValueError(f"waveforms of shapes {shapes[:4]}; bring all to one number of channels")

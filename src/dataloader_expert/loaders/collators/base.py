@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 
 Batch: TypeAlias = dict[str, Any]
@@ -64,23 +65,23 @@ def values_of(samples: Samples, name: str) -> list[Any]:
         raise ValueError(f"sample {at} of the batch has no {name!r}; it has {has}") from None
 
 
-def as_tensor(value: Any) -> torch.Tensor:
-    """``value`` as a tensor; arrays and tensors share their memory."""
-    return value if isinstance(value, torch.Tensor) else torch.as_tensor(value)
+def as_tensors(values: list[Any]) -> list[torch.Tensor]:
+    """``values`` as tensors; arrays and tensors share their memory."""
+    if set(map(type, values)) == {torch.Tensor}:
+        return values
+    return [v if isinstance(v, torch.Tensor) else torch.as_tensor(v) for v in values]
 
 
 def labels_of(values: list[Any]) -> Any:
     """Labels of a batch: class indices int64 [B], vectors (multi-label, soft) stacked as they are, strings a list."""
-    first = values[0]
-    if isinstance(first, str) or first is None:
-        return list(values)
-    if isinstance(first, bool | int):
-        return torch.tensor(values, dtype=torch.int64) if all(isinstance(v, int) for v in values) else _stacked(values)
-    return _stacked(values)
+    kinds = set(map(type, values))
+    if kinds <= {int, bool}:
+        return torch.from_numpy(np.array(values, dtype=np.int64))
+    return list(values) if kinds & {str, type(None)} else _stacked(values)
 
 
 def _stacked(values: list[Any]) -> Any:
-    tensors = [as_tensor(v) for v in values]
+    tensors = as_tensors(values)
     if len({t.shape for t in tensors}) > 1:
         return tensors
     stacked = torch.stack(tensors)

@@ -11,7 +11,7 @@ from dataloader_expert.loaders.collators.base import (
     Batch,
     CollatorInfo,
     Samples,
-    as_tensor,
+    as_tensors,
     cast,
     labels_of,
     not_empty,
@@ -52,7 +52,7 @@ class DetectionCollator:
     def __call__(self, samples: Samples) -> Batch:
         not_empty(samples, "the detection collator")
         name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
-        images = [as_tensor(v) for v in values_of(samples, name)]
+        images = as_tensors(values_of(samples, name))
         alone = [self.vision([{"pixel_values": image}])["pixel_values"][0] for image in images]
         batch: Batch = {"pixel_values": torch.stack(alone) if len({i.shape for i in alone}) == 1 else alone}
         for other in samples[0]:
@@ -69,7 +69,7 @@ class DetectionCollator:
 
 
 def _own(value: Any, name: str) -> torch.Tensor:
-    tensor = as_tensor(value)
+    [tensor] = as_tensors([value])
     if name in ("boxes", "bboxes"):
         if not tensor.numel():
             return torch.zeros((0, 4))

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from dataloader_expert.loaders.collators.base import as_tensors
+
 Side = Literal["left", "right"]
 
 
@@ -44,7 +46,7 @@ def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> tor
     Raises:
         ValueError: if rows differ in more than their length.
     """
-    tensors = [row if isinstance(row, torch.Tensor) else torch.as_tensor(row) for row in rows]
+    tensors = as_tensors(list(rows))
     if len({t.shape[1:] for t in tensors}) > 1 or not tensors[0].ndim:
         raise ValueError(f"rows that differ in more than their length: {sorted({tuple(t.shape) for t in tensors})[:4]}")
     return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)

@@ -8,7 +8,7 @@ from dataloader_expert.loaders.collators.base import (
     Batch,
     CollatorInfo,
     Samples,
-    as_tensor,
+    as_tensors,
     cast,
     labels_of,
     not_empty,
@@ -49,7 +49,7 @@ class SequenceCollator:
         name = self.field or next((n for n, v in samples[0].items() if is_sequence(v)), None)
         if name is None:
             raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence; name one: field=")
-        rows = [as_tensor(v) for v in values_of(samples, name)]
+        rows = as_tensors(values_of(samples, name))
         lengths = lengths_of(rows)
         batch: Batch = {name: pad_rows(rows, self.padding_value, self.padding_side)}
         for other in samples[0]:

@@ -11,7 +11,7 @@ from dataloader_expert.loaders.collators.base import (
     Batch,
     CollatorInfo,
     Samples,
-    as_tensor,
+    as_tensors,
     cast,
     labels_of,
     not_empty,
@@ -134,7 +134,7 @@ class LanguageModelingDataCollator:
             if all(_integral(v) for v in values):
                 return self._padded(samples, name, IGNORED, longest, present)
         if all(_has_length(v) and _integral(v) for v in values) and len({len(v) for v in values}) > 1:
-            return pad_rows([as_tensor(v) for v in values], IGNORED)  # of another sequence: seq2seq
+            return pad_rows(as_tensors(values), IGNORED)  # of another sequence: seq2seq
         return labels_of(values)
 
     def _other(self, samples: Samples, name: str, rows: list[Any], longest: int, present: torch.Tensor) -> Any:
@@ -176,7 +176,7 @@ class LanguageModelingDataCollator:
         finally:
             if kept is not None:
                 self.tokenizer.padding_side = kept
-        batch = {name: as_tensor(padded[name]) for name in padded}
+        batch = {name: _whole(name, padded[name]) for name in padded}
         lengths = lengths_of([s["input_ids"] for s in samples])
         present = mask_of(lengths, batch["input_ids"].shape[1], self.padding_side)
         batch.setdefault("attention_mask", present.to(torch.int64))
@@ -187,6 +187,15 @@ class LanguageModelingDataCollator:
             if self.ignore_padding:
                 batch["labels"][~present] = IGNORED
         return dict(cast(batch, self.dtype))
+
+
+def _whole(name: str, value: Any) -> torch.Tensor:
+    """What a tokenizer padded, as one tensor."""
+    stacked = value if isinstance(value, torch.Tensor) else labels_of(list(value))
+    if not isinstance(stacked, torch.Tensor):
+        lengths = [len(row) for row in value]
+        raise ValueError(f"Cannot convert ragged list to tensor for key '{name}'. Sequence lengths: {lengths}")
+    return stacked
 
 
 CLASSIFYING = frozenset({"classification", "text_classification", "token_classification", "vision_classification"})

@@ -12,7 +12,7 @@ from dataloader_expert.loaders.collators.base import (
     Batch,
     CollatorInfo,
     Samples,
-    as_tensor,
+    as_tensors,
     cast,
     labels_of,
     not_empty,
@@ -70,7 +70,7 @@ class VisionDataCollator:
     def __call__(self, samples: Samples) -> Batch:
         not_empty(samples, "the vision collator")
         name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
-        images = [as_tensor(v) for v in values_of(samples, name)]
+        images = as_tensors(values_of(samples, name))
         try:
             stacked = torch.stack(images)
         except RuntimeError:
@@ -94,11 +94,11 @@ class VisionDataCollator:
             images = images.to(torch.float32).div_(255)
         elif not images.is_floating_point():
             raise ValueError(f"pixel_values are {images.dtype}; give uint8 (0 to 255) or floating images")
-        mean, std = self._terms(images.shape[1], images.dtype, images.device)
-        return images.sub_(mean).div_(std)  # in place: the batch is our own copy
+        mean, scale = self._terms(images.shape[1], images.dtype, images.device)
+        return images.sub_(mean).mul_(scale)  # in place: the batch is our own copy
 
     def _terms(self, channels: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean and std, [C, 1, 1] each, kept."""
+        """Mean and 1 / std (multiplying is twice as fast as dividing), [C, 1, 1] each, kept."""
         key = (channels, dtype, device)
         if key not in self._ready:
             if channels not in (1, len(self.mean)):
@@ -106,8 +106,8 @@ class VisionDataCollator:
                     f"Number of channels ({channels}) doesn't match mean and std ({len(self.mean)} each): pass one "
                     "mean and std per channel"
                 )
-            one_each = [torch.tensor(v[:channels], dtype=dtype, device=device) for v in (self.mean, self.std)]
-            self._ready[key] = (one_each[0].view(-1, 1, 1), one_each[1].view(-1, 1, 1))
+            mean, std = (torch.tensor(v[:channels], dtype=torch.float64).view(-1, 1, 1) for v in (self.mean, self.std))
+            self._ready[key] = (mean.to(device, dtype), (1 / std).to(device, dtype))
         return self._ready[key]
 
 
