@@ -15,6 +15,7 @@ from dataloader_expert.samplers import (
     ShuffleSampler,
     StratifiedBatchSampler,
     TokenBudgetBatchSampler,
+    TorchShuffleSampler,
     WeightedSampler,
 )
 from dataloader_expert.samplers.base import EpochBatchSampler
@@ -45,6 +46,7 @@ MAKERS: dict[str, Maker] = {
     "ShuffleSampler": lambda values, seed, **more: ShuffleSampler(values, seed, **more),
     "StratifiedBatchSampler": lambda values, seed, **more: StratifiedBatchSampler(values, 4, seed, **more),
     "TokenBudgetBatchSampler": lambda values, seed, **more: TokenBudgetBatchSampler(values, 20, 6, 30, seed, **more),
+    "TorchShuffleSampler": lambda values, seed, **more: TorchShuffleSampler(values, seed, **more),
     "WeightedSampler": lambda values, seed, **more: WeightedSampler([v + 1 for v in values], None, True, seed, **more),
 }
 """Name to ``make(values, seed, drop_last=…, num_replicas=…, rank=…)``; values are labels, lengths, groups or weights."""

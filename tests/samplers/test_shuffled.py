@@ -21,7 +21,7 @@ def test_all_orders_of_four_come_equally_often() -> None:
 
 
 def test_a_large_epoch_is_shuffled_in_bins_and_still_a_permutation() -> None:
-    """Above 2^20 samples indices go to bins: where one lands says nothing about what it is, nor about its neighbour."""
+    """Above 2^18 samples indices go to bins: where one lands says nothing about what it is, nor about its neighbour."""
     n = (1 << 20) + 77
     order = ShuffleSampler(n, 4).epoch_indices()
     assert np.array_equal(np.sort(order), np.arange(n))

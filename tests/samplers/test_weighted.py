@@ -51,6 +51,7 @@ def shares_of(weights: Any) -> Any:
 def test_draws_follow_the_weights(shape: str, tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pearson's statistic over an epoch, over its first tenth and over three epochs; blocks end within it."""
     monkeypatch.setattr(weighted, "BLOCK", 7_001)
+    monkeypatch.setattr(weighted, "MERGED", 7_001)
     monkeypatch.setattr(weighted, "TABLED", 1 << 25 if tabled else 0)
     weights = SHAPES[shape]
     sampler = WeightedSampler(weights, DRAWS, seed=11)
@@ -63,6 +64,7 @@ def test_draws_follow_the_weights(shape: str, tabled: bool, monkeypatch: pytest.
 def test_draws_are_independent_of_each_other(tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours in an epoch come as pairs of independent draws would, though the uniforms were sorted."""
     monkeypatch.setattr(weighted, "BLOCK", 5_000)
+    monkeypatch.setattr(weighted, "MERGED", 5_000)
     monkeypatch.setattr(weighted, "TABLED", 1 << 25 if tabled else 0)
     weights = np.array([1.0, 2.0, 0.0, 3.0, 4.0])
     drawn = WeightedSampler(weights, DRAWS, seed=2).epoch_indices()
@@ -88,6 +90,7 @@ def test_the_table_holds_the_weights_exactly(weights: list[float]) -> None:
 def test_an_epoch_can_be_resumed_in_any_block(tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block has a generator of its own, so that a resumed epoch draws none of those before it."""
     monkeypatch.setattr(weighted, "BLOCK", 100)
+    monkeypatch.setattr(weighted, "MERGED", 100)
     monkeypatch.setattr(weighted, "TABLED", 1 << 25 if tabled else 0)
     for world in (1, 3):
         whole = WeightedSampler(range(1, 50), 730, seed=4, num_replicas=world, rank=0)
@@ -102,6 +105,7 @@ def test_an_epoch_can_be_resumed_in_any_block(tabled: bool, monkeypatch: pytest.
 def test_a_resumed_epoch_draws_no_block_before_its_place(tabled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a long epoch nothing is drawn only to be thrown away."""
     monkeypatch.setattr(weighted, "BLOCK", 100)
+    monkeypatch.setattr(weighted, "MERGED", 100)
     monkeypatch.setattr(weighted, "TABLED", 1 << 25 if tabled else 0)
     sampler = WeightedSampler(np.ones(50), 730)
     sampler.load_state_dict(sampler.state_dict(taken=555))
@@ -164,8 +168,8 @@ def test_without_replacement_a_key_of_0_does_not_choose_a_weight_of_0(monkeypatc
     """Of 2^23 exponential numbers one is 0, and 0 / 0 is no reason to be chosen, nor to warn."""
 
     class Zeros:
-        def standard_exponential(self, size: int, dtype: Any) -> Any:
-            return np.zeros(size, dtype)
+        def standard_exponential(self, dtype: Any, out: Any) -> None:
+            out[:] = 0
 
         def shuffle(self, values: Any) -> None:
             pass
