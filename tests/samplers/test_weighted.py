@@ -137,6 +137,21 @@ def test_a_uniform_number_of_0_draws_no_weight_of_0(monkeypatch: pytest.MonkeyPa
     assert list(sampler) == [2] * 5
 
 
+@given(weights=weights_lists, walked=st.integers(1, 7))
+def test_cumulated_weights_end_whole_and_rise_with_them(weights: list[float], walked: int) -> None:
+    """No uniform number passes the last weight above 0 of a piece, and one that is 0 adds nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weighted, "WALKED", walked)
+        ends, within = weighted.cumulated(np.array(weights))
+    assert ends[-1] == pytest.approx(sum(weights))
+    for i in range(0, len(weights), walked):
+        own, sums = weights[i : i + walked], within[i : i + walked].tolist()
+        assert sums[-1] == weighted.FULL
+        assert sums == sorted(sums)
+        for j in range(1, len(own)):
+            assert own[j] or sums[j] == sums[j - 1]
+
+
 def test_blocks_are_not_each_other() -> None:
     """A generator per block must not begin each with the same numbers."""
     with pytest.MonkeyPatch.context() as patch:

@@ -50,6 +50,7 @@ class StreamPart(IterableDataset[Any]):
 
     def __init__(self, dataset: Any, share: float, validation: bool, seed: int) -> None:
         self.dataset, self.share, self.validation, self.seed = dataset, share, validation, seed
+        self.shards_itself = getattr(dataset, "shards_itself", False)
 
     def __iter__(self) -> Iterator[Any]:
         limit = int(self.share * 2**63)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sized
 
 import torch
 
-from dataloader_expert.samplers.base import Indices
+from dataloader_expert.samplers.base import Indices, index_type
 from dataloader_expert.samplers.shuffled import ShuffleSampler
 
 
@@ -54,7 +54,7 @@ class TorchShuffleSampler(ShuffleSampler):
         generator = torch.Generator()
         generator.set_state(self.start_state())
         _worker_seed(generator)
-        yield torch.randperm(self.draws, generator=generator).numpy()[start:]
+        yield torch.randperm(self.draws, generator=generator).numpy()[start:].astype(index_type(self.draws))
 
 
 def _worker_seed(generator: torch.Generator) -> None:

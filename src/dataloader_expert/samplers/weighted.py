@@ -16,7 +16,9 @@ BLOCK = 1 << 20
 MERGED = 1 << 22
 """Draws made at a time from sorted uniforms: the more there are, the nearer the next one's weight lies in memory."""
 WALKED = 1 << 12
-"""Sorted uniforms that are looked up at a time, among the weights between the first of them and the next ones' first."""
+"""Samples whose weights are cumulated together, and among which sorted uniforms are looked up at a time."""
+FULL = 0xFFFFFFFF
+"""The whole of such samples' weight, as a whole number: 4 bytes a sample, and exact to 1e-6 of a mean weight."""
 PIECE = 1 << 16
 """Weights of the table that are worked on at a time."""
 TABLED = 1 << 25
@@ -76,7 +78,7 @@ class WeightedSampler(IndexSampler):
         self.replacement, self._size = replacement, len(kept)
         self._weights: Any = None
         self._table: tuple[NDArray[np.float32], Indices] | None = None
-        self._cumulated: Floats | None = None
+        self._cumulated: tuple[Floats, NDArray[np.uint32]] | None = None
         if not replacement:
             possible = int(np.count_nonzero(kept))
             if self.num_samples > possible:
@@ -87,7 +89,7 @@ class WeightedSampler(IndexSampler):
         elif len(kept) <= TABLED:
             self._table = alias_table(kept, total)
         else:
-            self._cumulated = np.cumsum(kept, dtype=np.float64)
+            self._cumulated = cumulated(kept)
 
     @property
     def draws(self) -> int:
@@ -109,7 +111,7 @@ class WeightedSampler(IndexSampler):
                 block = self._aliased(part, *self._table)
             else:
                 assert self._cumulated is not None
-                block = self._merged(part, self._cumulated)
+                block = self._merged(part, *self._cumulated)
             yield block[max(0, start - part * size) :]
 
     def _aliased(self, part: int, kept: NDArray[np.float32], alias: Indices) -> Indices:
@@ -121,21 +123,21 @@ class WeightedSampler(IndexSampler):
         np.copyto(drawn, alias[drawn], where=other)
         return drawn
 
-    def _merged(self, part: int, cumulated: Floats) -> Indices:
+    def _merged(self, part: int, ends: Floats, within: NDArray[np.uint32]) -> Indices:
         """Block ``part`` of the epoch: its uniforms are sorted, so that they walk through the weights once."""
         rng = self._rng(part)
         uniforms = rng.random(min(MERGED, self.draws - part * MERGED))
         uniforms.sort()
-        uniforms *= cumulated[-1]
+        uniforms *= ends[-1]
+        np.minimum(uniforms, np.nextafter(ends[-1], 0), out=uniforms)  # a product may round up to the whole
         drawn = np.empty(len(uniforms), index_type(self._size))
-        last = int(np.searchsorted(cumulated, cumulated[-1]))  # behind it all weights are 0
-        firsts = np.minimum(np.searchsorted(cumulated, uniforms[::WALKED], side="right"), last)
-        for i, (low, high) in enumerate(
-            pairwise([*firsts.tolist(), last])
-        ):  # between its neighbours' places each has a short way
-            walked = slice(i * WALKED, (i + 1) * WALKED)
-            drawn[walked] = np.searchsorted(cumulated[low:high], uniforms[walked], side="right")
-            drawn[walked] += low
+        cuts = np.searchsorted(uniforms, ends)
+        for i in np.flatnonzero(np.diff(cuts)).tolist():
+            low, high, first = cuts[i], cuts[i + 1], i * WALKED
+            share = (uniforms[low:high] - ends[i]) * (FULL / (ends[i + 1] - ends[i]))
+            places = np.minimum(share, FULL - 1, out=share).astype(np.uint32)
+            drawn[low:high] = np.searchsorted(within[first : first + WALKED], places, side="right")
+            drawn[low:high] += first
         return shuffled(rng, len(drawn), drawn)
 
     def _without_replacement(self, weights: NDArray[np.float32]) -> Iterator[Indices]:
@@ -143,6 +145,27 @@ class WeightedSampler(IndexSampler):
         if count == self._size:
             return shuffled_blocks(rng, count)
         return shuffled_blocks(rng, count, _smallest(_keys(rng, weights), count))
+
+
+def cumulated(weights: NDArray[Any]) -> tuple[Floats, NDArray[np.uint32]]:
+    """Cumulated weights in two steps, which need half of one step's memory.
+
+    Returns:
+        The sums of the weights before each ``WALKED`` samples, and of all, float64; and for every sample the sum up to
+        it among its own ``WALKED``, as a share of ``FULL``.
+    """
+    n = len(weights)
+    within = np.empty(n, np.uint32)
+    totals = np.zeros(-(-n // WALKED) + 1)
+    for i in range(len(totals) - 1):
+        sums = np.cumsum(weights[i * WALKED : (i + 1) * WALKED], dtype=np.float64)
+        totals[i + 1] = sums[-1]
+        last = np.searchsorted(sums, sums[-1])  # the last one that is above 0
+        if sums[-1]:
+            sums *= FULL / sums[-1]
+        sums[last:] = FULL  # whatever the rounding: no uniform number passes it
+        within[i * WALKED : (i + 1) * WALKED] = sums
+    return np.cumsum(totals), within
 
 
 def _keys(rng: np.random.Generator, weights: NDArray[np.float32]) -> NDArray[np.uint32]:
