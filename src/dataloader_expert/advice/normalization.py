@@ -49,6 +49,12 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     found = {
         n: (s, facts.value(TRAIN_MOMENTS, s.value, field=n)) for n in numeric if (s := facts.find(STATISTICS, field=n))
     }
+    constant = [n for n, (_, m) in found.items() if m["std"] == 0]  # a std of 0 scales nothing
+    found = {n: v for n, v in found.items() if n not in constant}
+    if constant:
+        on += f"; left out, being constant: {', '.join(constant[:5])}{', …' if len(constant) > 5 else ''}"
+    if not found:
+        return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
     method = _method([s for s, _ in found.values()])
     mean = {n: m["mean"] for n, (_, m) in found.items()}
     std = {n: m["std"] for n, (_, m) in found.items()}

@@ -20,12 +20,16 @@ logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """How many batches of the present pass were delivered; apart from the loader, whose attributes are slow to set."""
+    """How many batches of the present pass were delivered, and whether it came to its end; apart from the loader, whose
+    attributes are slow to set."""
 
-    __slots__ = ("batches",)
+    __slots__ = ("batches", "ended")
 
     def __init__(self) -> None:
-        self.batches = 0
+        self.begin()
+
+    def begin(self) -> None:
+        self.batches, self.ended = 0, False
 
 
 class EpochLoader(DataLoader[Any]):
@@ -55,7 +59,7 @@ class EpochLoader(DataLoader[Any]):
         """The next pass is of ``epoch``, from its beginning: for the dataset's curriculum and the sampler's order."""
         for owner in with_epoch(self):
             owner.set_epoch(epoch)
-        self.progress.batches = 0
+        self.progress.begin()
 
     def state_dict(self) -> dict[str, Any]:
         """Epoch, batches delivered in it, and the states of sampler and dataset; plain values, ready for JSON."""
@@ -120,7 +124,7 @@ class EpochLoader(DataLoader[Any]):
 
     def __iter__(self) -> Any:
         if not self.__dict__.pop("_resumed", False):
-            self.progress.batches = 0
+            self.progress.begin()
         if self.sampler_obj is not None:
             self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
             self._seed_pass(self.sampler_obj)
@@ -163,7 +167,11 @@ class _Counted:
         return self
 
     def __next__(self) -> Any:
-        batch = self._next()
+        try:
+            batch = self._next()
+        except StopIteration:
+            self._progress.ended = True
+            raise
         self._progress.batches += 1
         return batch
 

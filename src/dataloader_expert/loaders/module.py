@@ -105,8 +105,7 @@ class UniversalDataModule:
         if self.new_order:
             self.epoch = self._next_epoch()
         loader = self._loader(self.train_data, self.config.shuffle)
-        if loader.sampler_obj is not None:
-            loader.set_epoch(self.epoch)
+        loader.set_epoch(self.epoch)
         if self._resumed is not None:
             loader.load_state_dict(self._resumed)
             self._resumed = None
@@ -120,7 +119,7 @@ class UniversalDataModule:
     def set_epoch(self, epoch: int) -> None:
         """The next ``train_dataloader()`` begins with ``epoch``; one that is in use goes to it with its next pass."""
         self.epoch, self._resumed = epoch, None
-        if self._train is not None and self._train.sampler_obj is not None:
+        if self._train is not None:
             self._train.set_epoch(epoch)
         self._train = None
 
@@ -130,9 +129,7 @@ class UniversalDataModule:
             return {"seed": self.seed, "epoch": self.epoch, "train": self._resumed}
         if self._finished(self._train):
             return {"seed": self.seed, "epoch": self._next_epoch(), "train": None}
-        sampler = self._train.sampler_obj
-        epoch = self.epoch if sampler is None else sampler.epoch
-        return {"seed": self.seed, "epoch": epoch, "train": self._train.state_dict()}
+        return {"seed": self.seed, "epoch": self._epoch_of(self._train), "train": self._train.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``train_dataloader()`` goes on behind the last batch that was delivered when ``state`` was taken.
@@ -144,16 +141,20 @@ class UniversalDataModule:
             raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: not the same order")
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
 
+    def _epoch_of(self, loader: EpochLoader) -> int:
+        """The epoch of the last pass of ``loader``; a stream stays with the one it was made for."""
+        return self.epoch if loader.sampler_obj is None else loader.sampler_obj.epoch
+
     def _next_epoch(self) -> int:
         """The epoch behind the last one that came to its end; a look at a first batch is none."""
         loader = self._train
-        if loader is None or loader.sampler_obj is None:
-            return self.epoch
-        return loader.sampler_obj.epoch + self._finished(loader)
+        return self.epoch if loader is None else self._epoch_of(loader) + self._finished(loader)
 
     def _finished(self, loader: EpochLoader) -> bool:
-        """Whether the last pass of ``loader`` delivered all of its batches; of a stream nobody knows."""
-        return loader.sampler_obj is not None and 0 < len(loader) <= loader.progress.batches
+        """Whether the last pass of ``loader`` came to its end, or delivered all of its batches."""
+        if loader.sampler_obj is None:
+            return loader.progress.ended
+        return 0 < len(loader) <= loader.progress.batches
 
     def _loader(self, data: Any, shuffle: bool) -> EpochLoader:
         dataset, collate = self._fitted(data), self.data_collator

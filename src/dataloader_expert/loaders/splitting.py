@@ -81,6 +81,8 @@ def split(data: Any, share: float, seed: int, in_order: bool = False) -> tuple[A
         raise ValueError(f"val_split is {share}; it is the share of validation, in [0, 1)")
     if not share:
         return data, None
+    if hasattr(data, "part"):  # it knows its elements by more than their place in a pass
+        return data.part(share, False, seed), data.part(share, True, seed)
     if isinstance(data, IterableDataset) or _streams(data):
         return StreamPart(data, share, False, seed), StreamPart(data, share, True, seed)
     count = len(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -81,6 +82,28 @@ class StreamingDataset(IterableDataset[Any]):
         self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # workers that persist see it move
         self._pass: _Pass | None = None
         self._resumed: dict[str, Any] | None = None
+        self._part: tuple[float, bool, int] | None = None
+
+    def part(self, share: float, validation: bool, seed: int) -> StreamingDataset:
+        """The samples of one of two parts, which a seeded choice by URL and place makes: the same in every epoch.
+
+        Args:
+            share: of validation, in (0, 1).
+            validation: which part.
+            seed: of the choice.
+        """
+        part = copy.copy(self)
+        part._part, part._pass, part._resumed = (share, validation, seed), None, None
+        part._epoch = self._epoch.clone()
+        part._epoch.share_memory_()  # type: ignore[no-untyped-call]  # an epoch of its own
+        return part
+
+    def _has(self, url: int, line: int) -> bool:
+        """Whether an element is in this part."""
+        if self._part is None:
+            return True
+        share, validation, seed = self._part
+        return (mixed(seed, url, line) < int(share * 2**63)) == validation
 
     @property
     def epoch(self) -> int:
@@ -187,7 +210,8 @@ class _Pass:
             for sample in self._open:
                 place = (self.at, self.line)
                 self.line += 1
-                if place[1] % self.stride == self.share % self.stride:
+                own = place[1] % self.stride == self.share % self.stride
+                if own and self.dataset._has(self.order[place[0]], place[1]):
                     return place, sample
             self.at, self.line, self._open = self.at + 1, 0, None
         return None

@@ -25,8 +25,11 @@ class TensorRows(TensorDataset):
         super().__init__(*(tensors or (torch.empty(0),)))
 
     def __getitems__(self, indices: Any) -> GatheredRows:
-        """Rows ``indices`` (integers, at least 0; a list or an array) as one batch, in that order."""
-        rows = torch.from_numpy(np.asarray(indices))
+        """Rows ``indices`` as one batch, in that order: a list, whose negative ones count from the end, or an array."""
+        at = np.asarray(indices)
+        if isinstance(indices, list) and indices and min(indices) < 0:
+            at = np.where(at < 0, at + len(self), at)
+        rows = torch.from_numpy(at)
         return GatheredRows([_gathered(tensor, rows) for tensor in self.tensors])
 
 
