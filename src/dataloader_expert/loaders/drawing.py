@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import functools
+import random
+import sys
 import types
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 NAMES = frozenset(
     [
@@ -38,45 +43,56 @@ NAMES = frozenset(
         "standard_normal",
         "dropout",
         "triangular",
+        "random_",
+        "cauchy_",
+        "geometric_",
+        "log_normal_",
+        "expovariate",
+        "normalvariate",
     ]
 )
 """Names under which ``random``, numpy and torch give random numbers of their global states."""
 METHODS = ("__getitem__", "__getitems__", "__call__", "forward")
 MOST = 500
 """Functions and objects looked at; beyond them it may."""
+MANY = 100
+"""Of a longer list the first are looked at: its elements are of a kind."""
 
 
 def may_draw(dataset: Any) -> bool:
     """Whether ``dataset[index]`` names a source of random numbers: in its code, its functions', its transforms'.
 
-    What is compiled is not looked into, and a generator of the dataset's own is none of the global states.
+    Methods are looked up in its class and its parents, in what it holds, and in classes and modules that its code
+    names, where these are the user's own. What is compiled is not looked into, and a generator of the dataset's own
+    is taken for a global one.
     """
-    seen: set[int] = set()
-    open_ones: list[Any] = [dataset]
+    seen: set[tuple[int, int]] = set()
+    open_ones: list[tuple[Any, Any]] = [(dataset, None)]  # with the object, or class, whose method it is
     while open_ones:
-        one = open_ones.pop()
-        if id(one) in seen:
+        one, owner = open_ones.pop()
+        if (id(one), id(owner)) in seen:
             continue
-        seen.add(id(one))
+        seen.add((id(one), id(owner)))
         if len(seen) > MOST:
             return True
-        for code, owner in _codes(one):
-            if NAMES.intersection(_names(code)):
-                return True
-            open_ones += _called(code, owner, one)
-        open_ones += _held(one)
+        if not isinstance(one, types.FunctionType):
+            open_ones += [*_methods(one), *_held(one)]
+            continue
+        names = _names(one.__code__)
+        if NAMES & names or any(
+            map(_gives, [*_cells(one), *(one.__globals__[n] for n in names & one.__globals__.keys())])
+        ):
+            return True
+        open_ones += _called(one, names, owner)
     return False
 
 
-def _codes(one: Any) -> Iterator[tuple[types.CodeType, Any]]:
-    """Code that runs when a sample is read through ``one``, with the function it is of."""
-    if isinstance(one, types.FunctionType):
-        yield one.__code__, one
-        return
+def _methods(one: Any) -> Iterator[tuple[Any, Any]]:
+    """Code that runs when a sample is read through ``one``."""
     for name in METHODS:
         method = getattr(type(one), name, None)
         if isinstance(method, types.FunctionType):
-            yield method.__code__, method
+            yield method, one
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -85,27 +101,57 @@ def _names(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def _called(code: types.CodeType, function: Any, one: Any) -> list[Any]:
-    """Functions that ``code`` names: of its module, its class, its closure. Torch's and numpy's own are known by name."""
-    cells = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
-    found = [c for c in cells if callable(c)]
-    names = _names(code)
-    named = [v for n in names for v in (function.__globals__.get(n), getattr(type(one), n, None))]
-    return found + [v for v in named if isinstance(v, types.FunctionType) and not _of_library(v)]
+def _called(function: types.FunctionType, names: set[str], owner: Any) -> Iterator[tuple[Any, Any]]:
+    """What ``function`` may call: of its closure, its module, its class, of what its object holds."""
+    yield from ((c, None) for c in _cells(function) if callable(c))
+    for value in (function.__globals__[n] for n in names & function.__globals__.keys()):
+        if isinstance(value, types.FunctionType):
+            yield from () if _of_library(value) else [(value, None)]
+        elif isinstance(value, type) and _of_user(value.__module__):
+            yield from _under(value, names.union(METHODS), value)
+        elif isinstance(value, types.ModuleType) and _of_user(value.__name__):
+            inner = [v for n, v in vars(value).items() if n in names]
+            yield from ((v, None) for v in inner if isinstance(v, types.FunctionType))
+            yield from (m for v in inner if isinstance(v, type) for m in _under(v, names.union(METHODS), v))
+    if owner is not None:
+        yield from _under(owner if isinstance(owner, type) else type(owner), names, owner)
+        for value in _values(owner):
+            if _of_user(type(value).__module__):
+                yield from _under(type(value), names, value)
 
 
-def _held(one: Any) -> list[Any]:
+def _under(kind: type, names: set[str], owner: Any) -> Iterator[tuple[Any, Any]]:
+    """Functions that ``kind`` and its parents have under ``names``: methods of all sorts, and properties."""
+    for base in kind.__mro__:
+        for value in (vars(base)[n] for n in names & vars(base).keys()):
+            for function in (value, *(getattr(value, n, None) for n in ("__func__", "fget", "func"))):
+                if isinstance(function, types.FunctionType) and not _of_library(function):
+                    yield function, owner
+
+
+def _gives(value: Any) -> bool:
+    """Whether ``value`` is a module of random numbers, or a method of its global state: ``from random import sample``."""
+    state = getattr(value, "__self__", None)
+    return value is random or value is np.random or state is random._inst or state is np.random.mtrand._rand
+
+
+def _held(one: Any) -> list[tuple[Any, Any]]:
     """Objects in ``one`` that may run: datasets, transforms, and lists of them."""
-    if isinstance(one, types.FunctionType | type | types.ModuleType):
-        return []
     if isinstance(one, functools.partial):
-        return [one.func]
+        return [(one.func, None)]
     if isinstance(one, types.MethodType):
-        return [one.__func__, one.__self__]
-    values = list(vars(one).values()) if hasattr(one, "__dict__") else []
-    values += [v for held in values if isinstance(held, list | tuple) and len(held) < 100 for v in held]
-    values += [v for held in values if isinstance(held, dict) and len(held) < 100 for v in held.values()]
-    return [v for v in values if _runs(v)]
+        return [(one.__func__, one.__self__), (one.__self__, None)]
+    return [(v, None) for v in _values(one) if _runs(v)]
+
+
+def _values(one: Any) -> list[Any]:
+    """What ``one`` holds, in lists and dictionaries too."""
+    if isinstance(one, type | types.ModuleType) or not hasattr(one, "__dict__"):
+        return []
+    values = list(vars(one).values())
+    values += [v for held in values if isinstance(held, list | tuple) for v in held[:MANY]]
+    values += [v for held in values if isinstance(held, dict) for v in islice(held.values(), MANY)]
+    return values
 
 
 def _runs(value: Any) -> bool:
@@ -116,6 +162,17 @@ def _runs(value: Any) -> bool:
 
 def _of_library(function: types.FunctionType) -> bool:
     return (function.__module__ or "").split(".")[0] in ("torch", "numpy", "random", "datasets", "PIL")
+
+
+def _of_user(module: str) -> bool:
+    """Whether a module is neither the interpreter's nor installed: only then what it is like is worth a look."""
+    top = module.split(".")[0]
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
+    return top not in sys.stdlib_module_names | {"builtins"} and "site-packages" not in path
+
+
+def _cells(function: types.FunctionType) -> list[Any]:
+    return [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
 
 
 def _filled(cell: Any) -> bool:

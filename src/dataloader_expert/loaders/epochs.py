@@ -53,20 +53,24 @@ class EpochLoader(DataLoader[Any]):
         own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
         self.progress = Progress()
-        self._seed, self._skipped = seed, 0
+        self._seed, self._skipped, self._passed = seed, 0, False
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is of ``epoch``, from its beginning: for the dataset's curriculum and the sampler's order."""
         for owner in with_epoch(self):
             owner.set_epoch(epoch)
         self.progress.begin()
+        self._passed = False
 
     def state_dict(self) -> dict[str, Any]:
         """Epoch, batches delivered in it, and the states of sampler and dataset; plain values, ready for JSON."""
         state: dict[str, Any] = {"batches": self.progress.batches, "batch_size": self.batch_size}
         if self.sampler_obj is not None:
             state["sampler"] = self.sampler_obj.state_dict(self.progress.batches * self._items)
-        if hasattr(self.dataset_obj, "state"):
+        elif isinstance(self.dataset, IterableDataset):
+            epochs = [int(owner.epoch) for owner in with_epoch(self) if hasattr(owner, "epoch")]
+            state |= {"epoch": epochs[0]} if epochs else {}
+        if _has_states(self.dataset_obj):
             state["dataset"] = self.dataset_obj.state()
         return state
 
@@ -79,7 +83,9 @@ class EpochLoader(DataLoader[Any]):
             ValueError: if the order or the batch size is another one, or the sampler is none of ours.
         """
         if isinstance(self.dataset, IterableDataset):
-            self._skipped = int(state["batches"])
+            if "epoch" in state:
+                self.set_epoch(state["epoch"])
+            self._skipped = self.progress.batches = int(state["batches"])
             return
         if self.sampler_obj is None or "sampler" not in state:
             raise ValueError(f"{type(self.sampler).__name__} cannot go on in its midst: use a sampler of ours")
@@ -88,7 +94,7 @@ class EpochLoader(DataLoader[Any]):
                 f"the state counts batches of {state['batch_size']}, this loader makes batches of {self.batch_size}"
             )
         self.sampler_obj.load_state_dict(state["sampler"])
-        if hasattr(self.dataset_obj, "restore"):
+        if _has_states(self.dataset_obj):
             self.dataset_obj.restore(state["dataset"])
         else:
             for own in wrapped(self.dataset_obj):
@@ -128,6 +134,11 @@ class EpochLoader(DataLoader[Any]):
         if self.sampler_obj is not None:
             self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
             self._seed_pass(self.sampler_obj)
+        elif self._passed:  # a sampler that is none of ours has no epoch to follow
+            for own in wrapped(self.dataset):
+                if isinstance(own, SeededSamples):
+                    own.set_epoch(own.epoch + 1)
+        self._passed = True
         with warnings.catch_warnings():
             if self.pin_memory and not torch.accelerator.is_available():
                 warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
@@ -137,6 +148,11 @@ class EpochLoader(DataLoader[Any]):
         for _ in range(skipped):
             next(counted)
         return counted
+
+
+def _has_states(dataset: Any) -> bool:
+    """Whether a dataset keeps states; ``state`` alone may be anything."""
+    return callable(getattr(dataset, "state", None)) and callable(getattr(dataset, "restore", None))
 
 
 def with_epoch(loader: DataLoader[Any]) -> list[Any]:

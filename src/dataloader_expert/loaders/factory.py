@@ -227,8 +227,8 @@ def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
     """Refuses, before any worker starts, functions that workers cannot get."""
     context = config.multiprocessing_context
     method = (context if isinstance(context, str) else context.get_start_method()) if context else None
-    method = method or multiprocessing.get_start_method(allow_none=True)
-    if not config.num_workers or method in (None, "fork"):
+    method = method or multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
+    if not config.num_workers or method == "fork":
         return
     for name, function in (("collate_fn", collate), ("worker_init_fn", config.worker_init_fn)):
         try:

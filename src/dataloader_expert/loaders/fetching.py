@@ -60,13 +60,14 @@ def read_chunks(url: str, patience: Patience) -> Iterator[bytes]:
 
 def read_lines(url: str, patience: Patience) -> Iterator[bytes]:
     """The lines of the content, each with its line end; the last one may have none."""
-    rest = b""
+    begun: list[bytes] = []  # parts of a line that is longer than a chunk
     for chunk in read_chunks(url, patience):
-        lines = (rest + chunk).split(b"\n")
-        rest = lines.pop()
-        for line in lines:
-            yield line + b"\n"
-    if rest:
+        first, *others = chunk.split(b"\n")
+        begun.append(first)
+        for line in others:
+            yield b"".join(begun) + b"\n"
+            begun = [line]
+    if rest := b"".join(begun):
         yield rest
 
 
@@ -91,9 +92,11 @@ def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
                 tag = seen
                 known = answer.headers.get("Content-Length")
                 due = None if known is None else int(known)
-                again = 0 if answer.status == 206 else done
+                again = done - _first_byte(answer, done)
+                if again < 0:
+                    raise StreamError(f"{url}: asked for what is behind byte {done}, it sends from byte {done - again}")
                 came = 0
-                while chunk := answer.read(CHUNK):
+                while (due is None or came < due) and (chunk := answer.read1(CHUNK)):
                     came += len(chunk)
                     new = chunk[again:]
                     again = max(0, again - len(chunk))
@@ -104,8 +107,11 @@ def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
                     return
                 raise ConnectionError(f"the connection ended {due - came} bytes early")
         except urllib.error.HTTPError as e:
-            if e.code == 416 and done:
-                return  # asked for what is behind the last byte
+            if e.code == 416 and done:  # asked for what is behind the last byte
+                total = e.headers.get("Content-Range", "").removeprefix("bytes */")
+                if total.isdigit() and int(total) != done:
+                    raise StreamError(f"{url}: it changed while it was read, behind byte {done}") from None
+                return
             if e.code not in WORTH_ANOTHER:
                 raise StreamError(f"{url}: the server answers {e.code} {e.reason}") from None
             why, pause = f"the server answers {e.code} {e.reason}", _retry_after(e.headers)
@@ -131,6 +137,14 @@ def _answer(url: str, done: int, tag: str | None, patience: Patience) -> Any:
     return urllib.request.urlopen(request, timeout=patience.timeout)
 
 
+def _first_byte(answer: Any, asked: int) -> int:
+    """Where what an answer brings begins in the whole."""
+    if answer.status != 206:
+        return 0
+    first = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
+    return int(first) if first.isdigit() else asked
+
+
 def _retry_after(headers: Any) -> float | None:
     """Seconds that the server asks for, at most 30; None where it names none."""
     value = headers.get("Retry-After", "")
@@ -139,15 +153,17 @@ def _retry_after(headers: Any) -> float | None:
 
 def _unzipped(chunks: Iterator[bytes], url: str) -> Iterator[bytes]:
     """A gzip stream of one or several members."""
-    member = zlib.decompressobj(wbits=31)
+    member, within, behind = zlib.decompressobj(wbits=31), False, False
     try:
         for chunk in chunks:
-            while chunk:
-                out = member.decompress(chunk)
+            while chunk := (chunk.lstrip(b"\0") if behind else chunk):  # zeros may fill up what is behind a member
+                out, within, behind = member.decompress(chunk), True, False
                 chunk = member.unused_data
                 if member.eof:
-                    member = zlib.decompressobj(wbits=31)
+                    member, within, behind = zlib.decompressobj(wbits=31), False, True
                 if out:
                     yield out
     except zlib.error as e:
         raise StreamError(f"{url}: no gzip stream: {e}") from None
+    if within:
+        raise StreamError(f"{url}: the gzip stream ends in its midst: the file was cut short")

@@ -47,7 +47,7 @@ class HubRows(Dataset[dict[str, Any]]):
         if self.image is None or not len(self.dataset):
             return "RGB"
         first = self.dataset[0][self.image]
-        return "L" if first is not None and first.mode in ("1", "L", "I", "I;16", "F") else "RGB"
+        return "L" if first is not None and first.mode[:4] in ("1", "L", "I", "I;16", "F") else "RGB"
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -61,24 +61,27 @@ class HubRows(Dataset[dict[str, Any]]):
             columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
         if self.text is not None:
             columns |= self._tokens(columns.pop(self.text))
-        if self.label is not None and self.label != "labels":
+        named = self.own_format and "labels" in columns  # a transform may have renamed it
+        if self.label in columns and self.label != "labels" and not named:
             columns["labels"] = columns.pop(self.label)
         names = list(columns)
         return [dict(zip(names, row, strict=True)) for row in zip(*(columns[n] for n in names), strict=True)]
 
     def _tokens(self, texts: Any) -> dict[str, Any]:
         limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
-        encoded = self.tokenizer([str(text) for text in texts], **limit)
+        encoded = self.tokenizer([worded(text) for text in texts], **limit)
         return {name: encoded[name] for name in encoded}
 
 
 class HubStream(IterableDataset[dict[str, Any]]):
-    """An iterable Hugging Face data set for a DataLoader of torch's: it shares itself out to workers."""
+    """An iterable Hugging Face data set for a DataLoader of torch's: it shares itself out to workers, and to ranks where
+    ``split_dataset_by_node`` made it."""
 
-    shards_itself = True
+    shards_to_workers = True
 
     def __init__(self, dataset: Any, tokenizer: Any = None, max_length: int | None = None) -> None:
         self.dataset, self.tokenizer, self.max_length = dataset, tokenizer, max_length
+        self.shards_itself = getattr(dataset, "_distributed", None) is not None
 
     def __iter__(self) -> Any:
         features = getattr(self.dataset, "features", None)
@@ -91,7 +94,7 @@ class HubStream(IterableDataset[dict[str, Any]]):
         label = label_column(known, None)
         if text is not None:
             limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
-            encoded = self.tokenizer(str(row.pop(text)), **limit)
+            encoded = self.tokenizer(worded(row.pop(text)), **limit)
             row |= {name: encoded[name] for name in encoded}
         for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
             row["pixel_values"] = pixels(row.pop(name), "RGB")
@@ -128,13 +131,29 @@ def text_column(features: Any, row: dict[str, Any] | None = None) -> str | None:
     return next((name for name in (*TEXT_NAMES, *strings) if name in strings), None)
 
 
-def pixels(image: Any, mode: str) -> torch.Tensor:
-    """A PIL image as uint8 [C, H, W] in ``mode``.
+def worded(text: Any) -> str:
+    """The text of a row.
 
     Raises:
-        ValueError: if there is no image.
+        ValueError: if there is none.
+    """
+    if text is None:
+        raise ValueError("a row has no text; filter such rows out, check_quality counts them")
+    return str(text)
+
+
+def pixels(image: Any, mode: str) -> torch.Tensor:
+    """A PIL image as uint8 [C, H, W] in ``mode``; of 16 bits the upper eight.
+
+    Raises:
+        ValueError: if there is no image, or it holds more than 8 bits, of which it does not say how many.
     """
     if image is None:
         raise ValueError("a row has no image; filter such rows out, check_quality counts them")
+    if image.mode.startswith("I;16"):  # PIL would clip
+        upper = torch.from_numpy((np.asarray(image) >> 8).astype(np.uint8))[None]
+        return upper if mode == "L" else upper.expand(3, -1, -1).contiguous()
+    if image.mode in ("I", "F") and not 0 <= image.getextrema()[0] <= image.getextrema()[1] <= 255:
+        raise ValueError(f"an image of mode {image.mode} has values beyond 0 to 255: scale them, by with_transform say")
     array = np.array(image if image.mode == mode else image.convert(mode), dtype=np.uint8)
     return torch.from_numpy(array[None] if array.ndim == 2 else np.ascontiguousarray(array.transpose(2, 0, 1)))

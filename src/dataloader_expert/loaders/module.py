@@ -12,7 +12,7 @@ from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
 from dataloader_expert.loaders.hub_rows import HubRows, HubStream, is_hub, is_hub_stream
-from dataloader_expert.loaders.splitting import as_dataset, split
+from dataloader_expert.loaders.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,7 @@ class UniversalDataModule:
         epoch: with which the next ``train_dataloader()`` begins.
 
     Raises:
+        TypeError: if ``train_data`` is a dictionary, of splits say.
         ValueError: if ``val_split`` is not in [0, 1), or a setting cannot be.
     """
 
@@ -78,6 +79,11 @@ class UniversalDataModule:
         new_order: bool = True,
         **settings: Any,
     ) -> None:
+        if isinstance(train_data, dict):
+            raise TypeError(
+                f"train_data is a {type(train_data).__name__} of {', '.join(map(str, train_data))}: pick a split, such as "
+                "train_data['train']"
+            )
         if list_split not in ("seeded", "tail"):
             raise ValueError(f"list_split is {list_split!r}; it is 'seeded' or 'tail'")
         self.config = DataLoaderConfig(batch_size=batch_size, num_workers=num_workers, seed=seed, **settings)
@@ -91,7 +97,7 @@ class UniversalDataModule:
         self.train_data, self.val_data = (
             split(train_data, val_split, seed, in_order) if val_data is None else (train_data, val_data)
         )
-        self._ready: dict[int, Any] = {}
+        self._ready: dict[int, tuple[Any, Any]] = {}
         self._train: EpochLoader | None = None
         self._resumed: dict[str, Any] | None = None
         logger.info("training: %s, validation: %s", _size(self.train_data), _size(self.val_data))
@@ -104,7 +110,7 @@ class UniversalDataModule:
         """
         if self.new_order:
             self.epoch = self._next_epoch()
-        loader = self._loader(self.train_data, self.config.shuffle)
+        loader = self._loader(self.train_data, training=True)
         loader.set_epoch(self.epoch)
         if self._resumed is not None:
             loader.load_state_dict(self._resumed)
@@ -114,10 +120,15 @@ class UniversalDataModule:
 
     def val_dataloader(self) -> EpochLoader | None:
         """A loader over the validation part, in its own order; None if there is none."""
-        return None if self.val_data is None else self._loader(self.val_data, False)
+        return None if self.val_data is None else self._loader(self.val_data, training=False)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next ``train_dataloader()`` begins with ``epoch``; one that is in use goes to it with its next pass."""
+        """The next ``train_dataloader()`` begins with ``epoch``; one that is in use goes to it with its next pass.
+
+        Where a state of that very epoch was just loaded, it goes on in its midst.
+        """
+        if self._resumed is not None and epoch == self.epoch:
+            return
         self.epoch, self._resumed = epoch, None
         if self._train is not None:
             self._train.set_epoch(epoch)
@@ -156,25 +167,27 @@ class UniversalDataModule:
             return loader.progress.ended
         return 0 < len(loader) <= loader.progress.batches
 
-    def _loader(self, data: Any, shuffle: bool) -> EpochLoader:
+    def _loader(self, data: Any, training: bool) -> EpochLoader:
         dataset, collate = self._fitted(data), self.data_collator
         streams = isinstance(dataset, IterableDataset)
-        config = DataLoaderConfig(**{**vars(self.config), "shuffle": shuffle and not streams})
-        if not shuffle:
+        config = DataLoaderConfig(**{**vars(self.config), "shuffle": training and self.config.shuffle and not streams})
+        if not training:
             config.sampler = config.batch_sampler = None  # the orders given are of training
         return self.factory.create_dataloader(dataset, config, self.task_spec, self.tokenizer, collate)
 
     def _fitted(self, data: Any) -> Any:
         """``data`` with its columns as collators want them; made once."""
-        if id(data) not in self._ready:
+        if self._ready.get(id(data), (None,))[0] is not data:  # an id is given anew where the data were replaced
             if is_hub(data):
                 made: Any = HubRows(data, self.tokenizer, self.max_length, self.task_spec)
             elif is_hub_stream(data):
                 made = HubStream(data, self.tokenizer, self.max_length)
-            else:
-                made = as_dataset(data)
-            self._ready[id(data)] = made
-        return self._ready[id(data)]
+            elif isinstance(data, StreamPart) and is_hub_stream(data.dataset):
+                made = data.of(HubStream(data.dataset, self.tokenizer, self.max_length))
+            else:  # tensors that a collator brings together may differ in shape
+                made = data if self.data_collator or self.config.collate_fn else as_dataset(data)
+            self._ready[id(data)] = data, made
+        return self._ready[id(data)][1]
 
 
 def _size(data: Any) -> str:

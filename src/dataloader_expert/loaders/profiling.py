@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -96,7 +97,7 @@ def _moved(value: Any, device: torch.device) -> Any:
     """``value`` with all tensors on ``device``, copied without waiting where memory is pinned."""
     if isinstance(value, torch.Tensor):
         return value.to(device, non_blocking=True)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {k: _moved(v, device) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_moved(v, device) for v in value]
@@ -107,9 +108,11 @@ def _samples(batch: Any) -> int:
     """Samples of a batch: the first dimension of its first tensor, else the length of its first list."""
     if isinstance(batch, torch.Tensor):
         return len(batch) if batch.ndim else 1
-    if isinstance(batch, dict):
-        return _samples(next(iter(batch.values()))) if batch else 0
+    if isinstance(batch, Mapping):  # transformers' batches are no dictionaries
+        values = list(batch.values())
+        whole = any(isinstance(v, torch.Tensor | Mapping) for v in values)
+        return _samples(values) if whole else max(map(_samples, values), default=0)
     if isinstance(batch, list | tuple):
-        inner = next((v for v in batch if isinstance(v, torch.Tensor | dict)), None)
+        inner = next((v for v in batch if isinstance(v, torch.Tensor | Mapping)), None)
         return len(batch) if inner is None else _samples(inner)
     return 1

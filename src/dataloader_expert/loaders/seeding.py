@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -93,19 +94,28 @@ class SeededSamples(Dataset[Any]):
 
     def __getitem__(self, index: int) -> Any:
         with _kept_states():
-            return self._read(index, self.epoch)
+            return self._read(index, self.epoch, alone=True)
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
         epoch = self.epoch
         with _kept_states():
             return [self._read(index, epoch) for index in indices]
 
-    def _read(self, index: int, epoch: int) -> Any:
-        seed = mixed(self.seed, epoch, int(index))
+    def _read(self, index: int, epoch: int, alone: bool = False) -> Any:
+        seed = mixed(self.seed, epoch, _number(index))
         random.seed(seed)
         np.random.seed(seed & 0xFFFFFFFF)
         torch.default_generator.manual_seed(seed)
-        return self.dataset[index]
+        whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
+        return self.dataset[index] if whole is None or alone else whole([index])[0]
+
+
+def _number(index: Any) -> int:
+    """An index as a number; of a key of another kind, from what it prints as."""
+    try:
+        return int(index)
+    except (TypeError, ValueError):
+        return zlib.crc32(repr(index).encode())
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import torch.utils.data._utils.worker as torch_worker
@@ -16,7 +17,8 @@ class SharedOut(IterableDataset[Any]):
     """An iterable dataset of which every worker of every rank takes its own share, element by element.
 
     A dataset that asks for its worker (``get_worker_info().id``), or says so by ``shards_itself``, shares itself out
-    already and is left as it is; then sharing it out to ranks is its own affair too.
+    already and is left as it is; then sharing it out to ranks is its own affair too. By ``shards_to_workers`` it says
+    that ranks are left to this class.
 
     Args:
         dataset: iterable. Every worker reads the whole of it: shards are better, where there are any.
@@ -40,6 +42,9 @@ class SharedOut(IterableDataset[Any]):
         shares, share = self.num_replicas * workers, self.rank * workers + own
         if shares == 1 or getattr(self.dataset, "shards_itself", False):
             yield from self.dataset
+            return
+        if getattr(self.dataset, "shards_to_workers", False):
+            yield from islice(self.dataset, self.rank, None, self.num_replicas)
             return
         asked = _Asked(info)
         iterator = self._first_of(asked)

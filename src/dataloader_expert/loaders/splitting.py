@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import IterableDataset, Subset
 
 from dataloader_expert.loaders.seeding import create_seeded_generator, mixed
+from dataloader_expert.loaders.streaming import StreamingDataset
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,11 @@ class StreamPart(IterableDataset[Any]):
     def __init__(self, dataset: Any, share: float, validation: bool, seed: int) -> None:
         self.dataset, self.share, self.validation, self.seed = dataset, share, validation, seed
         self.shards_itself = getattr(dataset, "shards_itself", False)
+        self.shards_to_workers = getattr(dataset, "shards_to_workers", False)
+
+    def of(self, dataset: Any) -> StreamPart:
+        """The same part of a stream that has an element for each of this one's."""
+        return StreamPart(dataset, self.share, self.validation, self.seed)
 
     def __iter__(self) -> Iterator[Any]:
         limit = int(self.share * 2**63)
@@ -81,7 +87,7 @@ def split(data: Any, share: float, seed: int, in_order: bool = False) -> tuple[A
         raise ValueError(f"val_split is {share}; it is the share of validation, in [0, 1)")
     if not share:
         return data, None
-    if hasattr(data, "part"):  # it knows its elements by more than their place in a pass
+    if isinstance(data, StreamingDataset):  # it knows its elements by more than their place in a pass
         return data.part(share, False, seed), data.part(share, True, seed)
     if isinstance(data, IterableDataset) or _streams(data):
         return StreamPart(data, share, False, seed), StreamPart(data, share, True, seed)

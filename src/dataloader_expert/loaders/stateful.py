@@ -16,7 +16,7 @@ except ImportError as e:
         "StatefulDataLoader builds on torchdata, which is not here: pip install 'dataloader-expert[stateful]'"
     ) from e
 
-from dataloader_expert.loaders.epochs import with_epoch
+from dataloader_expert.loaders.epochs import with_epoch, wrapped
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
 from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 
@@ -85,10 +85,20 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
         """
         self.current_epoch = int(state_dict["current_epoch"])
         rest = {name: value for name, value in state_dict.items() if name not in OURS}
-        super().load_state_dict(rest)
         own, state = self._own_sampler(), state_dict.get("sampler_state") or {}
-        if not rest and state and hasattr(own, "load_state_dict"):
+        ended = isinstance(own, EpochSampler) and self._ended(own, state)
+        super().load_state_dict({} if ended else rest)
+        if (ended or not rest) and state and hasattr(own, "load_state_dict"):
             own.load_state_dict(state)
+        for held in wrapped(self.dataset):
+            if hasattr(held, "set_epoch") and not hasattr(held, "load_state_dict"):
+                held.set_epoch(self.current_epoch)
+        if ended:  # the next pass is of the next epoch, as of torch's samplers; torchdata would leave it empty
+            own.set_epoch(own.epoch + (own.num_replicas == 1))
+
+    def _ended(self, own: Any, state: dict[str, Any]) -> bool:
+        """Whether ``state`` is of a pass that came to its end, so that ``current_epoch`` has moved on and it has not."""
+        return bool(state) and state["epoch"] < self.current_epoch and state["taken"] >= len(own)
 
     def _own_sampler(self) -> Any:
         """The sampler that was given, or that torchdata made."""

@@ -112,8 +112,8 @@ def get_train_dataloader_steps(
         return get_train_dataloader_steps(
             loader,
             _parameter(parameters, "train_steps_per_epoch"),
-            _parameter(parameters, "gradient_accumulation_steps") or 1,
-            _parameter(parameters, "dp_size") or 1,
+            _parameter(parameters, "gradient_accumulation_steps", 1),
+            _parameter(parameters, "dp_size", 1),
             train_batch_size=_parameter(parameters, "train_batch_size"),
         ).num_train_steps
     _at_least_one("gradient_accumulation_steps", gradient_accumulation_steps)
@@ -172,8 +172,8 @@ def get_val_dataloader_steps(
         return get_val_dataloader_steps(
             loader,
             _parameter(parameters, "val_steps_per_epoch"),
-            _parameter(parameters, "num_sanity_val_steps") or 0,
-            _parameter(parameters, "dp_size") or 1,
+            _parameter(parameters, "num_sanity_val_steps", 0),
+            _parameter(parameters, "dp_size", 1),
         ).num_val_steps
     _at_least_one("dp_size", dp_size)
     if num_sanity_val_steps < 0:
@@ -288,5 +288,7 @@ def _is_loader(value: Any) -> bool:
     return value is not None and not isinstance(value, int | float | str) and hasattr(value, "__iter__")
 
 
-def _parameter(parameters: Any, name: str) -> Any:
-    return parameters.get(name) if isinstance(parameters, dict) else getattr(parameters, name, None)
+def _parameter(parameters: Any, name: str, otherwise: Any = None) -> Any:
+    """What parameters say; None is nothing said, 0 is."""
+    value = parameters.get(name) if isinstance(parameters, dict) else getattr(parameters, name, None)
+    return otherwise if value is None else value

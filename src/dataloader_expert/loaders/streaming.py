@@ -124,7 +124,11 @@ class StreamingDataset(IterableDataset[Any]):
         name = urlsplit(url).path.removesuffix(".gz")
         if self.parse is None and name.endswith((".csv", ".tsv")):
             text = (line.decode() for line in lines)
-            yield from csv.DictReader(text, delimiter="\t" if name.endswith(".tsv") else ",")
+            rows = csv.DictReader(text, delimiter="\t" if name.endswith(".tsv") else ",")
+            try:
+                yield from rows
+            except (ValueError, csv.Error) as e:
+                raise StreamError(f"{url}: line {rows.line_num + 1} is no sample: {e}") from None
             return
         parse = self.parse or (_json_line if name.endswith((".jsonl", ".ndjson")) else bytes.decode)
         for number, line in enumerate(lines, 1):
@@ -142,7 +146,7 @@ class StreamingDataset(IterableDataset[Any]):
         workers, own = (1, 0) if info is None else (info.num_workers, info.id)
         state, self._resumed = self._resumed, None
         self._pass = _Pass(self, self.num_replicas * workers, self.rank * workers + own, state)
-        return self._pass
+        return self._pass.samples()
 
     def state_dict(self) -> dict[str, Any]:
         """Where this process's pass stands; plain values, ready for JSON. Of a worker, that worker's."""
@@ -177,19 +181,21 @@ class _Pass:
         if state is not None:
             self._restore(state)
 
-    def __iter__(self) -> _Pass:
-        return self
-
-    def __next__(self) -> Any:
+    def samples(self) -> Iterator[Any]:
+        """The rest of the pass; whoever leaves it leaves no connection open."""
         room = self.dataset.buffer_size if self.dataset.shuffle else 1
-        while len(self.buffer) < room and (element := self._next_element()) is not None:
-            self.buffer.append(element)
-        if not self.buffer:
-            raise StopIteration
-        chosen = mixed(self.dataset.seed, self.epoch, self.share, self.draws) % len(self.buffer)
-        self.draws += 1
-        self.buffer[chosen], self.buffer[-1] = self.buffer[-1], self.buffer[chosen]
-        return self.buffer.pop()[1]
+        try:
+            while True:
+                while len(self.buffer) < room and (element := self._next_element()) is not None:
+                    self.buffer.append(element)
+                if not self.buffer:
+                    return
+                chosen = mixed(self.dataset.seed, self.epoch, self.share, self.draws) % len(self.buffer)
+                self.draws += 1
+                self.buffer[chosen], self.buffer[-1] = self.buffer[-1], self.buffer[chosen]
+                yield self.buffer.pop()[1]
+        finally:
+            self._open = None
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -233,6 +239,9 @@ class _Pass:
         for at, lines in wanted.items():
             stream = islice(self.dataset.stream_from_url(self._url(at)), max(lines) + 1)
             found |= {(at, n): sample for n, sample in enumerate(stream) if n in lines}
+        missing = [self._url(at) for at, line in state["buffer"] if (at, line) not in found]
+        if missing:
+            raise StreamError(f"{missing[0]}: it has fewer samples than when the state was taken")
         self.buffer = [((at, line), found[at, line]) for at, line in state["buffer"]]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from dataloader_expert.loaders.collators.base import (
@@ -35,7 +38,7 @@ class AudioCollator:
         [B, longest], and other fields stacked; ``labels`` as int64.
 
     Raises:
-        ValueError: for an empty batch, and where waveforms differ in their channels.
+        ValueError: for an empty batch, other integers, and where waveforms differ in their channels.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class AudioCollator:
     def __call__(self, samples: Samples) -> Batch:
         not_empty(samples, "the audio collator")
         name = next((n for n in WAVE_NAMES if n in samples[0]), WAVE_NAMES[0])
-        waves = [self._scaled(w) for w in as_tensors(values_of(samples, name))]
+        waves = [self._scaled(w) for w in as_tensors([_wave(v) for v in values_of(samples, name)])]
         if len({w.shape[:-1] for w in waves}) > 1:
             shapes = sorted({tuple(w.shape) for w in waves})
             raise ValueError(f"waveforms of shapes {shapes[:4]}; bring all to one number of channels")
@@ -59,16 +62,25 @@ class AudioCollator:
         }
         for other in samples[0]:
             if other != name:
-                batch["labels" if other == "label" else other] = labels_of(values_of(samples, other))
+                batch["labels" if other == "label" and "labels" not in samples[0] else other] = labels_of(
+                    values_of(samples, other)
+                )
         return dict(cast(batch, self.dtype))
 
     def _scaled(self, wave: torch.Tensor) -> torch.Tensor:
         wave = wave if self.max_length is None else wave[..., : self.max_length]
         if not wave.is_floating_point():
+            if wave.dtype not in (torch.int16, torch.int32):  # int64 is what plain numbers come in, of whatever width
+                raise ValueError(f"waveforms of {wave.dtype}; give floating ones, or int16 or int32, which are scaled")
             wave = wave.to(torch.float32) / (torch.iinfo(wave.dtype).max + 1)
         if self.normalize and wave.shape[-1]:
             wave = (wave - wave.mean(-1, keepdim=True)) / (wave.var(-1, keepdim=True, unbiased=False) + 1e-7).sqrt()
         return wave
+
+
+def _wave(value: Any) -> Any:
+    """A waveform, of Hugging Face's audio its ``array``."""
+    return value["array"] if isinstance(value, Mapping) or hasattr(value, "get_all_samples") else value
 
 
 def make(normalize: bool = False, max_length: int | None = None, dtype: torch.dtype | None = None) -> AudioCollator:

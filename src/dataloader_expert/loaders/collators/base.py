@@ -81,7 +81,10 @@ def labels_of(values: list[Any]) -> Any:
 
 
 def _stacked(values: list[Any]) -> Any:
-    tensors = as_tensors(values)
+    try:
+        tensors = as_tensors(values)
+    except (TypeError, ValueError, RuntimeError):  # lists of words, say
+        return list(values)
     if len({t.shape for t in tensors}) > 1:
         return tensors
     stacked = torch.stack(tensors)

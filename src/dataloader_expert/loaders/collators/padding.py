@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
 from collections.abc import Sequence
 from itertools import chain
@@ -34,9 +35,17 @@ def pad_tokens(rows: Sequence[Any], value: int, longest: int, mask: torch.Tensor
         rows: B lists, arrays or tensors of integers.
         longest: at least the longest row's length.
         mask: of :func:`mask_of`: where the values go.
+
+    Raises:
+        ValueError: if a row is a matrix.
     """
     padded = np.full((len(rows), longest), value, np.int64)
-    padded[mask.numpy()] = _flat(rows)
+    flat = _flat(rows)
+    if flat.ndim != 1:
+        raise ValueError(
+            f"rows of tokens of {flat.ndim} dimensions; a sample has one row: tokenise without return_tensors"
+        )
+    padded[mask.numpy()] = flat
     return torch.from_numpy(padded)
 
 
@@ -49,6 +58,10 @@ def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> tor
     tensors = as_tensors(list(rows))
     if len({t.shape[1:] for t in tensors}) > 1 or not tensors[0].ndim:
         raise ValueError(f"rows that differ in more than their length: {sorted({tuple(t.shape) for t in tensors})[:4]}")
+    kinds = {t.dtype for t in tensors}
+    if len(kinds) > 1:  # an empty list is of floats by itself
+        common = functools.reduce(torch.promote_types, {t.dtype for t in tensors if t.numel()} or kinds)
+        tensors = [t.to(common) for t in tensors]
     return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
 
 
@@ -62,4 +75,4 @@ def _flat(rows: Sequence[Any]) -> Any:
         except TypeError:  # numpy's integers, say, or what is none
             return np.array(list(chain.from_iterable(rows)), dtype=np.int64)
         return np.frombuffer(flat, np.int64)
-    return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+    return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows], axis=-1)

@@ -50,6 +50,8 @@ class SequenceCollator:
         if name is None:
             raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence; name one: field=")
         rows = as_tensors(values_of(samples, name))
+        if not all(row.ndim for row in rows):
+            raise ValueError(f"field {name!r} is no sequence: it has samples of one number; name another: field=")
         lengths = lengths_of(rows)
         batch: Batch = {name: pad_rows(rows, self.padding_value, self.padding_side)}
         for other in samples[0]:

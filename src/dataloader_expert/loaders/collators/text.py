@@ -18,6 +18,7 @@ from dataloader_expert.loaders.collators.base import (
     values_of,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
+from dataloader_expert.loaders.hub_rows import worded
 
 IGNORED = -100
 """The label that torch's cross entropy leaves out."""
@@ -40,7 +41,7 @@ class LanguageModelingDataCollator:
         mlm_probability: share of the tokens that are hidden, in (0, 1].
         padding_side: ``"right"`` or ``"left"``.
         task_spec: a :class:`TaskSpec`; where its task is a classification, no ``labels`` are made of the tokens.
-        ignore_padding: ``labels`` are -100 where ``input_ids`` are padding. False: the padding's id, which is then
+        ignore_padding: ``labels`` are -100 where ``input_ids`` are padding, that of samples padded before too. False: the padding's id, which is then
             trained on, as earlier versions of this collator had it.
         max_length: longer samples are cut, at the side that is not padded.
         dtype: of floating fields.
@@ -84,30 +85,30 @@ class LanguageModelingDataCollator:
             samples = self._tokenised(samples)
         rows = [self._cut(row) for row in values_of(samples, "input_ids")]
         pad = _padding_id(self.tokenizer)
-        if pad is None:
-            return self._padded_by_tokenizer(samples)
         lengths = lengths_of(rows)
-        longest = max(1, int(lengths.max()))
+        batch: Batch = {} if pad is not None else self._padded_by_tokenizer(rows)
+        longest = batch["input_ids"].shape[1] if batch else max(1, int(lengths.max()))
         present = mask_of(lengths, longest, self.padding_side)
-        batch: Batch = {"input_ids": pad_tokens(rows, pad, longest, present)}
+        if pad is not None:
+            batch["input_ids"] = pad_tokens(rows, pad, longest, present)
         own = "attention_mask" in samples[0]
         batch["attention_mask"] = (
             self._padded(samples, "attention_mask", 0, longest, present) if own else present.to(torch.int64)
         )
         labelled = False
         for name in samples[0]:
-            if name in batch:
+            if name in ("input_ids", "attention_mask"):
                 continue
-            if name in ("labels", "label"):
+            if name == "labels" or (name == "label" and "labels" not in samples[0]):
                 batch["labels"], labelled = self._labels(samples, name, longest, present), True
             else:
-                batch[name] = self._other(samples, name, rows, longest, present)
+                batch[name] = self._other(samples, name, longest, present)
         if self.mlm:
             batch["input_ids"], batch["labels"] = self._hidden(batch["input_ids"], present)
         elif not labelled and not self._classifies:
             batch["labels"] = batch["input_ids"].clone()
             if self.ignore_padding:
-                batch["labels"][~present] = IGNORED
+                batch["labels"][batch["attention_mask"] == 0 if own else ~present] = IGNORED
         return dict(cast(batch, self.dtype))
 
     def _cut(self, row: Any) -> Any:
@@ -118,7 +119,7 @@ class LanguageModelingDataCollator:
     def _tokenised(self, samples: Samples) -> Samples:
         texts = values_of(samples, "text")
         limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
-        encoded = self.tokenizer(list(map(str, texts)), **limit)
+        encoded = self.tokenizer(list(map(worded, texts)), **limit)
         fields = {name: encoded[name] for name in encoded if len(encoded[name]) == len(texts)}
         return [
             {**{k: v for k, v in sample.items() if k != "text"}, **{k: v[i] for k, v in fields.items()}}
@@ -137,7 +138,7 @@ class LanguageModelingDataCollator:
             return pad_rows(as_tensors(values), IGNORED)  # of another sequence: seq2seq
         return labels_of(values)
 
-    def _other(self, samples: Samples, name: str, rows: list[Any], longest: int, present: torch.Tensor) -> Any:
+    def _other(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
         values = values_of(samples, name)
         if all(_has_length(v) for v in values) and not isinstance(values[0], str):
             by_token = all(len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True))
@@ -148,7 +149,7 @@ class LanguageModelingDataCollator:
                 return values
         try:
             return default_collate(values)
-        except TypeError:
+        except (TypeError, RuntimeError, KeyError):
             return values
 
     def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -163,8 +164,8 @@ class LanguageModelingDataCollator:
         words = torch.randint(_vocabulary(self.tokenizer), ids.shape)
         return torch.where(replaced, words, ids), labels
 
-    def _padded_by_tokenizer(self, samples: Samples) -> Batch:
-        """By the tokenizer's own ``pad``: it alone knows what pads."""
+    def _padded_by_tokenizer(self, rows: list[Any]) -> Batch:
+        """Tokens padded by the tokenizer's own ``pad``: it alone knows what pads."""
         pad = getattr(self.tokenizer, "pad", None)
         if pad is None:
             raise ValueError(f"{_name(self.tokenizer)} has neither pad_token_id nor pad(): set its pad_token_id")
@@ -172,21 +173,11 @@ class LanguageModelingDataCollator:
         if kept is not None:
             self.tokenizer.padding_side = self.padding_side
         try:
-            padded = pad([dict(s) for s in samples], return_tensors=None, padding=True)
+            padded = pad([{"input_ids": row} for row in rows], return_tensors=None, padding=True)
         finally:
             if kept is not None:
                 self.tokenizer.padding_side = kept
-        batch = {name: _whole(name, padded[name]) for name in padded}
-        lengths = lengths_of([s["input_ids"] for s in samples])
-        present = mask_of(lengths, batch["input_ids"].shape[1], self.padding_side)
-        batch.setdefault("attention_mask", present.to(torch.int64))
-        if self.mlm:
-            batch["input_ids"], batch["labels"] = self._hidden(batch["input_ids"], present)
-        elif "labels" not in batch and not self._classifies:
-            batch["labels"] = batch["input_ids"].clone()
-            if self.ignore_padding:
-                batch["labels"][~present] = IGNORED
-        return dict(cast(batch, self.dtype))
+        return {name: _whole(name, padded[name]) for name in padded}
 
 
 def _whole(name: str, value: Any) -> torch.Tensor:
@@ -231,7 +222,7 @@ def _integral(value: Any) -> bool:
         return value.ndim == 1 and not value.is_floating_point()
     if hasattr(value, "dtype"):
         return value.ndim == 1 and value.dtype.kind in "iub"
-    return not len(value) or isinstance(value[0], int)
+    return isinstance(value, list | tuple) and (not value or isinstance(value[0], int))
 
 
 def make(

@@ -57,10 +57,10 @@ class VisionDataCollator:
             if mean not in NAMED:
                 raise ValueError(f"mean is {mean!r}; by name there are {', '.join(NAMED)}")
             named = NAMED[mean]
-            mean, std = named[0], std or named[1]
+            mean, std = named[0], named[1] if std is None else std
         self.normalize, self.dtype = normalize, dtype
-        self.mean = tuple(mean or IMAGENET[0])
-        self.std = tuple(std or IMAGENET[1])
+        self.mean = tuple(IMAGENET[0] if mean is None else mean)
+        self.std = tuple(IMAGENET[1] if std is None else std)
         if len(self.mean) != len(self.std):
             raise ValueError(f"mean and std must have same length, got {len(self.mean)} and {len(self.std)}")
         if normalize and not all(s > 0 for s in self.std):
@@ -70,7 +70,10 @@ class VisionDataCollator:
     def __call__(self, samples: Samples) -> Batch:
         not_empty(samples, "the vision collator")
         name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
-        images = as_tensors(values_of(samples, name))
+        try:
+            images = as_tensors(values_of(samples, name))
+        except (TypeError, RuntimeError) as e:
+            raise ValueError(f"{name} is no tensor or array ({e}): turn images into tensors in the dataset") from None
         try:
             stacked = torch.stack(images)
         except RuntimeError:
@@ -83,7 +86,7 @@ class VisionDataCollator:
         for own in labelled[:1]:
             batch["labels"] = labels_of(values_of(samples, own))
         for other in samples[0]:
-            if other not in (name, *labelled):
+            if other not in (name, *labelled[:1]):
                 batch[other] = _collated(values_of(samples, other))
         return dict(cast(batch, self.dtype))
 
@@ -114,7 +117,7 @@ class VisionDataCollator:
 def _collated(values: list[Any]) -> Any:
     try:
         return default_collate(values)
-    except (TypeError, RuntimeError):
+    except (TypeError, RuntimeError, KeyError):
         return values
 
 
