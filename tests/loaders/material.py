@@ -128,7 +128,7 @@ def library_tokenizer(pad_is_end: bool = False) -> Any:
 
     inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    return PreTrainedTokenizerFast(
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]  # nobody has typed it
         tokenizer_object=inner,
         unk_token="[UNK]",
         mask_token="[MASK]",

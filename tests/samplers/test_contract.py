@@ -184,12 +184,17 @@ def test_a_state_may_say_what_training_has_consumed(name: str) -> None:
 
 
 @every_sampler
-def test_set_epoch_forgets_a_place_within_an_epoch(name: str) -> None:
-    """The next pass is of that epoch from its beginning, also behind load_state_dict."""
+def test_set_epoch_keeps_a_place_that_was_loaded_for_that_epoch_alone(name: str) -> None:
+    """Training loops name each epoch, the one that they resume in too; any other begins at its beginning."""
     sampler = MAKERS[name](MANY, 3)
     sampler.load_state_dict(MAKERS[name](MANY, 3).state_dict(taken=5))
     sampler.set_epoch(0)
+    assert list(sampler) == at_epoch(name, MANY, 3, 0)[5:]
+    sampler.set_epoch(0)
     assert list(sampler) == at_epoch(name, MANY, 3, 0)
+    sampler.load_state_dict(MAKERS[name](MANY, 3).state_dict(taken=5))
+    sampler.set_epoch(1)
+    assert list(sampler) == at_epoch(name, MANY, 3, 1)
 
 
 @every_sampler

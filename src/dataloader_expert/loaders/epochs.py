@@ -53,12 +53,20 @@ class EpochLoader(DataLoader[Any]):
         own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
         self.progress = Progress()
+        self._resumed_in: int | None = None
         self._seed, self._skipped, self._passed = seed, 0, False
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of ``epoch``, from its beginning: for the dataset's curriculum and the sampler's order."""
+        """The next pass is of ``epoch``: for the dataset's curriculum and the sampler's order.
+
+        From its beginning, or, where a state of that very epoch was just loaded, from its place.
+        """
+        kept = self._resumed_in == epoch
         for owner in with_epoch(self):
             owner.set_epoch(epoch)
+        if kept:
+            return
+        self._resumed_in, self._skipped = None, 0
         self.progress.begin()
         self._passed = False
 
@@ -86,6 +94,7 @@ class EpochLoader(DataLoader[Any]):
             if "epoch" in state:
                 self.set_epoch(state["epoch"])
             self._skipped = self.progress.batches = int(state["batches"])
+            self._resumed_in = state.get("epoch")
             return
         if self.sampler_obj is None or "sampler" not in state:
             raise ValueError(f"{type(self.sampler).__name__} cannot go on in its midst: use a sampler of ours")
@@ -101,7 +110,7 @@ class EpochLoader(DataLoader[Any]):
                 if hasattr(own, "set_epoch"):
                     own.set_epoch(self.sampler_obj.epoch)
         self.progress.batches = int(state["batches"])
-        self._resumed = True
+        self._resumed_in = self.sampler_obj.epoch
 
     def _seed_pass(self, sampler: EpochSampler[Any]) -> None:
         """The generator as it is when a pass of this epoch begins: torch draws the seed of its workers from it."""
@@ -129,8 +138,9 @@ class EpochLoader(DataLoader[Any]):
         return 1 if isinstance(self.sampler_obj, EpochBatchSampler) else self.batch_size or 1
 
     def __iter__(self) -> Any:
-        if not self.__dict__.pop("_resumed", False):
+        if self._resumed_in is None:
             self.progress.begin()
+        self._resumed_in = None
         if self.sampler_obj is not None:
             self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
             self._seed_pass(self.sampler_obj)

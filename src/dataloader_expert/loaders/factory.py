@@ -45,7 +45,8 @@ class DataLoaderConfig:
         distributed: share the epoch out to the ranks of the process group; None: where there is one.
         sampler, batch_sampler: an order of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
             ``drop_last``) are not used, and sharing out is its affair.
-        worker_init_fn: called in each worker behind :func:`seed_worker`.
+        worker_init_fn: called in each worker behind :func:`seed_worker`. With one, sharing an iterable dataset out to
+            workers is left to it, as with torch.
         multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
         seed_samples: random choices made in ``__getitem__`` follow from seed, epoch and index alone, whatever the
             workers and ranks: the global random states are set before each sample, and put back behind the batch.
@@ -146,7 +147,10 @@ class DataLoaderFactory:
         if streams:
             order = self._stream(config)
             replicas, rank = _ranks(config.distributed)
-            dataset = SharedOut(dataset, replicas, rank) if replicas > 1 or config.num_workers else dataset
+            if replicas > 1 or (
+                config.num_workers and config.worker_init_fn is None
+            ):  # such a function may share it out
+                dataset = SharedOut(dataset, replicas, rank)
         else:
             order = self._order(dataset, config)
             if may_draw(dataset) if config.seed_samples is None else config.seed_samples:

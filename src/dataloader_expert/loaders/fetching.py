@@ -55,7 +55,8 @@ def read_chunks(url: str, patience: Patience) -> Iterator[bytes]:
         chunks = _of_file(Path(unquote(parts.path) if parts.scheme else url))
     else:
         raise StreamError(f"{url}: streams are read over http, https, and from files")
-    return _unzipped(chunks, url) if parts.path.endswith(".gz") else chunks
+    name = parts.path if parts.scheme else url  # of a file, # and ? are part of its name
+    return _unzipped(chunks, url) if name.endswith(".gz") else chunks
 
 
 def read_lines(url: str, patience: Patience) -> Iterator[bytes]:

@@ -173,6 +173,7 @@ class UniversalDataModule:
         config = DataLoaderConfig(**{**vars(self.config), "shuffle": training and self.config.shuffle and not streams})
         if not training:
             config.sampler = config.batch_sampler = None  # the orders given are of training
+            config.drop_last = False  # validation is of every sample
         return self.factory.create_dataloader(dataset, config, self.task_spec, self.tokenizer, collate)
 
     def _fitted(self, data: Any) -> Any:

@@ -102,10 +102,7 @@ class SeededSamples(Dataset[Any]):
             return [self._read(index, epoch) for index in indices]
 
     def _read(self, index: int, epoch: int, alone: bool = False) -> Any:
-        seed = mixed(self.seed, epoch, _number(index))
-        random.seed(seed)
-        np.random.seed(seed & 0xFFFFFFFF)
-        torch.default_generator.manual_seed(seed)
+        set_states(mixed(self.seed, epoch, _number(index)))
         whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
         return self.dataset[index] if whole is None or alone else whole([index])[0]
 
@@ -118,15 +115,32 @@ def _number(index: Any) -> int:
         return zlib.crc32(repr(index).encode())
 
 
+def kept_states() -> tuple[Any, Any, Any]:
+    """The global random states of ``random``, numpy and torch; for :func:`put_back`."""
+    return random.getstate(), np.random.get_state(), torch.get_rng_state()
+
+
+def put_back(states: tuple[Any, Any, Any]) -> None:
+    """Sets the states that :func:`kept_states` gave."""
+    random.setstate(states[0])
+    np.random.set_state(states[1])
+    torch.set_rng_state(states[2])
+
+
+def set_states(seed: int) -> None:
+    """Seeds the global states of ``random``, numpy and torch (on the CPU)."""
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)
+    torch.default_generator.manual_seed(seed)
+
+
 @contextmanager
 def _kept_states() -> Iterator[None]:
-    kept = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    kept = kept_states()
     try:
         yield
     finally:
-        random.setstate(kept[0])
-        np.random.set_state(kept[1])
-        torch.set_rng_state(kept[2])
+        put_back(kept)
 
 
 def mixed(*parts: int) -> int:

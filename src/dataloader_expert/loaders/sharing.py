@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 import torch.utils.data._utils.worker as torch_worker
 from torch.utils.data import IterableDataset, get_worker_info
+
+from dataloader_expert.loaders.seeding import kept_states, put_back, set_states
 
 logger = logging.getLogger(__name__)
 
@@ -67,20 +70,47 @@ class SharedOut(IterableDataset[Any]):
             first = next(iterator, _NOTHING)
 
     def _first_of(self, asked: _Asked) -> Iterator[Any]:
-        """The dataset's iterator; until its first element it is watched whether it asks for its worker."""
-        kept = torch_worker._worker_info
-        if kept is None:  # in the main process there is no worker to ask for
+        """The dataset's iterator; until its first element it is watched whether it asks for its worker.
+
+        All workers begin with one random state: a stream that shuffles itself by it is then one stream for all.
+        """
+        info = get_worker_info()
+        if info is None:  # in the main process there is no worker to ask for
             yield from self.dataset
             return
-        torch_worker._worker_info = asked  # type: ignore[assignment]  # stands in for it
-        try:
+        own = kept_states()
+        set_states(info.seed - info.id)
+        with _stands_in(asked):
             iterator = iter(self.dataset)
             first = next(iterator, _NOTHING)
-        finally:
-            torch_worker._worker_info = kept
+        if asked.seen:
+            put_back(own)
         if first is not _NOTHING:
             yield first
             yield from iterator
+
+
+def whole(dataset: Any) -> Iterator[Any]:
+    """All elements of a stream, in a worker too: it is not told that it is in one."""
+    with _stands_in(None):
+        iterator = iter(dataset)
+    while True:
+        with _stands_in(None):
+            element = next(iterator, _NOTHING)
+        if element is _NOTHING:
+            return
+        yield element
+
+
+@contextmanager
+def _stands_in(info: Any) -> Iterator[None]:
+    """What ``get_worker_info`` gives for a while."""
+    kept = torch_worker._worker_info
+    torch_worker._worker_info = info
+    try:
+        yield
+    finally:
+        torch_worker._worker_info = kept
 
 
 _NOTHING: Any = object()

@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import IterableDataset, Subset
 
 from dataloader_expert.loaders.seeding import create_seeded_generator, mixed
+from dataloader_expert.loaders.sharing import whole
 from dataloader_expert.loaders.streaming import StreamingDataset
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 
@@ -35,8 +36,8 @@ class Part(Subset[Any]):
         rows: Any = self.indices[indices]
         if gathers(self.dataset):
             return self.dataset.__getitems__(rows)  # type: ignore[attr-defined]  # TensorRows and its parts have it
-        whole = getattr(self.dataset, "__getitems__", None)
-        return [self.dataset[row] for row in rows.tolist()] if whole is None else whole(rows.tolist())
+        several = getattr(self.dataset, "__getitems__", None)
+        return [self.dataset[row] for row in rows.tolist()] if several is None else several(rows.tolist())
 
 
 class StreamPart(IterableDataset[Any]):
@@ -51,8 +52,6 @@ class StreamPart(IterableDataset[Any]):
 
     def __init__(self, dataset: Any, share: float, validation: bool, seed: int) -> None:
         self.dataset, self.share, self.validation, self.seed = dataset, share, validation, seed
-        self.shards_itself = getattr(dataset, "shards_itself", False)
-        self.shards_to_workers = getattr(dataset, "shards_to_workers", False)
 
     def of(self, dataset: Any) -> StreamPart:
         """The same part of a stream that has an element for each of this one's."""
@@ -60,7 +59,7 @@ class StreamPart(IterableDataset[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         limit = int(self.share * 2**63)
-        for place, element in enumerate(self.dataset):
+        for place, element in enumerate(whole(self.dataset)):  # a place counts in the whole stream
             if (mixed(self.seed, place) < limit) == self.validation:
                 yield element
 

@@ -121,7 +121,7 @@ class StreamingDataset(IterableDataset[Any]):
             StreamError: if it cannot be read to its end, or a line is no sample.
         """
         lines = read_lines(url, self.patience)
-        name = urlsplit(url).path.removesuffix(".gz")
+        name = (urlsplit(url).path if "://" in url else url).removesuffix(".gz")
         if self.parse is None and name.endswith((".csv", ".tsv")):
             text = (line.decode() for line in lines)
             rows = csv.DictReader(text, delimiter="\t" if name.endswith(".tsv") else ",")

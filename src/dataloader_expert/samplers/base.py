@@ -61,9 +61,11 @@ class EpochSampler(Sampler[T]):
         self._begun = False
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of ``epoch`` (at least 0), from its beginning."""
+        """The next pass is of ``epoch`` (at least 0), from its beginning; or from where a state of it was just loaded."""
         if epoch < 0:
             raise ValueError(f"epoch is {epoch}; it must be at least 0")
+        if self._start and int(epoch) == self.epoch:
+            return  # training loops name each epoch, the one that they resume in too
         self.epoch, self._start, self._begun = int(epoch), 0, False
         self._move(0)
 
@@ -85,6 +87,7 @@ class EpochSampler(Sampler[T]):
         for name, value in self._identity().items():
             if state.get(name, value) != value:
                 raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: not the same order")
+        self._start = 0
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
         self._move(self._start)

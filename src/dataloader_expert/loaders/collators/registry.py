@@ -114,10 +114,12 @@ class CollatorRegistry:
 
 def _made(info: CollatorInfo, task_spec: Any, keywords: dict[str, Any]) -> Any:
     """Calls the factory with what it takes."""
+    parameters = inspect.signature(info.factory).parameters
     given = dict(keywords)
+    if task_spec is not None and "task_spec" not in parameters:
+        given |= dict(getattr(task_spec, "preprocessing_config", None) or {})
     if task_spec is not None:
         given["task_spec"] = task_spec
-    parameters = inspect.signature(info.factory).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         for name in ("task_spec", "tokenizer"):
             if name not in parameters:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from dataloader_expert.loaders.collators.base import (
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.hub_rows import worded
+from dataloader_expert.loaders.seeding import mixed
 
 IGNORED = -100
 """The label that torch's cross entropy leaves out."""
@@ -41,9 +43,10 @@ class LanguageModelingDataCollator:
         mlm_probability: share of the tokens that are hidden, in (0, 1].
         padding_side: ``"right"`` or ``"left"``.
         task_spec: a :class:`TaskSpec`; where its task is a classification, no ``labels`` are made of the tokens.
-        ignore_padding: ``labels`` are -100 where ``input_ids`` are padding, that of samples padded before too. False: the padding's id, which is then
-            trained on, as earlier versions of this collator had it.
+        ignore_padding: ``labels`` are -100 where ``input_ids`` are padding, that of samples padded before too. False:
+            the padding's id, which is then trained on, as earlier versions of this collator had it.
         max_length: longer samples are cut, at the side that is not padded.
+        seed: of what is hidden, which follows from it and the batch's tokens.
         dtype: of floating fields.
 
     Returns:
@@ -64,6 +67,7 @@ class LanguageModelingDataCollator:
         *,
         ignore_padding: bool = False,
         max_length: int | None = None,
+        seed: int = 0,
         dtype: torch.dtype | None = None,
     ) -> None:
         if tokenizer is None:
@@ -76,7 +80,7 @@ class LanguageModelingDataCollator:
             raise ValueError(f"mlm=True hides tokens behind a mask token, and {_name(tokenizer)} has no mask_token_id")
         self.tokenizer, self.mlm, self.mlm_probability = tokenizer, mlm, mlm_probability
         self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
-        self.max_length, self.dtype = max_length, dtype
+        self.max_length, self.seed, self.dtype = max_length, seed, dtype
         self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
 
     def __call__(self, samples: Samples) -> Batch:
@@ -153,15 +157,21 @@ class LanguageModelingDataCollator:
             return values
 
     def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Tokens with some of them hidden, and the labels that name those."""
+        """Tokens with some of them hidden, and the labels that name those.
+
+        The choice follows from ``seed`` and the batch: no worker and no resumed epoch changes it, and with shuffling it
+        is another one each epoch.
+        """
+        content = zlib.crc32(ids.numpy().tobytes())
+        draw = torch.Generator().manual_seed(mixed(self.seed, content))
         special = torch.tensor(sorted(set(getattr(self.tokenizer, "all_special_ids", None) or [])), dtype=torch.int64)
         open_to_choice = present & ~torch.isin(ids, special)
-        chosen = (torch.rand(ids.shape) < self.mlm_probability) & open_to_choice
+        chosen = (torch.rand(ids.shape, generator=draw) < self.mlm_probability) & open_to_choice
         labels = torch.where(chosen, ids, IGNORED)
-        masked = chosen & (torch.rand(ids.shape) < MASKED_SHARE)
-        replaced = chosen & ~masked & (torch.rand(ids.shape) < RANDOM_SHARE)
+        masked = chosen & (torch.rand(ids.shape, generator=draw) < MASKED_SHARE)
+        replaced = chosen & ~masked & (torch.rand(ids.shape, generator=draw) < RANDOM_SHARE)
         ids = torch.where(masked, self.tokenizer.mask_token_id, ids)
-        words = torch.randint(_vocabulary(self.tokenizer), ids.shape)
+        words = torch.randint(_vocabulary(self.tokenizer), ids.shape, generator=draw)
         return torch.where(replaced, words, ids), labels
 
     def _padded_by_tokenizer(self, rows: list[Any]) -> Batch:
