@@ -32,7 +32,10 @@ class SharedOut(IterableDataset[Any]):
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
 
     def __len__(self) -> int:
-        return len(self.dataset)
+        """Elements of this rank's share."""
+        count = len(self.dataset)
+        shared = self.num_replicas > 1 and not getattr(self.dataset, "shards_itself", False)
+        return len(range(self.rank, count, self.num_replicas)) if shared else count
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "dataset":

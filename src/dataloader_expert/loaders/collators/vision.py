@@ -82,11 +82,11 @@ class VisionDataCollator:
                 f"Inconsistent pixel_values shapes: {shapes[:4]}; resize or crop images to one size in the dataset"
             ) from None
         batch: Batch = {"pixel_values": self._normalised(stacked) if self.normalize else stacked}
-        labelled = [n for n in ("labels", "label") if any(n in sample for sample in samples)]
-        for own in labelled[:1]:
-            batch["labels"] = labels_of(values_of(samples, own))
+        label = _label(samples)
+        if label is not None:
+            batch["labels"] = labels_of(values_of(samples, label))
         for other in samples[0]:
-            if other not in (name, *labelled[:1]):
+            if other != name and other != label:
                 batch[other] = _collated(values_of(samples, other))
         return dict(cast(batch, self.dtype))
 
@@ -112,6 +112,14 @@ class VisionDataCollator:
             mean, std = (torch.tensor(v[:channels], dtype=torch.float64).view(-1, 1, 1) for v in (self.mean, self.std))
             self._ready[key] = (mean.to(device, dtype), (1 / std).to(device, dtype))
         return self._ready[key]
+
+
+def _label(samples: Samples) -> str | None:
+    """The field of the label, also where only some samples have it: then it is missed in the others."""
+    for name in ("labels", "label"):
+        if name in samples[0]:
+            return name
+    return next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)
 
 
 def _collated(values: list[Any]) -> Any:
