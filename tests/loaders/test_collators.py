@@ -674,3 +674,16 @@ def test_the_default_collates_as_torch_does() -> None:
     assert set(DefaultCollator()([{"label": 1, "labels": 2}])) == {"label", "labels"}
     first, second = DefaultCollator(dtype=torch.float64)([(torch.ones(2), 1)] * 2)
     assert first.dtype == torch.float64 and second.dtype == torch.int64
+
+
+def test_what_is_hidden_follows_from_seed_and_batch() -> None:
+    """No worker, and no resumed epoch, hides other tokens; another batch or seed does."""
+    tokenizer = library_tokenizer()
+    samples = [{"input_ids": list(range(4, 40))}, {"input_ids": list(range(5, 30))}]
+    hidden = [LanguageModelingDataCollator(tokenizer, mlm=True, seed=s)(samples)["labels"] for s in (0, 0, 1)]
+    assert torch.equal(hidden[0], hidden[1])
+    assert not torch.equal(hidden[0], hidden[2])
+    torch.manual_seed(1)
+    again = LanguageModelingDataCollator(tokenizer, mlm=True)
+    assert torch.equal(again(samples)["labels"], hidden[0])
+    assert not torch.equal(again(samples[::-1])["labels"].flip(0), hidden[0])

@@ -772,3 +772,18 @@ def test_a_text_task_without_tokenizer_says_what_helps() -> None:
         made([{"input_ids": [1]}], get_default_task_specs()["lm_tiny"])
     with pytest.raises(ValueError, match="each must be above 0"):
         made([{}], a_task("vision", preprocessing_config={"std": [0.0] * 3}))
+
+
+class ShuffledStream(IterableDataset[int]):
+    """Forty numbers, in an order that the worker's own random state gives."""
+
+    def __iter__(self) -> Iterator[int]:
+        yield from torch.randperm(40).tolist()
+
+
+def test_a_stream_that_shuffles_itself_comes_once_from_all_workers() -> None:
+    """All workers see one order, and share it out."""
+    loader = DataLoaderFactory().create_dataloader(
+        ShuffledStream(), DataLoaderConfig(batch_size=4, shuffle=False, num_workers=2)
+    )
+    assert sorted(int(i) for batch in loader for i in batch) == list(range(40))

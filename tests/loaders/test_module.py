@@ -515,3 +515,24 @@ def test_two_processes_share_each_epoch(tmp_path: Path) -> None:
         assert set(one[name]) | set(other[name]) == set(range(21)) and len(one[name]) == len(other[name]) == 11
     assert len({tuple(one[name]) for name in ("first", "second", "third")}) == 3
     assert (one["validation"], other["validation"]) == ([0, 2, 4], [1, 3, 5])
+
+
+def test_a_loop_that_names_the_epoch_it_resumes_in_goes_on_in_its_midst() -> None:
+    """Lightning sets the sampler's epoch behind ``train_dataloader()``: the place that was loaded stays."""
+    ours = module(Numbers(21), batch_size=4, val_split=0)
+    going = iter(ours.train_dataloader())
+    taken = flat([next(going), next(going)])
+    resumed = module(Numbers(21), batch_size=4, val_split=0)
+    resumed.load_state_dict(ours.state_dict())
+    loader: Any = resumed.train_dataloader()
+    loader.sampler.set_epoch(0)
+    loader.set_epoch(0)
+    assert sorted(taken + flat(loader)) == list(range(21))
+    loader.set_epoch(0)
+    assert len(flat(loader)) == 21
+
+
+def test_validation_leaves_no_sample_out() -> None:
+    """drop_last is of training."""
+    ours = module(Numbers(40), Numbers(20), batch_size=16, drop_last=True)
+    assert len(flat(validation(ours))) == 20

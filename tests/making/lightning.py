@@ -1,7 +1,7 @@
 """A Lightning run over our data module, or over a ``LightningDataModule`` of it, in one process or two.
 
-``python -m tests.making.lightning {ours,theirs} PROCESSES FOLDER`` writes ``FOLDER/rank-N.json``: the ids of each epoch of
-training and of validation, and the sampler that training used.
+``python -m tests.making.lightning PROCESSES FOLDER KIND…`` writes, for each kind (``ours``, ``theirs``),
+``FOLDER/KIND-rank-N.json``: the ids of each epoch of training and of validation, and the sampler that training used.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ def main() -> None:
     warnings.filterwarnings("ignore")  # of Lightning's own, on workers and logging
     import pytorch_lightning as pl
 
-    kind, processes, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+    processes, folder, kinds = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
 
     class Model(pl.LightningModule):
-        def __init__(self, data: Any = None) -> None:
+        def __init__(self, kind: str, data: Any = None) -> None:
             super().__init__()
+            self.kind = kind
             self.layer = torch.nn.Linear(4, 1)
             self.seen: dict[str, Any] = {"train": [], "val": [], "sampler": ""}
             if data is not None:
@@ -56,7 +57,7 @@ def main() -> None:
         def on_train_end(self) -> None:
             trainer: Any = self.trainer
             self.seen["sampler"] = type(trainer.train_dataloader.sampler).__name__
-            (folder / f"rank-{self.global_rank}.json").write_text(json.dumps(self.seen))
+            (folder / f"{self.kind}-rank-{self.global_rank}.json").write_text(json.dumps(self.seen))
 
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), lr=0.01)
@@ -72,23 +73,24 @@ def main() -> None:
         def val_dataloader(self) -> Any:
             return self.data.val_dataloader()
 
-    data = UniversalDataModule(Ids(), batch_size=BATCH, val_split=0.25, num_workers=0, seed=3)
-    trainer = pl.Trainer(
-        max_epochs=EPOCHS,
-        accelerator="cpu",
-        devices=processes,
-        strategy="ddp_fork" if processes > 1 else "auto",
-        num_sanity_val_steps=0,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        default_root_dir=folder,
-    )
-    if kind == "ours":
-        trainer.fit(Model(data))
-    else:
-        trainer.fit(Model(), datamodule=Data(data))
+    for kind in kinds:
+        data = UniversalDataModule(Ids(), batch_size=BATCH, val_split=0.25, num_workers=0, seed=3)
+        trainer = pl.Trainer(
+            max_epochs=EPOCHS,
+            accelerator="cpu",
+            devices=processes,
+            strategy="ddp_fork" if processes > 1 else "auto",
+            num_sanity_val_steps=0,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            default_root_dir=folder,
+        )
+        if kind == "ours":
+            trainer.fit(Model(kind, data))
+        else:
+            trainer.fit(Model(kind), datamodule=Data(data))
 
 
 if __name__ == "__main__":
