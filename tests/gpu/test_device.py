@@ -28,7 +28,7 @@ def test_a_training_steps_peak_is_probed_twice_in_a_row(asker: Asker) -> None:
         report = asker.ask(
             "recommend_batch_spec", f"{users.__file__}:Fine", str(CHECKOUT), model=f"{users.__file__}:Net", budget_s=60
         )
-        peak = report.memory.device_peak_bytes  # type: ignore[attr-defined]
+        peak = report.memory.device_peak_bytes  # type: ignore[attr-defined]  # of that tool
         assert peak.how == "probed"
         assert peak.value > 0
 
@@ -36,6 +36,6 @@ def test_a_training_steps_peak_is_probed_twice_in_a_row(asker: Asker) -> None:
 def test_pinning_and_copying_are_stages(asker: Asker) -> None:
     """Our promise: with a device pin and to_device are timed by events."""
     report = asker.ask("diagnose_io", f"{users.__file__}:Fine", str(CHECKOUT), budget_s=60)
-    names = {s.name for s in report.stages}  # type: ignore[attr-defined]
+    names = {s.name for s in report.stages}  # type: ignore[attr-defined]  # of that tool
     assert {"pin", "to_device"} <= names
-    assert report.storage.to_device_gb_s.value > 0  # type: ignore[attr-defined]
+    assert report.storage.to_device_gb_s.value > 0  # type: ignore[attr-defined]  # of that tool

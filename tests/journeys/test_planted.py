@@ -385,8 +385,8 @@ def test_rows_in_two_splits_fail_the_box_and_disjoint_ones_pass(quickly: Asker, 
         written({k: v[test] for k, v in rows.items()}, tmp_path / name / "test.parquet")
     overlapping = quickly.ask("check_quality", str(tmp_path / "overlapping"), str(tmp_path))
     disjoint = quickly.ask("check_quality", str(tmp_path / "disjoint"), str(tmp_path))
-    assert (overlapping.checklist.splits_disjoint, overlapping.passed) == ("fail", False)  # type: ignore[attr-defined]
-    assert (disjoint.checklist.splits_disjoint, disjoint.passed) == ("pass", True)  # type: ignore[attr-defined]
+    assert (overlapping.checklist.splits_disjoint, overlapping.passed) == ("fail", False)  # type: ignore[attr-defined]  # of that tool
+    assert (disjoint.checklist.splits_disjoint, disjoint.passed) == ("pass", True)  # type: ignore[attr-defined]  # of that tool
     assert next(f.count for f in overlapping.findings if f.code == "splits-overlap") == 20
 
 
@@ -417,7 +417,7 @@ def pictures(folder: Path, size: int, format: str, **how: Any) -> Path:
 def test_dear_decoding_shows_as_decode_and_cheap_reading_does_not(quickly: Asker, tmp_path: Path) -> None:
     """Our promise: the stage that costs most is named."""
     dear = quickly.ask("diagnose_io", str(pictures(tmp_path / "dear", 256, "png")), str(tmp_path), budget_s=15)
-    assert dear.bottleneck == "decode"  # type: ignore[attr-defined]
+    assert dear.bottleneck == "decode"  # type: ignore[attr-defined]  # of that tool
     rows = {"x": np.random.default_rng(0).random((64, 200_000), dtype=np.float32)}
     np.save(tmp_path / "wide.npy", rows["x"])
     cheap = quickly.ask("diagnose_io", str(tmp_path / "wide.npy"), str(tmp_path), budget_s=15)
@@ -428,13 +428,13 @@ def test_a_cut_picture_fails_and_one_odd_size_drifts(quickly: Asker, tmp_path: P
     """Our promise: damage is found by strict decoding, and named with its file."""
     folder = pictures(tmp_path / "pictures", 32, "jpg", quality=90)
     clean = quickly.ask("check_quality", str(folder), str(tmp_path))
-    assert clean.checklist.no_corrupted_files == clean.checklist.shapes_consistent == "pass"  # type: ignore[attr-defined]
+    assert clean.checklist.no_corrupted_files == clean.checklist.shapes_consistent == "pass"  # type: ignore[attr-defined]  # of that tool
     cut = folder / "train" / "c0" / "004.jpg"
     cut.write_bytes(cut.read_bytes()[:-200])
     odd = pictures(tmp_path / "odd", 40, "jpg") / "train" / "c1" / "001.jpg"
     (folder / "train" / "c1" / "099.jpg").write_bytes(odd.read_bytes())
     report = quickly.ask("check_quality", str(folder), str(tmp_path))
-    assert report.checklist.no_corrupted_files == report.checklist.shapes_consistent == "fail"  # type: ignore[attr-defined]
+    assert report.checklist.no_corrupted_files == report.checklist.shapes_consistent == "fail"  # type: ignore[attr-defined]  # of that tool
     assert next(f.where[0]["file"] for f in report.findings if f.code == "truncated") == "train/c0/004.jpg"
 
 
@@ -443,7 +443,7 @@ def test_a_budget_too_small_leaves_the_answer_open(asker: Asker, tmp_path: Path)
     source = f"{USERS}:Waits"
     report = asker.ask("check_quality", source, str(CHECKOUT), budget_s=2, source_args={"n": 5000})
     assert report.coverage.complete is False
-    assert report.passed is None  # type: ignore[attr-defined]
+    assert report.passed is None  # type: ignore[attr-defined]  # of that tool
     assert 0 < report.coverage.samples_read < 5000
 
 

@@ -70,7 +70,7 @@ def test_a_reference_into_a_package_imports_as_the_package_does(
     (package / "data" / "build.py").write_text(BUILD.format(absolute=absolute))
     source = named if ".py:" not in named else str(tmp_path / named)
     report = quickly.ask("characterize_dataset", source, str(tmp_path), budget_s=20)
-    assert (report.samples, report.fields[0].shape) == (20, [6])  # type: ignore[attr-defined]
+    assert (report.samples, report.fields[0].shape) == (20, [6])  # type: ignore[attr-defined]  # of that tool
 
 
 def test_an_import_that_trains_is_named_with_its_line_and_the_guard(quickly: Asker, tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     report = asker.ask("diagnose_io", f"{tmp_path}/slow.py:Slow", str(tmp_path), budget_s=8)
     assert not {f.code for f in report.findings if f.severity == "error"}
-    assert report.health.hung is False  # type: ignore[attr-defined]
-    assert report.stages  # type: ignore[attr-defined]
+    assert report.health.hung is False  # type: ignore[attr-defined]  # of that tool
+    assert report.stages  # type: ignore[attr-defined]  # of that tool
 
 
 def test_a_batch_beyond_the_budget_is_no_hang(asker: Asker) -> None:

@@ -111,7 +111,7 @@ class Pictures(Check):
         for fact in facts.all(LOOKS):
             name, n = str(fact.at["look"]), fact.value["count"]
             severity, what, fix = _LOOKS[name]
-            yield finding(name, severity, f"{n} images {what}", fact, fix, fact.value["where"], n)  # type: ignore[arg-type]
+            yield finding(name, severity, f"{n} images {what}", fact, fix, fact.value["where"], n)  # type: ignore[arg-type]  # severity is one of the three
 
 
 _LOOKS = {

@@ -41,7 +41,7 @@ def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return tensor.index_select(0, rows)
     shape = [len(rows), *tensor.shape[1:]]
     count = len(rows) * tensor[0].numel()
-    shared = torch.UntypedStorage._new_shared(count * tensor.element_size())  # type: ignore[no-untyped-call]
+    shared = torch.UntypedStorage._new_shared(count * tensor.element_size())  # type: ignore[no-untyped-call]  # torch's own
     out = torch.empty(0, dtype=tensor.dtype).set_(shared, 0, shape, _strides(shape))
     return torch.index_select(tensor, 0, rows, out=out)
 

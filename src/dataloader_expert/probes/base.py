@@ -87,7 +87,7 @@ class Probe(ABC):
         """What was found; facts become visible to later probes as they are given."""
 
     def to_json(self) -> dict[str, Json]:
-        return {"probe": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}  # type: ignore[arg-type]
+        return {"probe": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}  # type: ignore[arg-type]  # probes are dataclasses
 
 
 def probes() -> dict[str, type[Probe]]:

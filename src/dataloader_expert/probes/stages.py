@@ -189,7 +189,7 @@ def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
     from dataloader_expert.loaders.building import deliver
 
     out = []
-    iterator = iter(deliver(_Ready(batch, 12), 1))  # type: ignore[arg-type]
+    iterator = iter(deliver(_Ready(batch, 12), 1))  # type: ignore[arg-type]  # a dataset by its methods
     begun = now()
     for i, got in enumerate(iterator):
         wall, cpu = since(begun)

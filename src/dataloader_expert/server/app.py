@@ -223,7 +223,7 @@ def _function(server: Server, tool: Tool) -> Any:
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         )
     returned: Any = Annotated[CallToolResult, tool.result]
-    call.__signature__ = inspect.Signature(parameters, return_annotation=returned)  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(parameters, return_annotation=returned)  # type: ignore[attr-defined]  # functions take it
     call.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": returned}
     call.__name__ = tool.name
     return call
@@ -239,7 +239,7 @@ def _prompts(mcp: MCPServer[Any], server: Server) -> None:
         def run(_name: str = name, **given: str) -> str:
             return render(_name, **given)
 
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # functions take it
             [
                 inspect.Parameter(a, inspect.Parameter.KEYWORD_ONLY, default="", annotation=str)
                 for a in workflow.arguments

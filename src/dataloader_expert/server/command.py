@@ -197,7 +197,7 @@ def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
 
 def _status(tool: Tool, full: Report, fail_on: str) -> int:
     if tool.name == "check_quality" and fail_on == "error":
-        passed = full.passed  # type: ignore[attr-defined]
+        passed = full.passed  # type: ignore[attr-defined]  # check_quality's report has it
         return FAILED if passed is None else FINE if passed else FOUND
     severities = {"error": {"error"}, "warning": {"error", "warning"}, "never": set()}[fail_on]
     return FOUND if any(f.severity in severities for f in full.findings) else FINE

@@ -58,9 +58,9 @@ def markdown(tool: Tool, report: Report) -> str:
     name = Path(report.source).name or report.source
     values: dict[str, Any] = {"r": report, "name": name}
     if tool.name == "analyze_dataset":
-        classes = report.characterization.classes  # type: ignore[attr-defined]
+        classes = report.characterization.classes  # type: ignore[attr-defined]  # analyze_dataset's has it
         values["total"] = sum(classes.counts.values()) if classes else 0
-        values["code"] = report.batch_spec.code  # type: ignore[attr-defined]
+        values["code"] = report.batch_spec.code  # type: ignore[attr-defined]  # likewise
         values["short"] = short_value
     return render(f"{tool.name}.md", **values)
 
