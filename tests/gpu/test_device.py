@@ -16,7 +16,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def asker():  # type: ignore[no-untyped-def]
+def asker():  # type: ignore[no-untyped-def]  # a fixture
     asker = Asker()
     yield asker
     asker.close()

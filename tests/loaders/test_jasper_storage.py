@@ -61,7 +61,7 @@ def test_all_ways_of_reading_give_the_same_samples(tmp_path: Path, dtype: torch.
     for split in jasper.SIZES:
         read = all_of(JASPERSteeringDataset(folder, split))  # type: ignore[arg-type]  # a name of the loop
         assert read["question_emb"].dtype == dtype
-        assert same(all_of(JASPERSteeringDataset(folder, split, use_mmap=True)), read)  # type: ignore[arg-type]
+        assert same(all_of(JASPERSteeringDataset(folder, split, use_mmap=True)), read)  # type: ignore[arg-type]  # a split by its name
     before = all_of(JASPERSteeringDataset(folder, "val"))
     only_hdf5(folder)
     assert same(all_of(JASPERSteeringDataset(folder, "val")), before)

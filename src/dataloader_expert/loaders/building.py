@@ -73,13 +73,16 @@ def rebuild(loader: DataLoader[Any], workers: int, batch_size: int | None = None
 
 
 def shuffles(loader: DataLoader[Any]) -> bool:
+    """Whether the order is torch's own shuffling."""
     return isinstance(loader.sampler, RandomSampler)
 
 
 def sampler_name(loader: DataLoader[Any]) -> str:
+    """The class of the sampler, or batch sampler, that decides the order."""
     own = loader.batch_sampler if loader.batch_size is None and loader.batch_sampler is not None else loader.sampler
     return type(own).__name__
 
 
 def is_plain(loader: DataLoader[Any]) -> bool:
+    """Whether torch's own samplers decide the order, and the batch size is the loader's."""
     return isinstance(loader.sampler, RandomSampler | SequentialSampler) and loader.batch_size is not None

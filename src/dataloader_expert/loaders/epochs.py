@@ -29,6 +29,7 @@ class Progress:
         self.begin()
 
     def begin(self) -> None:
+        """A new pass: nothing was delivered."""
         self.batches, self.ended = 0, False
 
 

@@ -68,10 +68,12 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
 
     @property
     def num_classes(self) -> int:
+        """How many classes there are."""
         return len(self.class_names)
 
     @property
     def label_names(self) -> list[str]:
+        """The names of the classes, in index order."""
         return self.class_names
 
     def __len__(self) -> int:

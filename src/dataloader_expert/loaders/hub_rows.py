@@ -109,6 +109,7 @@ def is_hub(data: Any) -> bool:
 
 
 def is_hub_stream(data: Any) -> bool:
+    """Whether ``data`` is an iterable data set of Hugging Face's, likewise."""
     return hasattr(data, "features") and hasattr(data, "skip") and not hasattr(data, "select")
 
 

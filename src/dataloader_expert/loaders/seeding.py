@@ -79,9 +79,11 @@ class SeededSamples(Dataset[Any]):
 
     @property
     def epoch(self) -> int:
+        """The epoch that samples are drawn for."""
         return int(self._epoch)
 
     def set_epoch(self, epoch: int) -> None:
+        """Samples are drawn for ``epoch`` from now on, in workers too."""
         self._epoch.fill_(epoch)
 
     def __len__(self) -> int:

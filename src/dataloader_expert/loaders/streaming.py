@@ -107,6 +107,7 @@ class StreamingDataset(IterableDataset[Any]):
 
     @property
     def epoch(self) -> int:
+        """The epoch of the next pass."""
         return int(self._epoch)
 
     def set_epoch(self, epoch: int) -> None:

@@ -108,6 +108,7 @@ class TaskSpec:
 
     @property
     def task_name(self) -> str:
+        """The same as ``name``."""
         return self.name
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,15 +128,19 @@ class TaskSpec:
         return TaskSpec(**{**open_ones, **given, **needed})
 
     def is_text(self) -> bool:
+        """Whether the modality is text."""
         return self.modality == "text"
 
     def is_vision(self) -> bool:
+        """Whether the modality is vision."""
         return self.modality == "vision"
 
     def is_audio(self) -> bool:
+        """Whether the modality is audio."""
         return self.modality == "audio"
 
     def is_tabular(self) -> bool:
+        """Whether the modality is tabular."""
         return self.modality == "tabular"
 
     def get_input_shape(self) -> list[int] | None:

@@ -80,10 +80,12 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
 
     @property
     def batches(self) -> int:
+        """Batches in this epoch, of all ranks."""
         return self._batches
 
     @property
     def batch_size(self) -> int:
+        """Samples of a batch: P classes by K."""
         return self.classes_per_batch * self.samples_per_class
 
     def _identity(self) -> dict[str, State]:

@@ -174,6 +174,7 @@ class IndexSampler(EpochSampler[int]):
         self._taken, self._ahead = taken, iter(())
 
     def state_dict(self, taken: int | None = None) -> dict[str, State]:
+        """Where this rank stands in its epoch; ``taken`` as of :class:`EpochSampler`."""
         handed_out = self._taken - length_hint(self._ahead)
         return super().state_dict(handed_out if taken is None else taken)
 
@@ -219,6 +220,7 @@ class Plan:
         return len(self.flat) // self.size if self.ends is None else len(self.ends)
 
     def batch(self, i: int) -> list[int]:
+        """The indices of batch ``i``."""
         if self.ends is None:
             return list(self.flat[i * self.size : (i + 1) * self.size].tolist())
         start = self.starts[i] if self.starts is not None else self.ends[i - 1] if i else 0
@@ -242,6 +244,7 @@ class BlockPlan:
         return self._count
 
     def batch(self, i: int) -> list[int]:
+        """The indices of batch ``i``."""
         block, place = divmod(i, self._per_block)
         if block != self._block:
             first = block * self._per_block

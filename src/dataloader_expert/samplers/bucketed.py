@@ -77,6 +77,7 @@ class LengthBucketBatchSampler(_ByLength):
 
     @property
     def batches(self) -> int:
+        """Batches in this epoch, of all ranks."""
         full, rest = divmod(len(self._lengths), self.batch_size)
         return full + bool(rest and not self.drop_last)
 
@@ -134,6 +135,7 @@ class TokenBudgetBatchSampler(_ByLength):
 
     @property
     def batches(self) -> int:
+        """Batches in this epoch, of all ranks."""
         return len(self._plan())
 
     def _identity(self) -> dict[str, State]:

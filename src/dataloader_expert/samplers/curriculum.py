@@ -49,6 +49,7 @@ class CurriculumSampler(IndexSampler):
 
     @property
     def draws(self) -> int:
+        """Indices in this epoch, of all ranks: the easiest so far."""
         share = min(1.0, self.start + (1 - self.start) * self.epoch / self.epochs)
         return min(len(self._order), max(1, round(share * len(self._order))))
 

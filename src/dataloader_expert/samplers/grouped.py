@@ -57,6 +57,7 @@ class GroupBatchSampler(EpochBatchSampler):
 
     @property
     def batches(self) -> int:
+        """Batches in this epoch, of all ranks."""
         return len(self._plan())
 
     def _identity(self) -> dict[str, State]:

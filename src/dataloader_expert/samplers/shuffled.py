@@ -38,6 +38,7 @@ class ShuffleSampler(IndexSampler, RandomSampler):
 
     @property
     def draws(self) -> int:
+        """Indices in an epoch, of all ranks: every sample's."""
         return len(self.data_source)
 
     def _identity(self) -> dict[str, State]:
@@ -70,6 +71,7 @@ class OrderedSampler(IndexSampler, SequentialSampler):
 
     @property
     def draws(self) -> int:
+        """Indices in an epoch, of all ranks: every sample's."""
         return len(self.data_source)
 
     def _identity(self) -> dict[str, State]:
@@ -80,6 +82,7 @@ class OrderedSampler(IndexSampler, SequentialSampler):
 
 
 def in_order(count: int, start: int) -> Iterator[Indices]:
+    """The indices from ``start`` to ``count``, block by block."""
     step = 1 << 20
     for at in range(start, count, step):
         yield np.arange(at, min(at + step, count), dtype=index_type(count))
@@ -119,10 +122,12 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):
 
     @property
     def num_samples(self) -> int:  # type: ignore[override]  # torch's two samplers mean two things; a rank's share here
+        """Indices of a rank."""
         return len(self)
 
     @property
     def draws(self) -> int:
+        """Indices in an epoch, of all ranks: every sample's."""
         return len(self.data_source)
 
     def _identity(self) -> dict[str, State]:

@@ -59,6 +59,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
 
     @property
     def batches(self) -> int:
+        """Batches in this epoch, of all ranks."""
         full, rest = divmod(len(self._members), self.batch_size)
         return full + bool(rest and not self.drop_last)
 

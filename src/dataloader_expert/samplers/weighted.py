@@ -93,6 +93,7 @@ class WeightedSampler(IndexSampler):
 
     @property
     def draws(self) -> int:
+        """Indices in an epoch, of all ranks."""
         return self.num_samples
 
     def _identity(self) -> dict[str, State]:

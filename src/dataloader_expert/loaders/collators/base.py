@@ -47,6 +47,11 @@ def cast(value: Any, dtype: torch.dtype | None) -> Any:
 
 
 def not_empty(samples: Samples, what: str) -> None:
+    """Refuses a batch of no samples.
+
+    Raises:
+        ValueError: that names ``what`` got it.
+    """
     if not len(samples):
         raise ValueError(f"{what} got an empty batch: there is nothing to collate")
 

@@ -36,18 +36,22 @@ class Artifacts:
     splits: Mapping[str, Tensor]
 
     def rows(self, name: str) -> int:
+        """The length of tensor ``name``."""
         return len(self.tensors[name])
 
     @property
     def n_pairs(self) -> int:
+        """Pairs of a question and a source."""
         return self.rows("pair_index")
 
     @property
     def embedding_dim(self) -> int:
+        """Width of an embedding."""
         return self.tensors["question_embs"].shape[1]
 
     @property
     def n_neg(self) -> int:
+        """Hard negatives of a pair."""
         return self.tensors["hard_negatives"].shape[1]
 
 

@@ -46,6 +46,7 @@ class Clusters:
 
     @property
     def n_clusters(self) -> int:
+        """How many clusters there are."""
         return int(self.metadata["n_clusters"])
 
     def cluster_of(self, keyword: str) -> int | None:

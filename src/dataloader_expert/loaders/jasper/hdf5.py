@@ -34,6 +34,7 @@ OLD_LISTS = "pair_data/keyword_ids"
 
 
 def available() -> bool:
+    """Whether h5py is installed (extra ``hdf5``)."""
     return find_spec("h5py") is not None
 
 
@@ -59,6 +60,7 @@ def read(path: Path, names: Iterable[str] | None = None) -> dict[str, torch.Tens
 
 
 def splits(path: Path) -> list[str]:
+    """The names of the splits that the file ``path`` holds."""
     import h5py
 
     with h5py.File(path, "r") as file:

@@ -49,6 +49,7 @@ class KeywordLists(Sequence[list[int]]):
 
     @staticmethod
     def of(lists: Sequence[Sequence[int]]) -> KeywordLists:
+        """Lists of keyword indices, one a pair, laid end to end."""
         sizes = torch.tensor([len(row) for row in lists], dtype=torch.int64)
         flat = torch.tensor([k for row in lists for k in row], dtype=torch.int64)
         return KeywordLists(flat, torch.cumsum(sizes, 0))
@@ -93,6 +94,7 @@ class Tables:
     steering: torch.Tensor | None = None
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Name and tensor of each that there is, but the steering variants."""
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, torch.Tensor) and field.name != "steering":
@@ -126,6 +128,7 @@ class Tables:
 
 
 def read_tables(directory: Path, storage_format: str, mapped: bool) -> Tables:
+    """The tensors of a JASPER directory, from ``"hdf5"`` or ``"pt"`` files; of the latter mapped into memory if asked."""
     if storage_format == "hdf5":
         stored = hdf5.read(directory / hdf5.FILE)
         lists = KeywordLists(*(_integers(stored[name], name) for name in ("keyword_flat", "keyword_ends")))
