@@ -43,6 +43,8 @@ def set_random_seed(seed: int, deterministic: bool = False) -> None:
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed is {seed}; numpy takes seeds in [0, 2**32)")
+    _given.append(seed)
+    del _given[:-1]
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)  # of every device too
@@ -59,6 +61,14 @@ def set_random_seed(seed: int, deterministic: bool = False) -> None:
         else "Fast mode: some kernels of the GPU are non-deterministic; pass deterministic=True to rule them out"
     )
     print(f"Random seed set to {seed}\n{said}")  # noqa: T201  # it says so on the terminal: what it is known by
+
+
+_given = [0]
+
+
+def last_seed() -> int:
+    """What :func:`set_random_seed` was last given, in the process that a forked worker comes from too; else 0."""
+    return _given[-1]
 
 
 class SeededSamples(Dataset[Any]):

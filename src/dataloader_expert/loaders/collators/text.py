@@ -20,7 +20,7 @@ from dataloader_expert.loaders.collators.base import (
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.hub_rows import worded
-from dataloader_expert.loaders.seeding import mixed
+from dataloader_expert.loaders.seeding import last_seed, mixed
 
 IGNORED = -100
 """The label that torch's cross entropy leaves out."""
@@ -46,7 +46,7 @@ class LanguageModelingDataCollator:
         ignore_padding: ``labels`` are -100 where ``input_ids`` are padding, that of samples padded before too. False:
             the padding's id, which is then trained on, as earlier versions of this collator had it.
         max_length: longer samples are cut, at the side that is not padded.
-        seed: of what is hidden, which follows from it and the batch's tokens.
+        seed: of what is hidden, which follows from it and the batch's tokens; None: that of :func:`set_random_seed`.
         dtype: of floating fields.
 
     Returns:
@@ -67,7 +67,7 @@ class LanguageModelingDataCollator:
         *,
         ignore_padding: bool = False,
         max_length: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         if tokenizer is None:
@@ -82,6 +82,10 @@ class LanguageModelingDataCollator:
         self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
         self.max_length, self.seed, self.dtype = max_length, seed, dtype
         self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the seed of this process: a spawned worker knows none."""
+        return {**vars(self), "seed": last_seed() if self.seed is None else self.seed}
 
     def __call__(self, samples: Samples) -> Batch:
         not_empty(samples, "the text collator")
@@ -163,7 +167,7 @@ class LanguageModelingDataCollator:
         is another one each epoch.
         """
         content = zlib.crc32(ids.numpy().tobytes())
-        draw = torch.Generator().manual_seed(mixed(self.seed, content))
+        draw = torch.Generator().manual_seed(mixed(last_seed() if self.seed is None else self.seed, content))
         special = torch.tensor(sorted(set(getattr(self.tokenizer, "all_special_ids", None) or [])), dtype=torch.int64)
         open_to_choice = present & ~torch.isin(ids, special)
         chosen = (torch.rand(ids.shape, generator=draw) < self.mlm_probability) & open_to_choice
