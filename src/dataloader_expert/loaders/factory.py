@@ -147,9 +147,8 @@ class DataLoaderFactory:
         if streams:
             order = self._stream(config)
             replicas, rank = _ranks(config.distributed)
-            if replicas > 1 or (
-                config.num_workers and config.worker_init_fn is None
-            ):  # such a function may share it out
+            by_workers = config.num_workers and config.worker_init_fn is None  # such a function may share it out
+            if replicas > 1 or by_workers:
                 dataset = SharedOut(dataset, replicas, rank)
         else:
             order = self._order(dataset, config)
@@ -237,7 +236,7 @@ def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
     for name, function in (("collate_fn", collate), ("worker_init_fn", config.worker_init_fn)):
         try:
             pickle.dumps(function)
-        except Exception as e:
+        except Exception as e:  # pickling runs code of the user's, which may raise anything
             raise ValueError(
                 f"{name} {function!r} cannot be sent to workers that are started by {method}: {e}. Define it at the "
                 "top level of a module, or set num_workers=0"

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
+from dataloader_expert.loaders.collators.base import worded
+
 TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
 LABEL_NAMES = ("labels", "label", "target", "coarse_label", "fine_label")
 
@@ -130,17 +132,6 @@ def text_column(features: Any, row: dict[str, Any] | None = None) -> str | None:
         or (features[name] is None and row is not None and isinstance(row.get(name), str))
     ]
     return next((name for name in (*TEXT_NAMES, *strings) if name in strings), None)
-
-
-def worded(text: Any) -> str:
-    """The text of a row.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    if text is None:
-        raise ValueError("a row has no text; filter such rows out, check_quality counts them")
-    return str(text)
 
 
 def pixels(image: Any, mode: str) -> torch.Tensor:

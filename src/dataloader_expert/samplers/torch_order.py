@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 
 import torch
 
@@ -18,27 +18,16 @@ class TorchShuffleSampler(ShuffleSampler):
     :class:`~dataloader_expert.samplers.ShuffleSampler` has any epoch at once; this one is for orders that must equal
     torch's.
 
-    Args:
-        data: the dataset, or how many samples it has.
-        seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
+    Arguments are those of :class:`~dataloader_expert.samplers.ShuffleSampler`.
     """
 
-    def __init__(
-        self,
-        data: Sized | int,
-        seed: int = 0,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        drop_last: bool = False,
-    ) -> None:
-        super().__init__(data, seed, num_replicas=num_replicas, rank=rank, drop_last=drop_last)
-        self._at = 0
-        self._state = torch.Generator().manual_seed(seed).get_state()
+    _at = 0
+    _state: torch.Tensor | None = None
+    """The generator's state at the beginning of epoch ``_at``: what was drawn once is not drawn again."""
 
     def start_state(self) -> torch.Tensor:
         """The state of the plain loader's generator when this epoch begins; uint8 [5056]."""
-        if self._at > self.epoch:
+        if self._state is None or self._at > self.epoch:
             self._at, self._state = 0, torch.Generator().manual_seed(self.seed).get_state()
         if self._at < self.epoch:
             generator = torch.Generator()

@@ -95,3 +95,14 @@ def _stacked(values: list[Any]) -> Any:
     stacked = torch.stack(tensors)
     integral = not stacked.is_floating_point() and not stacked.is_complex()
     return stacked.to(torch.int64) if stacked.ndim == 1 and integral else stacked
+
+
+def worded(text: Any) -> str:
+    """The text of a row.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if text is None:
+        raise ValueError("a row has no text; filter such rows out, check_quality counts them")
+    return str(text)

@@ -17,9 +17,9 @@ from dataloader_expert.loaders.collators.base import (
     labels_of,
     not_empty,
     values_of,
+    worded,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
-from dataloader_expert.loaders.hub_rows import worded
 from dataloader_expert.loaders.seeding import last_seed, mixed
 
 IGNORED = -100
