@@ -45,6 +45,7 @@ class LoaderPlan:
     drop_last: bool = False
     timeout: float = 0.0
     seed: int = 0
+    in_order: bool = True
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
@@ -67,6 +68,8 @@ class LoaderPlan:
         if self.workers:
             given["prefetch_factor"] = self.prefetch or 2
             given["persistent_workers"] = self.persistent
+            if not self.in_order:
+                given["in_order"] = False
             if self.timeout:
                 given["timeout"] = self.timeout
         return given

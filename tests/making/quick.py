@@ -24,9 +24,9 @@ def quick(tool: Tool) -> Tool:
 
 def shorter(probe: Probe) -> Probe:
     if isinstance(probe, Loading):
-        return replace(probe, block_s=0.01)
+        return replace(probe, block_s=0.01, pairs=3)
     if isinstance(probe, BatchSizes | Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):
-        return replace(probe, most_s=0.3)
+        return replace(probe, most_s=0.3, half=0.1)
     return replace(probe, most_s=0.3) if isinstance(probe, Storage) else probe

@@ -17,8 +17,11 @@ def settings(facts: Facts) -> tuple[dict[str, Any] | None, dict[str, Any] | None
     return (None if current is None else dict(current.value), None if recommended is None else dict(recommended.value))
 
 
-def throughput_at(facts: Facts, workers: int) -> Fact | None:
-    return facts.find(THROUGHPUT, workers=workers)
+def throughput_at(facts: Facts, given: dict[str, Any]) -> Fact | None:
+    """What was measured at these settings: ``num_workers``, and ``prefetch_factor`` and ``in_order`` if they say so."""
+    workers = given["num_workers"]
+    prefetch = (given.get("prefetch_factor") or 2) if workers else 0
+    return facts.find(THROUGHPUT, workers=workers, prefetch=prefetch, in_order=given.get("in_order", True))
 
 
 def batch_bytes(facts: Facts, batch_size: int) -> int | None:
@@ -42,12 +45,13 @@ def worker_advice(facts: Facts) -> list[Advice]:
     if recommended is None or speedup is None or current is None or speedup.evidence.interval is None:
         return []
     workers, now = recommended.value["workers"], current.value["num_workers"]
-    before, after = throughput_at(facts, now), throughput_at(facts, workers)
+    chosen = recommended.value["settings"]
+    before, after = throughput_at(facts, current.value), throughput_at(facts, chosen)
     if before is None or after is None:
         return []
     low, high = speedup.evidence.interval
     size = current.value["batch_size"]
-    memory = host_bytes(facts, size, workers, 2)
+    memory = host_bytes(facts, size, workers, chosen.get("prefetch_factor"))
     start = facts.value(STARTUP, None, workers=workers)
     cost = f"up to {memory / 1e6:.1f} MB of batches in flight" if memory is not None else "memory for batches in flight"
     if workers == 0:

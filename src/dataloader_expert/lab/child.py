@@ -43,7 +43,7 @@ def work(channel: socket.socket, notes_fd: int, deadline: float | None) -> None:
     os.chdir(request.get("folder") or "/")
     from dataloader_expert.probes.base import run
 
-    run(request, emit, notes.at)
+    run(request, emit, notes.at, notes.stacks)
     emit({"event": "done"})
     while time.monotonic() >= end:
         time.sleep(1)  # the host ends this process for its time

@@ -32,8 +32,14 @@ def deliver(batches: Dataset[Any], workers: int) -> DataLoader[Any]:
     return DataLoader(batches, batch_size=None, shuffle=False, num_workers=workers)
 
 
-def rebuild(loader: DataLoader[Any], workers: int, batch_size: int | None = None) -> DataLoader[Any]:
-    """The user's loader with another number of workers (and batch size), all else as they made it.
+def rebuild(
+    loader: DataLoader[Any],
+    workers: int,
+    batch_size: int | None = None,
+    prefetch: int | None = None,
+    in_order: bool | None = None,
+) -> DataLoader[Any]:
+    """The user's loader with another number of workers (and batch size, prefetch factor, order), all else as it was.
 
     Class, sampler or batch sampler, collate function, worker initialiser, generator, timeout and context stay.
 
@@ -50,7 +56,10 @@ def rebuild(loader: DataLoader[Any], workers: int, batch_size: int | None = None
     }
     if workers:
         keywords["timeout"] = loader.timeout
-        keywords["prefetch_factor"] = loader.prefetch_factor or 2
+        keywords["prefetch_factor"] = prefetch or loader.prefetch_factor or 2
+        ordered = getattr(loader, "in_order", True) if in_order is None else in_order
+        if not ordered:  # torch before 2.6 does not know the argument
+            keywords["in_order"] = False
         keywords["persistent_workers"] = loader.persistent_workers
         keywords["multiprocessing_context"] = loader.multiprocessing_context
     if own_batches:
@@ -72,6 +81,43 @@ def rebuild(loader: DataLoader[Any], workers: int, batch_size: int | None = None
         raise CannotRebuild(f"its class {type(loader).__name__} takes other arguments: {e}") from None
 
 
+def like(
+    loader: DataLoader[Any] | None,
+    dataset: Any,
+    workers: int,
+    batches: list[list[int]] | None,
+    collate: Any,
+    persistent: bool = False,
+    timeout: float = 0.0,
+) -> DataLoader[Any]:
+    """A plain loader with these batches (of a stream: its own) and the initialiser, generator and context of another."""
+    order: dict[str, Any] = {"batch_size": 8} if batches is None else {"batch_sampler": batches}
+    kept = {} if loader is None else {n: getattr(loader, n) for n in ("worker_init_fn", "generator")}
+    return DataLoader(
+        dataset,
+        num_workers=workers,
+        collate_fn=collate,
+        persistent_workers=persistent,
+        timeout=timeout,
+        **order,
+        **kept,
+    )
+
+
+def arguments() -> Any:
+    """What makes a DataLoader, for whoever asks which arguments this torch knows."""
+    return DataLoader.__init__
+
+
+def release(loader: Any, iterator: Any) -> None:
+    """Ends an iterator's workers; a loader that keeps its iterator makes a new one next time."""
+    shutdown = getattr(iterator, "_shutdown_workers", None)
+    if shutdown is not None:
+        shutdown()
+    if getattr(loader, "_iterator", None) is not None:
+        loader._iterator = None
+
+
 def shuffles(loader: DataLoader[Any]) -> bool:
     """Whether the order is torch's own shuffling."""
     return isinstance(loader.sampler, RandomSampler)
@@ -81,6 +127,18 @@ def sampler_name(loader: DataLoader[Any]) -> str:
     """The class of the sampler, or batch sampler, that decides the order."""
     own = loader.batch_sampler if loader.batch_size is None and loader.batch_sampler is not None else loader.sampler
     return type(own).__name__
+
+
+def orders(loader: DataLoader[Any]) -> Any:
+    """An epoch's indices as the loader's own sampler gives them, flat."""
+    own = loader.batch_size is None and loader.batch_sampler is not None
+    for given in loader.batch_sampler if own and loader.batch_sampler is not None else loader.sampler:
+        yield from given if isinstance(given, list | tuple) else [given]
+
+
+def draws_globally(loader: DataLoader[Any]) -> bool:
+    """Whether torch's own shuffling has no generator of its own."""
+    return isinstance(loader.sampler, RandomSampler) and loader.sampler.generator is None and loader.generator is None
 
 
 def is_plain(loader: DataLoader[Any]) -> bool:

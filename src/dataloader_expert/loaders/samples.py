@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,6 +15,16 @@ from dataloader_expert.loaders.gathered import Gathered
 from dataloader_expert.sources.base import Block, Source
 
 CACHE_BYTES = 256 << 20
+
+
+class Clock(Protocol):
+    """Told where a sample's time went, by whoever measures: see ``SourceDataset.clock``."""
+
+    def lap(self, stage: str) -> None:
+        """What passed since the last lap belongs to ``stage``: ``read`` or ``decode``."""
+
+    def sample(self, index: int) -> None:
+        """A sample is done; what no stage claimed was making tensors of it."""
 
 
 class SourceDataset(Dataset[dict[str, Any]]):
@@ -46,6 +55,7 @@ class SourceDataset(Dataset[dict[str, Any]]):
         self.cache: OrderedDict[int, Block] = OrderedDict()
         self.cached = 0
         self.nullable = set(nullable) if nullable is not None else fields_with_nulls(source)
+        self.clock: Clock | None = None
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -54,7 +64,7 @@ class SourceDataset(Dataset[dict[str, Any]]):
         first = range(len(self))[index]
         for step in range(min(len(self), 100)):
             try:
-                return self.timed((first + step) % len(self))[0]
+                return self._sample((first + step) % len(self))
             except Unreadable:
                 continue
         raise RuntimeError(f"no sample from {index} on could be read; run check_quality")
@@ -127,43 +137,32 @@ class SourceDataset(Dataset[dict[str, Any]]):
         return _supported(part.astype(part.dtype.newbyteorder("="), copy=False))
 
     def _block(self, at: int) -> Block:
-        """A unit's decoded samples, kept."""
+        """A unit's decoded samples, kept where they are many."""
         block = self.cache.get(at)
-        if block is None:
-            unit = self.units[at]
-            block = self.source.decode(unit, self.source.read(unit))
-            self._keep(at, block, unit.bytes)
-        else:
+        if block is not None:
             self.cache.move_to_end(at)
+            return block
+        unit, clock = self.units[at], self.clock
+        raw = self.source.read(unit)
+        if clock is not None:
+            clock.lap("read")
+        block = self.source.decode(unit, raw)
+        if clock is not None:
+            clock.lap("decode")
+        if unit.samples > 1:
+            self._keep(at, block, unit.bytes)
         return block
 
-    def timed(self, index: int) -> tuple[dict[str, Any], dict[str, tuple[float, float]]]:
-        """The sample, and wall and thread-CPU seconds of read, decode and transform."""
-        marks = [_now()]
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"Index {index} out of range [0, {len(self)})")
-        index %= len(self)
+    def _sample(self, index: int) -> dict[str, Any]:
         at = int(np.searchsorted(self.starts, index, side="right")) - 1
-        unit = self.units[at]
-        block = self.cache.get(at)
-        if block is None:
-            raw = self.source.read(unit)
-            marks.append(_now())
-            block = self.source.decode(unit, raw)
-            if unit.samples > 1:
-                self._keep(at, block, unit.bytes)
-        else:
-            self.cache.move_to_end(at)
-            marks.append(marks[0])
-        marks.append(_now())
+        block = self._block(at)
         row = min(index - int(self.starts[at]), block.samples - 1)
         if row < 0:
-            raise Unreadable("unreadable", "no sample in the block", file=unit.file)
+            raise Unreadable("unreadable", "no sample in the block", file=self.units[at].file)
         sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
-        marks.append(_now())
-        names = ("read", "decode", "transform")
-        spent = {n: (b[0] - a[0], b[1] - a[1]) for n, a, b in zip(names, marks, marks[1:], strict=False)}
-        return sample, spent
+        if self.clock is not None:
+            self.clock.sample(index)
+        return sample
 
     def _keep(self, at: int, block: Block, size: int) -> None:
         self.cache[at] = block
@@ -235,7 +234,3 @@ def fields_with_nulls(source: Source) -> set[str]:
 def _supported(array: Any) -> Any:
     wider = {"uint16": np.int32, "uint32": np.int64, "uint64": np.int64}.get(str(array.dtype))
     return array if wider is None else array.astype(wider)
-
-
-def _now() -> tuple[float, float]:
-    return time.perf_counter(), time.thread_time()

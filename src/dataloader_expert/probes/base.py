@@ -51,8 +51,13 @@ class Bench:
     train: Any = None
     stacks: bool | None = None
     """Whether the default collate takes the user's samples, once it was tried."""
+    begun: float = field(default_factory=time.monotonic)
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)
+    garbled: str = ""
+    """An exception of the user's that a worker could not bring home, if one was raised."""
+    ask_stacks: Callable[[list[int]], str] = lambda pids: ""
+    """The stacks of this request's other processes, asked by a signal."""
     raised: list[tuple[int | None, str]] = field(default_factory=list)
 
     def left(self) -> float:
@@ -104,7 +109,12 @@ def evidence(how: Any, by: str, **rest: Any) -> Evidence:
     return Evidence(how, f"probe {by}", **rest)
 
 
-def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Callable[[int], None]) -> None:
+def run(
+    request: dict[str, Any],
+    emit: Callable[[dict[str, Any]], None],
+    at: Callable[[int], None],
+    ask_stacks: Callable[[list[int]], str] = lambda pids: "",
+) -> None:
     """Carries out a request: opens the source once, then each probe in turn.
 
     A probe whose code raises becomes an unknown (and, for the user's code, a finding); if nothing at all could
@@ -113,6 +123,7 @@ def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Cal
     seconds = request.get("seconds")
     deadline = None if seconds is None else time.monotonic() + seconds - request.get("reserve", 1.0)
     ref = SourceRef.from_json(request["source"])
+    begun = time.monotonic()
     unknowns: list[Unknown] = []
 
     def progress(message: str, share: float | None) -> None:
@@ -122,7 +133,7 @@ def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Cal
     source = _open(ref, unknowns, emit, at)
     if source is None:
         return
-    bench = Bench(source, ref, request["seed"], deadline, at, progress)
+    bench = Bench(source, ref, request["seed"], deadline, at, progress, begun=begun, ask_stacks=stacks)
     bench.cpus, bench.memory_bytes = request["cpus"], request["memory_bytes"]
     known = probes()
     for unknown in unknowns:
@@ -156,11 +167,14 @@ def run(request: dict[str, Any], emit: Callable[[dict[str, Any]], None], at: Cal
         except Unreadable as e:
             emit(_event(Unknown(name, f"{e.code}: {e.message} ({e.where})")))
         except Exception as e:  # the user's collate function, sampler or model may raise anything
-            failed.append(_in_words(e))
+            failed.append(in_words(e))
             emit(_event(Unknown(name, failed[-1])))
             _told(e)
             if bench.source.format == "reference" and name == "loading":
-                _loader_failed(bench, e, emit)
+                for said in loader_failed(e):
+                    if isinstance(said, Fact):
+                        bench.facts.add(said)
+                    emit(_event(said))
     if not measured:
         text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe came to a result"
         emit({"event": "error", "code": "dataset-raised", "message": f"{text}; mend it and call again"})
@@ -196,23 +210,35 @@ def _open(
     return source
 
 
-def _loader_failed(bench: Bench, error: Exception, emit: Callable[[dict[str, Any]], None]) -> None:
-    """A DataLoader over the user's code failed: a worker that died is told from one whose code raised."""
+def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", stacks: str = "") -> Iterable[Said]:
+    """A DataLoader over the user's code failed: a worker that died is told from one whose code raised or waits.
+
+    ``waiting_for`` is what its workers were blocked in, ``stacks`` theirs, where they were still there.
+    """
     from dataloader_expert.conclusions import finding
 
     text = str(error)
     died = "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text)
-    code = "worker-died" if died else "sample-hangs" if "timed out after" in text else "sample-raises"
-    fact = Fact(LOADER_FAILED, _in_words(error), evidence("counted", "loading", seen=1), {})
-    bench.facts.add(fact)
-    emit(_event(fact))
-    emit(_event(finding(code, "error", _in_words(error), fact, "run the loader with num_workers=0 to see where")))
+    hung = "timed out after" in text
+    code = "worker-died" if died else "sample-hangs" if hung else "sample-raises"
+    fix, said = "run the loader with num_workers=0 to see where", in_words(error)
+    if hung and waiting_for == "a lock":
+        client = any(word in stacks for word in ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client"))
+        code = "client-used-across-fork" if client else "deadlock"
+        said = f"{workers} workers wait for a lock and use no CPU: it was held, or its threads lived, when they were forked"
+        fix = "make locks, threads and clients in each worker on first use; start workers before threads"
+    if hung and stacks:
+        said += stacks
+    at = {"workers": workers} if workers else {}
+    fact = Fact(LOADER_FAILED, said, evidence("counted", "loading", seen=1), at)
+    yield fact
+    yield finding(code, "error", said, fact, fix)
 
 
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
     """The error and the user's own frames; of one that torch brings from a worker, the worker's."""
     from dataloader_expert.sources.reference import is_users, user_frames
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence
-from dataloader_expert.probes.loading import STEP
 from dataloader_expert.probes.memory import footprint
 from dataloader_expert.probes.serving import Serving, flat, serving
 
@@ -20,6 +19,7 @@ BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per s
 COLLATE = Quantity("collate", "", "the collate function and why")
 BATCH_SIZE_USED = Quantity("batch_samples", "samples", "samples in each batch looked at")
 MODEL = Quantity("model_check", "", "whether the model takes a batch: what it expects, what it got, the error")
+STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
 BATCHES = 4
 FIT = 0.02
 """The share of the time left that one batch may take."""

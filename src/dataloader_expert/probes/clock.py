@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import time
 
+Spent = tuple[float, float, float]
+"""Seconds: wall, CPU of this thread, waiting for a core. What is left of the wall is blocked."""
+BLOCKED_LEAST_S = 30e-6
+"""Off the CPU for less than this, nobody asks whether it was for a core: the counter costs a read."""
+
 
 class QueueClock:
     """Seconds that this thread has waited for a core: Linux's schedstat; elsewhere always 0."""
@@ -24,6 +29,47 @@ class QueueClock:
     def __del__(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
+
+
+class Laps:
+    """This thread's time split into stages: what passes between two laps belongs to the stage that the second names.
+
+    ``spent`` sums them by stage; ``each`` holds ``(index, wall, CPU, waiting for a core)`` of every sample closed.
+    """
+
+    def __init__(self, rest: str) -> None:
+        self.rest = rest
+        self._queue = QueueClock()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets what was, and starts the clocks."""
+        self.spent: dict[str, Spent] = {}
+        self.each: list[tuple[int, float, float, float]] = []
+        self._whole: Spent = (0.0, 0.0, 0.0)
+        self._closed: Spent = (0.0, 0.0, 0.0)
+        self._waited = self._queue.read()
+        self._wall, self._cpu = time.perf_counter(), time.thread_time()
+
+    def lap(self, stage: str) -> None:
+        wall, cpu = time.perf_counter(), time.thread_time()
+        took, busy, queue = wall - self._wall, cpu - self._cpu, 0.0
+        if took - busy > BLOCKED_LEAST_S:
+            waited = self._queue.read()
+            queue, self._waited = min(took - busy, waited - self._waited), waited
+        self._wall, self._cpu = wall, cpu
+        self.spent[stage] = plus(self.spent.get(stage, (0.0, 0.0, 0.0)), (took, busy, queue))
+        self._whole = plus(self._whole, (took, busy, queue))
+
+    def sample(self, index: int) -> None:
+        """Closes a sample: what its stages did not claim is ``rest``."""
+        self.lap(self.rest)
+        done, self._closed = self._closed, self._whole
+        self.each.append((index, *(b - a for a, b in zip(done, self._whole, strict=True))))  # type: ignore[arg-type]  # three of three
+
+
+def plus(one: Spent, other: Spent) -> Spent:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def now() -> tuple[float, float]:

@@ -115,7 +115,8 @@ class Draws(Probe):
 
     def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Said]:
         """Throughput of a real loader over each strategy's batches, three alternating blocks each."""
-        from dataloader_expert.probes.loading import ROUNDS, interval
+        from dataloader_expert.probes.loading import ROUNDS
+        from dataloader_expert.probes.running import interval
         from dataloader_expert.probes.serving import serving
 
         served = serving(bench, self.batch_size, 0)

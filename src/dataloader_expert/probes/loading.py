@@ -1,8 +1,10 @@
-"""Throughput of real DataLoaders: settings grown from 0 workers, alternating blocks, the winner checked again.
+"""Throughput of real DataLoaders: settings that a model of the costs calls for, timed in alternating blocks.
 
-Method: each setting keeps its loader alive; blocks of the settings alternate, so that a slow spell of the
-machine hits all alike. A block drops what was prefetched, then times whole rounds (one batch a worker).
-Ratios come from neighbouring blocks; intervals are Student's t on their logarithms.
+Method: a few samples tell CPU and waiting, hence how many workers can pay; the settings are grown from the present one
+and 0 workers upwards. Each keeps its loader alive, stopped while another runs; blocks alternate, so that a slow spell
+of the machine hits all alike, and what is clearly slower gets no more of them. The winner is checked against the
+present setting in fresh pairs. Ratios come from neighbouring blocks; intervals are Student's t on their logarithms,
+those of a throughput say where a further run falls.
 """
 
 from __future__ import annotations
@@ -10,15 +12,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence
+from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence, loader_failed
+from dataloader_expert.probes.batch import STEP
+from dataloader_expert.probes.limits import bound
+from dataloader_expert.probes.running import T99, Runner, interval
 from dataloader_expert.probes.serving import Serving, serving
 
-THROUGHPUT = Quantity("throughput", "samples/s", "samples delivered per second by a DataLoader at these settings")
+THROUGHPUT = Quantity(
+    "throughput",
+    "samples/s",
+    "samples delivered per second by a DataLoader at these settings; where a further run falls",
+)
 TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
 SPEEDUP = Quantity(
     "speedup",
@@ -30,107 +39,35 @@ CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defa
 UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: workers, and how many times as fast")
 STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
 BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")
+SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
+ORDERING = Quantity("ordering", "", "share of waiting with a later batch at hand, by setting")
 
-STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
-
-FIT_OURS, FIT_YOURS = 1 / 100, 1 / 16
+FIT_OURS, FIT_YOURS = 1 / 25, 1 / 16
 """The share of the probe's time that a batch may take: three blocks of three settings and a check, each of several
 batches; of the user's own loader, which is left as it is while that can be, three blocks."""
 WORTH = 1.05
-"""The least gain worth more workers: its interval's lower end must exceed this."""
+"""The least gain worth a change: its interval's lower end must exceed this."""
+ALIKE = 1.03
+"""Settings whose means differ by less cannot be told apart: the cheaper is taken."""
+BEHIND = 0.8
+"""A setting whose first block is slower than this share of the best gets no more blocks."""
+DOUBTFUL = 0.6
+"""One that is behind by less than this is heard a second time: the first block of a new loader may be a cold one."""
 PAIRS, LEAST_PAIRS = 8, 3
 """Fresh pairs of blocks in which a winner must show its gain."""
+SURE = 1.25
+"""A gain whose lower end is beyond this needs no further pair."""
 ROUNDS = 3
-"""Blocks of every setting tried."""
-T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
-T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 9: 3.25, 10: 3.17, 11: 3.11, 12: 3.05}
+"""Blocks of every setting that is in the running after its first."""
+OVERTAKEN = 0.3
+"""The share of waiting for the order from which on giving it up is tried."""
+MOST, MOST_WAITING = 16, 16
+"""Workers tried where nothing else is asked: in all, and per CPU where samples wait rather than compute."""
 
 
-def cycle(load_s: float, step_s: float, workers: int) -> float:
-    """Seconds from batch to batch: loading and step one after the other without workers, else the longer of the two."""
-    return max(load_s, step_s) if workers else load_s + step_s
-
-
-def interval(values: list[float], table: dict[int, float] = T95) -> tuple[float, float, float]:
-    """Mean and t interval of the logarithms, given back as ratios: value, low, high."""
-    logs = [math.log(v) for v in values]
-    n = len(logs)
-    mean = sum(logs) / n
-    if n < 2:
-        return math.exp(mean), 0.0, math.inf
-    sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / (n - 1))
-    half = table.get(n - 1, table[12]) * sd / math.sqrt(n)
-    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
-
-
-@dataclass
-class Runner:
-    """One setting's living loader. ``blocks`` are its throughputs in samples/s, ``cost`` its last block in s."""
-
-    plan: LoaderPlan
-    serving: Serving
-    blocks: list[float] = field(default_factory=list)
-    startup: float | None = None
-    cost: float = 0.0
-    step_s: float = 0.0
-    _iterator: Iterator[Any] | None = None
-
-    def _next(self) -> int:
-        """Samples in the next batch; a new epoch begins where one ends."""
-        if self._iterator is None:
-            self._loader = self.serving.loader(self.plan)
-            begun = time.perf_counter()
-            self._iterator = iter(self._loader)
-            batch = next(self._iterator, None)
-            if self.startup is None:
-                self.startup = time.perf_counter() - begun
-            if batch is None:
-                self._iterator = None
-                raise RuntimeError("the loader delivers no batch (fewer samples than batch_size with drop_last?)")
-            return self.serving.count(batch)
-        batch = next(self._iterator, None)
-        if batch is None:
-            self._iterator = iter(self._loader)
-            batch = next(self._iterator, None)
-            if batch is None:
-                raise RuntimeError("the loader's second epoch is empty")
-        return self.serving.count(batch)
-
-    def block(self, seconds: float, until: float | None) -> float:
-        """Times at least ``seconds`` of whole rounds in steady state; keeps and gives samples/s.
-
-        Dropped first: the batches that were ready (workers x prefetch), then one round in which all workers fall
-        into step again.
-        """
-        begun = time.monotonic()
-        n = max(1, self.plan.workers)
-        for _ in range(self.plan.workers * (self.plan.prefetch or 2) + n):
-            self._next()
-            if until is not None and time.monotonic() > until:
-                break
-        samples, start = 0, time.perf_counter()
-        while True:
-            for _ in range(n):
-                samples += self._next()
-            spent = time.perf_counter() - start
-            if spent >= seconds or (until is not None and time.monotonic() > until):
-                break
-        self.blocks.append(samples / spent)
-        self.cost = time.monotonic() - begun
-        return self.blocks[-1]
-
-    @property
-    def paced(self) -> list[float]:
-        """Samples/s that a consumer with this step gets, block by block."""
-        b = self.plan.batch_size
-        return [b / cycle(b / rate, self.step_s, self.plan.workers) for rate in self.blocks]
-
-    def close(self) -> None:
-        iterator, self._iterator = self._iterator, None
-        shutdown = getattr(iterator, "_shutdown_workers", None)
-        if shutdown is not None:
-            shutdown()
-        self._loader = None
+def label(plan: LoaderPlan) -> tuple[int, int, bool]:
+    """What tells settings apart: workers, prefetch factor, order."""
+    return plan.workers, (plan.prefetch or 2) if plan.workers else 0, plan.in_order
 
 
 @dataclass(frozen=True)
@@ -143,141 +80,240 @@ class Loading(Probe):
     max_workers: int | None = None
     search: bool = True
     share: float = 0.9
+    most_s: float = 300.0
     block_s: float = 0.25
+    pairs: int = PAIRS
     local_world_size: int = 1
     step_ms: float | None = None
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, self.batch_size, self.num_workers)
-        deadline = bench.until(self.share, 300.0)
+        deadline = bench.until(self.share, self.most_s)
         current, fit = served.current, FIT_OURS if served.user_loader is None else FIT_YOURS
-        if served.fit(bench, fit * self.share * bench.left()):
+        room = min(bench.left(), self.most_s)
+        if served.fit(bench, fit * self.share * room):
             size = served.current.batch_size
             why = f"a batch of {current.batch_size} takes long: throughput was measured with batches of {size}"
             yield Unknown("throughput at the full batch size", why)
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
-        runners: dict[int, Runner] = {}
-        failed: dict[int, str] = {}
+        search = Search(self, bench, served, deadline)
         try:
-            yield from self._grow(bench, served, runners, failed, deadline)
-            if not runners:
+            search.step_s = self._step_s(bench, served, current)
+            yield from search.grow()
+            if self.search:
+                yield from search.refine()
+            yield from search.settle()
+            if not search.runners:
                 raise TooDear("the budget ended before three blocks at the present settings: raise budget_s")
-            step = self._step_s(bench, served, current)
-            for runner in runners.values():
-                runner.step_s = step
-            best = self._cheapest(runners)
-            yield from self._check(bench, runners, best, current, deadline)
+            yield from search.check(current)
         finally:
-            for runner in runners.values():
-                runner.close()
-        for workers, why in failed.items():
-            yield Unknown(f"throughput at {workers} workers", why)
+            search.close()
 
     def _step_s(self, bench: Bench, served: Serving, current: LoaderPlan) -> float:
         """The consumer's step, in proportion where the batches measured are smaller; 0 where it is not known."""
         step: float = self.step_ms if self.step_ms is not None else bench.facts.value(STEP, 0.0)
         return step / 1e3 * served.current.batch_size / current.batch_size
 
-    def _try(
-        self,
-        bench: Bench,
-        served: Serving,
-        workers: int,
-        runners: dict[int, Runner],
-        failed: dict[int, str],
-        deadline: float | None,
-    ) -> Runner | None:
-        """A new setting's first block; None where it does not run."""
-        plan = served.current
-        if workers != plan.workers:
-            plan = plan.but(workers=workers, prefetch=None)
-        if served.user_loader is None:  # the user's own loader keeps its own choice
-            patience = max(5.0, 0.4 * bench.left()) if workers and not math.isinf(bench.left()) else 0.0
-            plan = plan.but(persistent=workers > 0, timeout=patience)  # a hung worker is then an outcome, not the end
-        runner = Runner(plan, served)
-        try:
-            runner.block(self.block_s, deadline)
-        except Exception as e:  # the user's code, torch or the system may refuse: an outcome, not the end
-            runner.close()
-            if workers == served.current.workers:
-                raise
-            failed[workers] = f"{type(e).__name__}: {str(e).strip().splitlines()[-1][:200] if str(e).strip() else ''}"
-            return None
-        runners[workers] = runner
-        return runner
 
-    def _grow(
-        self, bench: Bench, served: Serving, runners: dict[int, Runner], failed: dict[int, str], deadline: float | None
-    ) -> Iterator[Said]:
+class Search:
+    """Settings tried so far, by label; ``failed`` those that did not run, with the reason."""
+
+    def __init__(self, asked: Loading, bench: Bench, served: Serving, deadline: float | None) -> None:
+        self.asked, self.bench, self.served, self.deadline = asked, bench, served, deadline
+        self.now = label(served.current)
+        self.runners: dict[tuple[int, int, bool], Runner] = {}
+        self.dropped: dict[tuple[int, int, bool], Runner] = {}
+        self.failed: dict[str, str] = {}
+        self.step_s = 0.0
+        self.broken: list[tuple[Exception, int, str, str]] = []
+        """What was raised at how many workers, what these then waited for, and where."""
+
+    def close(self) -> None:
+        for runner in [*self.runners.values(), *self.dropped.values()]:
+            runner.close()
+
+    @property
+    def left(self) -> float:
+        return math.inf if self.deadline is None else self.deadline - time.monotonic()
+
+    def grow(self) -> Iterator[Said]:
         """From the present setting and 0 workers upwards, as long as more still gains; then alternating blocks."""
-        now = served.current.workers
-        self._try(bench, served, now, runners, failed, deadline)
-        for workers in [0, *self._candidates(bench, served)] if self.search else []:
-            if workers in runners or workers in failed:
+        self.served.patience = max(4.0, min(20 * self.served.batch_s, 0.3 * self.bench.left()))
+        if self._try(self.served.current) is None:
+            yield from self._told_broken()
+            self.now = (0, 0, True)
+            if self._try(self._with(0)) is None or not self.asked.search:
+                raise self.broken[-1][0]
+            return
+        for workers in self._candidates() if self.asked.search else []:
+            plan = self._with(workers)
+            if label(plan) in self.runners or workers == self.now[0]:
                 continue
-            mean = sum(r.cost for r in runners.values()) / len(runners)
-            if _left(deadline) < mean * ((ROUNDS - 1) * len(runners) + ROUNDS + 2 * LEAST_PAIRS):
+            limit = bound(self.bench, plan)
+            if limit is not None:
+                yield Unknown(f"throughput at {workers} workers and more", limit)
+                break
+            if self.left < self._check_s() + 1.5 * max(r.cost for r in self.runners.values()):
                 yield Unknown(f"throughput at {workers} workers and more", "the budget does not hold more blocks")
                 break
-            bench.progress(f"trying {workers} workers", None)
-            best = max(r.blocks[0] for r in runners.values())
-            runner = self._try(bench, served, workers, runners, failed, deadline)
+            self.bench.progress(f"trying {workers} workers", None)
+            best = max(r.blocks[0] for r in self.runners.values())
+            runner = self._try(plan)
             if runner is None or (runner.blocks[0] < 0.75 * best and workers > 1):
                 break
+        yield from self._told_broken()
+        self._drop()
+
+    def _told_broken(self) -> Iterator[Said]:
+        for which, why in self.failed.items():
+            yield Unknown(f"throughput at {which}", why)
+        if self.bench.source.format == "reference":
+            for error, workers, waits, where in self.broken[:1]:
+                yield from loader_failed(error, workers, waits, where)
+        self.failed = {}
+
+    def _drop(self) -> None:
+        """Ends what is clearly slower than the best; the present setting stays for the comparison."""
+        best = max((max(r.blocks) for r in self.runners.values()), default=0.0)
+        for key, runner in list(self.runners.items()):
+            if key == self.now or max(runner.blocks) >= BEHIND * best:
+                continue
+            if max(runner.blocks) >= DOUBTFUL * best and self.left > self._check_s() + runner.cost:
+                if runner.block(self.asked.block_s, self.deadline) >= BEHIND * best:
+                    continue
+            self.dropped[key] = self.runners.pop(key)
+            runner.close()
+
+    def settle(self) -> Iterator[Said]:
+        """Alternating blocks of what is still in the running, the present setting only if it is."""
+        best = max((max(r.blocks) for r in self.runners.values()), default=0.0)
+        alive = [k for k, r in self.runners.items() if max(r.blocks) >= BEHIND * best]
+        if len(alive) < 2 and self.now not in alive:
+            return
         for _ in range(ROUNDS - 1):
-            for workers, runner in runners.items():
-                if workers == now or _left(deadline) > 0:
-                    bench.progress(f"timing {workers} workers", None)
-                    runner.block(self.block_s, deadline)
-        for workers in [w for w, r in runners.items() if len(r.blocks) < ROUNDS]:  # fewer blocks are no measurement
-            runners.pop(workers).close()
-            yield Unknown(f"throughput at {workers} workers", f"the budget ended before its {ROUNDS} blocks")
-        for workers, runner in runners.items():
-            yield throughput_fact(runner, workers)
-            yield Fact(STARTUP, runner.startup, evidence("timed", "loading", seen=1), {"workers": workers})
+            for key in alive:
+                if key == self.now or self.left > 0:
+                    self.bench.progress(f"timing {key[0]} workers", None)
+                    self.runners[key].block(self.asked.block_s, self.deadline)
+        for key in [k for k in alive if len(self.runners[k].blocks) < ROUNDS]:  # fewer blocks decide nothing
+            self.dropped[key] = self.runners.pop(key)
+            self.dropped[key].close()
+            yield Unknown(f"throughput at {key[0]} workers", f"the budget ended before its {ROUNDS} blocks")
 
-    def _candidates(self, bench: Bench, served: Serving) -> list[int]:
-        """1, 2, … the CPUs of this process; where samples wait rather than compute, four times as many and the most."""
-        cpus = max(1, int(bench.cpus / self.local_world_size))
-        most = self.max_workers if self.max_workers is not None else 16
-        if served.wait_share(bench) <= 0.5:
-            grown = [n for n in sorted({1, 2, cpus}) if n <= min(most, max(cpus, 2))]
-            dear = served.batch_s > 0.02 * bench.left()
-            return grown[-1:] if dear else grown
-        return sorted({min(4 * cpus, most), most} - {0})
+    def _with(self, workers: int) -> LoaderPlan:
+        plan = self.served.current
+        return plan if workers == plan.workers else plan.but(workers=workers, prefetch=None)
 
-    def _cheapest(self, runners: dict[int, Runner]) -> int:
-        """The fewest workers that no other setting tried beats by more than is worth it, at the consumer's pace."""
-        means = {n: interval(r.paced)[0] for n, r in runners.items()}
+    def _try(self, plan: LoaderPlan) -> Runner | None:
+        """A new setting's first block; None where it does not run."""
+        if self.served.user_loader is None:  # the user's own loader keeps its own choice
+            patience = self.served.patience if plan.workers else 0.0
+            plan = plan.but(persistent=plan.workers > 0, timeout=patience)  # a hung worker is then an outcome
+        runner = Runner(plan, self.served, step_s=self.step_s)
+        try:
+            runner.block(self.asked.block_s, self.deadline)
+        except Exception as e:  # the user's code, torch or the system may refuse: an outcome, not the end
+            waits = runner.waiting_for() if "timed out after" in str(e) else ""
+            stacks = self.bench.ask_stacks(runner.pids[:2]) if "timed out after" in str(e) else ""
+            runner.close()
+            if label(plan) == self.now and not plan.workers:
+                raise
+            self.broken.append((e, plan.workers, waits, user_line(stacks)))
+            last = str(e).strip().splitlines()[-1][:200] if str(e).strip() else ""
+            self.failed[f"{plan.workers} workers"] = f"{type(e).__name__}: {last}"
+            return None
+        self.runners[label(plan)] = runner
+        return runner
+
+    def _candidates(self) -> list[int]:
+        """0, 1, the CPUs of this process and twice as many; where samples wait, what hides the waiting, in doublings."""
+        cpus = max(1, int(self.bench.cpus / self.asked.local_world_size))
+        cpu, waits = self.served.costs(self.bench)
+        waiting = waits / (cpu + waits) if cpu + waits else 0.0
+        most = self.asked.max_workers
+        if most is None:
+            most = max(MOST, MOST_WAITING * cpus) if waiting > 0.5 else MOST
+        if waiting <= 0.2:
+            grown = [n for n in (1, cpus, 2 * cpus) if n <= most]
+            dear = self.served.batch_s > 0.02 * min(self.bench.left(), self.asked.most_s)
+            return sorted({0, *(grown[1:2] if dear else grown)})
+        enough = min(most, math.ceil(1.5 * cpus / max(1e-3, 1 - waiting)))
+        doubled = [cpus * 2**k for k in range(1, 8) if cpus * 2**k < enough]
+        return sorted({0, *([] if waiting > 0.5 else [cpus]), *doubled[-1:], enough} & set(range(most + 1)))
+
+    def refine(self) -> Iterator[Said]:
+        """Giving up the order where a slow batch holds ready ones back; a deeper prefetch where batches come in bursts."""
+        runner = max(self.runners.values(), key=lambda r: r.blocks[0])
+        workers, prefetch, _ = label(runner.plan)
+        if not workers:
+            return
+        tries = []
+        if runner.overtaken >= OVERTAKEN and runner.plan.in_order and _orders():
+            tries.append(runner.plan.but(in_order=False))
+        if runner.bursty:
+            tries.append(runner.plan.but(prefetch=2 * prefetch))
+        at = {"workers": workers, "prefetch": prefetch}
+        value = {"overtaken": round(runner.overtaken, 4), "waited_s": round(runner.waited_s, 4)}
+        yield Fact(ORDERING, value, evidence("timed", "loading", seen=len(runner.gaps)), at)
+        for plan in tries:
+            if label(plan) in self.runners or bound(self.bench, plan) is not None:
+                continue
+            if self.left < self._check_s() + 2 * ROUNDS * runner.cost:
+                return
+            self.bench.progress(f"trying prefetch_factor={plan.prefetch or 2}, in_order={plan.in_order}", None)
+            self._try(plan)
+        self._drop()
+
+    def _check_s(self) -> float:
+        """Seconds that the check of a winner takes at the least."""
+        return LEAST_PAIRS * (self.runners[self.now].cost + max(r.cost for r in self.runners.values()))
+
+    def cheapest(self) -> tuple[int, int, bool]:
+        """The fewest workers and batches ready that no other setting beats by more than noise, at the consumer's pace."""
+        means = {key: interval(r.paced)[0] for key, r in self.runners.items()}
         top = max(means.values())
-        return min(n for n, mean in means.items() if mean * WORTH >= top)
+        return min((k for k, mean in means.items() if mean * ALIKE >= top), key=lambda k: (k[0], k[1], not k[2]))
 
-    def _check(
-        self, bench: Bench, runners: dict[int, Runner], best: int, current: LoaderPlan, deadline: float | None
-    ) -> Iterator[Said]:
+    def told(self) -> Iterator[Said]:
+        for runner in self.runners.values():
+            if len(runner.blocks) >= min(ROUNDS, LEAST_PAIRS):
+                yield throughput_fact(runner)
+                workers, prefetch, in_order = label(runner.plan)
+                at = {"workers": workers, "prefetch": prefetch, "in_order": in_order}
+                yield Fact(STARTUP, runner.startup, evidence("timed", "loading", seen=1), at)
+
+    def check(self, current: LoaderPlan) -> Iterator[Said]:
         """Fresh alternating blocks of the winner against the present setting; a gain counts only if these show it."""
-        now = current.workers
-        ratios: list[float] = []
+        best, ratios = self.cheapest(), []
+        now, asked = self.now, self.asked
         if best != now:
-            bench.progress("checking the recommended settings", None)
-            pair = (runners[now], runners[best])
-            pairs = min(PAIRS, int(_left(deadline) / max(1e-3, sum(r.cost for r in pair)))) if deadline else PAIRS
-            if pairs < LEAST_PAIRS:
-                yield Unknown(
-                    "recommended", f"{best} workers looked faster; the budget held no check of it: raise budget_s"
-                )
-            for i in range(pairs if pairs >= LEAST_PAIRS else 0):
-                bench.progress(f"checking the recommended settings, pair {i + 1}", None)
+            self.bench.progress("checking the recommended settings", None)
+            pair = (self.runners[now], self.runners[best])
+            dear = max(1e-3, sum(r.cost for r in pair))
+            pairs = min(asked.pairs, max(LEAST_PAIRS, int(self.left / dear))) if self.deadline else asked.pairs
+            if self.deadline and self.bench.left() < LEAST_PAIRS * dear:
+                pairs = 0
+                why = f"{best[0]} workers looked faster; the budget held no check of it: raise budget_s"
+                yield Unknown("recommended", why)
+            for i in range(pairs):
+                self.bench.progress(f"checking the recommended settings, pair {i + 1}", None)
                 for runner in pair if i % 2 == 0 else pair[::-1]:
-                    runner.block(self.block_s, None)
-                ratios.append(runners[best].paced[-1] / runners[now].paced[-1])
+                    runner.block(asked.block_s, None)
+                ratios.append(self.runners[best].paced[-1] / self.runners[now].paced[-1])
+                if len(ratios) >= LEAST_PAIRS and interval(ratios, T99)[1] > SURE:
+                    break
             if len(ratios) < LEAST_PAIRS or interval(ratios, T99)[1] <= WORTH:
-                looked = ratios or [b / a for a, b in zip(runners[now].paced, runners[best].paced, strict=False)]
+                both = zip(self.runners[now].paced, self.runners[best].paced, strict=False)
+                looked = ratios or [b / a for a, b in both]
                 seen = evidence("timed", "loading", seen=len(looked), spread=(min(looked), max(looked)))
                 if interval(looked)[0] > 1:
-                    yield Fact(UNPROVED, {"workers": best, "ratio": interval(looked)[0]}, seen)
+                    yield Fact(UNPROVED, {"workers": best[0], "ratio": interval(looked)[0]}, seen)
                 best, ratios = now, []
-        chosen = runners[best]
+        if len(self.runners[now].blocks) < ROUNDS:
+            for _ in range(ROUNDS - len(self.runners[now].blocks)):
+                self.runners[now].block(asked.block_s, None)
+        yield from self.told()
+        chosen = self.runners[best]
         plan = chosen.plan.but(batch_size=current.batch_size)
         value = {
             "settings": {
@@ -285,10 +321,12 @@ class Loading(Probe):
                 "prefetch_factor": (plan.prefetch or 2) if plan.workers else None,
                 "persistent_workers": plan.persistent,
             },
-            "workers": best,
+            "workers": best[0],
         }
         yield Fact(RECOMMENDED, value, evidence("timed", "loading", seen=len(chosen.blocks)))
-        if ratios:
+        if self.broken and current.workers and self.now[0] != current.workers:
+            pass  # a loader that does not run is no rate to compare with
+        elif ratios:
             ratio, low, high = interval(ratios)
             seen = evidence(
                 "timed", "loading", seen=len(ratios), interval=(low, high), spread=(min(ratios), max(ratios))
@@ -297,39 +335,62 @@ class Loading(Probe):
         else:
             seen = evidence("derived", "loading", seen=len(chosen.blocks), derived_from=("throughput",))
             yield Fact(SPEEDUP, 1.0, seen, {})
-        trials = []
-        for n, runner in runners.items():
-            mean, low, high = interval(runner.blocks)
-            trials.append(
-                {
-                    "num_workers": n,
-                    "batch_size": runner.plan.batch_size,
-                    "throughput": {
-                        "value": mean,
-                        "unit": "samples/s",
-                        "low": low,
-                        "high": high,
-                        "n": len(runner.blocks),
-                        "how": "timed",
-                    },
-                    "blocks": [round(b, 1) for b in runner.blocks],
-                    "startup_s": runner.startup,
-                }
-            )
-        yield Fact(TRIALS, trials, evidence("timed", "loading", seen=sum(len(r.blocks) for r in runners.values())))
+        tried = [*self.runners.values(), *self.dropped.values()]
+        seen = evidence("timed", "loading", seen=sum(len(r.blocks) for r in tried))
+        yield Fact(TRIALS, [trial(r) for r in tried], seen)
+        yield Fact(SEARCHED, round(time.monotonic() - self.bench.begun, 3), evidence("timed", "loading", seen=1))
 
 
-def _left(deadline: float | None) -> float:
-    return math.inf if deadline is None else deadline - time.monotonic()
+def user_line(stacks: str) -> str:
+    """The innermost frame of the user's in a dump of stacks, in words."""
+    from dataloader_expert.probes.naming import is_users
+    from dataloader_expert.probes.ticking import frame_of
+
+    frames = [f for line in stacks.splitlines() if (f := frame_of(line)) is not None]
+    return next((f", in {g} ({f}:{n})" for f, n, g in frames if is_users(f)), "")
 
 
-def throughput_fact(runner: Runner, workers: int) -> Fact:
-    mean, low, high = interval(runner.blocks)
+def trial(runner: Runner) -> dict[str, Any]:
+    mean, low, high = interval(runner.blocks, further=True)
+    bounds = (low, high) if len(runner.blocks) > 1 else (None, None)
+    workers, prefetch, in_order = label(runner.plan)
+    return {
+        "num_workers": workers,
+        "prefetch_factor": prefetch or None,
+        "in_order": in_order,
+        "batch_size": runner.plan.batch_size,
+        "throughput": {
+            "value": mean,
+            "unit": "samples/s",
+            "low": bounds[0],
+            "high": bounds[1],
+            "n": len(runner.blocks),
+            "how": "timed",
+        },
+        "blocks": [round(b, 1) for b in runner.blocks],
+        "startup_s": runner.startup,
+        "main_ms": round(1e3 * runner.main_s / max(1, len(runner.gaps)), 4),
+    }
+
+
+def _orders() -> bool:
+    """Whether this torch may give up the order (2.6 on)."""
+    import inspect
+
+    from dataloader_expert.loaders.building import arguments
+
+    return "in_order" in inspect.signature(arguments()).parameters
+
+
+def throughput_fact(runner: Runner) -> Fact:
+    workers, prefetch, in_order = label(runner.plan)
+    mean, low, high = interval(runner.blocks, further=True)
     bounds = (low, high) if len(runner.blocks) > 1 else None
     seen = evidence(
         "timed", "loading", seen=len(runner.blocks), interval=bounds, spread=(min(runner.blocks), max(runner.blocks))
     )
-    return Fact(THROUGHPUT, mean, seen, {"workers": workers, "batch_size": runner.plan.batch_size})
+    at = {"workers": workers, "prefetch": prefetch, "in_order": in_order, "batch_size": runner.plan.batch_size}
+    return Fact(THROUGHPUT, mean, seen, at)
 
 
 SIZES = (16, 32, 64, 128, 256)

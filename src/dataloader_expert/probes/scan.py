@@ -18,6 +18,7 @@ from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 
 CHECKED = Quantity("checked", "", "each check's status, count and how much it looked at")
+FIRST = Quantity("first_sample", "s", "reading the very first sample, with whatever the dataset does then")
 RAISES = Quantity("sample_raises", "samples", "samples whose reading raised in the user's code, with the error")
 CRASHES = Quantity("sample_crashes", "units", "units on which the reading process died, with its exit code")
 SCANNED = Quantity("scanned", "samples", "samples read by the scan, of how many, and in what time")
@@ -207,6 +208,7 @@ class Scan(Probe):
             if until is not None and time.monotonic() > until and count >= 2:
                 break
             bench.at(int(index))
+            asked = time.perf_counter()
             try:
                 sample = _next(stream, index) if source.iterable else source.sample(int(index))
             except StopIteration:
@@ -215,10 +217,13 @@ class Scan(Probe):
             except Raised as e:
                 raised[int(index)] = str(e)
                 bench.raised.append((int(index), str(e)))
+                bench.garbled = bench.garbled or garbled(e.error)
                 if source.iterable or (len(raised) >= 20 and not count) or len(raised) >= RAISED_MOST:
                     break
                 continue
             unit = Unit(int(index), "", int(index), 1, 0)
+            if not count and not raised:
+                yield Fact(FIRST, round(time.perf_counter() - asked, 6), evidence("timed", "scan", seen=1))
             block = Block(unit, columns_of_sample(sample))
             count += 1
             if checks is None:
@@ -266,6 +271,10 @@ class Scan(Probe):
                 [{"sample": i} for i in sorted(raised)],
                 len(raised),
             )
+            if bench.garbled:
+                text = f"{bench.garbled} cannot be made from one message: from a worker it arrives as another error"
+                fix = "give its __init__ defaults, or a __reduce__; to see it plainly use num_workers=0"
+                yield finding("exception-garbled", "info", text, fact, fix)
         return checks
 
     def _begin(self, bench: Bench, source: Reference, waiting: list[Block]) -> dict[str, Check]:
@@ -363,6 +372,16 @@ def _together(values: list[Any]) -> Any:
     from dataloader_expert.sources.arrays import stacked
 
     return np.array(values) if values and all(isinstance(v, np.generic) for v in values) else stacked(values)
+
+
+def garbled(error: BaseException) -> str:
+    """The name of an exception that torch cannot make anew in the main process from its message; else nothing."""
+    kind = type(error)
+    try:
+        kind("message")
+    except Exception:  # its own __init__ raises what it likes
+        return kind.__name__
+    return ""
 
 
 PROBES = (Scan,)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.facts import Quantity
+from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, TooDear
-from dataloader_expert.probes.clock import QueueClock, now, since
+from dataloader_expert.probes.base import Bench, TooDear, evidence
+from dataloader_expert.probes.clock import Laps, Spent
 from dataloader_expert.sources.reference import Reference
 
 STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
@@ -36,6 +36,8 @@ class Serving:
     user_loader: Any = None
     sizable: bool = True
     size: tuple[int, int] | None = None
+    patience: float = 0.0
+    """Seconds after which a batch that does not come from workers counts as hung; 0: as the loader says."""
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
 
@@ -49,10 +51,13 @@ class Serving:
 
         if self.user_loader is None:
             return build(self.dataset, plan, self.collate)
-        if plan == self.current:
-            return self.user_loader
-        size = None if plan.batch_size == self.current.batch_size else plan.batch_size
-        return rebuild(self.user_loader, plan.workers, size)
+        loader = self.user_loader
+        if plan != self.current:
+            size = None if plan.batch_size == self.current.batch_size else plan.batch_size
+            loader = rebuild(self.user_loader, plan.workers, size, plan.prefetch, plan.in_order)
+        if plan.workers and not loader.timeout and self.patience:
+            loader.timeout = self.patience  # the user's own, in this process only: a hang is then an outcome
+        return loader
 
     def fit(self, bench: Bench, most: float) -> bool:
         """Makes the batch smaller where one would take more than ``most`` seconds here; whether it did.
@@ -128,25 +133,28 @@ class Serving:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""
         return samples_in(batch) or self.current.batch_size
 
-    def wait_share(self, bench: Bench) -> float:
-        """The share of a sample's time in which nothing computes, from a few samples read here."""
+    def costs(self, bench: Bench, seconds: float = 0.15, most: int = 256) -> tuple[float, float]:
+        """CPU and blocked seconds of a sample, from some that are read here; of a stream nothing is known so."""
+        import numpy as np
+
         if bench.source.iterable:
-            return 0.0
-        stages = [f.value for f in bench.facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
-        if stages:
-            busy = sum(v["cpu_ms"] for v in stages)
-            waits = sum(v["wait_ms"] for v in stages)
-            return float(waits / (busy + waits)) if busy + waits else 0.0
-        clock = QueueClock()
-        n, begun, queued = 0, now(), clock.read()
-        while n < 8 or (since(begun)[0] < 0.05 and n < 200):
-            try:
-                self.dataset[n % len(self.dataset)]
-            except Exception:  # the scan has said which samples raise
-                pass
-            n += 1
-        wall, cpu = since(begun)
-        return max(0.0, 1 - (cpu + clock.read() - queued) / wall) if wall > 0 else 0.0
+            return 0.0, 0.0
+        rng = np.random.default_rng(bench.seed + 2)
+        laps, read = Laps("rest"), 0
+        begun = time.monotonic()
+        while read < 8 or (time.monotonic() - begun < seconds and read < most):
+            index = int(rng.integers(len(self.dataset)))
+            bench.at(index)
+            with contextlib.suppress(Exception):  # the scan has said which samples raise
+                self.dataset[index]
+                if not read:
+                    laps.begin()  # the first is cold
+            read += 1
+            laps.lap("rest")
+        bench.at(-1)
+        wall, cpu, queue = laps.spent["rest"]
+        n = max(1, read - 1)
+        return cpu / n, max(0.0, wall - cpu - queue) / n
 
 
 def samples_in(batch: Any) -> int:
@@ -171,6 +179,23 @@ def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
         if any(hasattr(v, "shape") for v in batch) or len(batch) <= 8:
             return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]
     return [(prefix or "data", batch)]
+
+
+def stage_fact(name: str, spent: list[Spent], stacks: int | None = None) -> Fact:
+    """Mean times per sample in ms with a 95 % interval of the wall time; ``stacks`` by which they were split, if so."""
+    n = len(spent)
+    wall = [1e3 * w for w, _, _ in spent]
+    mean = sum(wall) / n
+    sd = math.sqrt(sum((w - mean) ** 2 for w in wall) / (n - 1)) if n > 1 else 0.0
+    half = 1.96 * sd / math.sqrt(n)
+    cpu = 1e3 * sum(c for _, c, _ in spent) / n
+    queue = 1e3 * sum(q for _, _, q in spent) / n
+    queue = min(queue, max(0.0, mean - cpu))
+    value = {"ms": mean, "cpu_ms": min(cpu, mean), "wait_ms": max(0.0, mean - cpu - queue), "queue_ms": queue}
+    if stacks is not None:
+        value["stacks"] = stacks
+    bounds = (max(0.0, mean - half), mean + half) if n > 1 else None
+    return Fact(STAGE, value, evidence("timed", "stages", seen=n, interval=bounds), {"stage": name})
 
 
 def image_size(bench: Bench) -> tuple[int, int] | None:

@@ -1,243 +1,388 @@
-"""Where a sample's time goes, stage by stage, in this process; and what reading it leaves behind."""
+"""Where a sample's time goes, stage by stage, inside the processes that load it; and what reading it leaves behind.
+
+The present loader runs with clocks around what its processes fetch and collate (``watching``). A source of ours says
+itself where it reads and decodes; of the user's code stacks are sampled (``ticking``) and named (``naming``): the
+shares of running stacks split the CPU time, those of blocked ones the blocked time.
+"""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
-from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.probes.clock import QueueClock, now, since
-from dataloader_expert.probes.serving import STAGE, Serving, flat, samples_in, serving
+from dataloader_expert.probes.clock import now, since
+from dataloader_expert.probes.moving import to_device, transport
+from dataloader_expert.probes.naming import Namer, place_of
+from dataloader_expert.probes.rereading import NONDETERMINISTIC, same_twice, slow_samples
+from dataloader_expert.probes.running import later_ready
+from dataloader_expert.probes.serving import Serving, flat, serving, stage_fact
+from dataloader_expert.probes.ticking import Tick, Ticker
+from dataloader_expert.probes.watching import Watch, watching
 
-OVERHEAD = Quantity("overhead", "", "the measuring's own share of a sample's time")
+OVERHEAD = Quantity("overhead", "", "the measuring's own CPU time as a share of a sample's CPU and blocked time")
+HOTSPOTS = Quantity("hotspots", "", "the functions that cost most, by their share of a sample's CPU and blocked time")
+READING = Quantity("reading", "", "bytes that a sample's process read, and bytes that were delivered")
+COSTS = Quantity("sample_costs", "s", "CPU and blocked seconds of single samples, together, as they came")
+RECEIVING = Quantity("receiving", "s", "CPU seconds of the main process per batch, and of a worker's sending thread")
+WAITING = Quantity("waiting", "", "how the main process waited: seconds, and those with a later batch at hand")
+PULSES = Quantity("pulses", "", "counters of the loading processes over the samples that they read")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
-SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
-NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
-TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
-MOST = 4096
-SLOW_TIMES, SLOW_LEAST_S, AGAIN = 10, 0.01, 2
+EVERY_S, EVERY_OURS_S = 0.011, 0.03
+"""Seconds between two stacks of any process: the user's code is known by them, of ours they only name functions."""
+HALF = 0.03
+"""Stacks are gathered until a share is known within this at 95 %."""
+KEPT = 256
+"""Samples whose costs are kept, for the forecast."""
+MOST_HOTSPOTS = 10
+Spot = tuple[str, str, str, bool, bool]
+"""File, function, stage, and whether it inflates and looks files up."""
+
+
+@dataclass
+class Seen:
+    """What watching the loader gave: lines of its processes, stacks, and what the main process saw of its batches."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    ticks: list[Tick] = field(default_factory=list)
+    scribe_s: float = 0.0
+    batches: int = 0
+    samples: int = 0
+    received_s: float = 0.0
+    waited_s: float = 0.0
+    overtaken_s: float = 0.0
+    files: list[int] = field(default_factory=list)
+    bytes: int = 0
+    tensors: int = 0
+    seconds: float = 0.0
+    last: Any = None
 
 
 @dataclass(frozen=True)
 class Stages(Probe):
     name: ClassVar[str] = "stages"
     batch_size: int | None = None
-    share: float = 0.25
-    most_s: float = 3.0
+    num_workers: int | None = None
+    share: float = 0.3
+    most_s: float = 8.0
+    half: float = HALF
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        served = serving(bench, self.batch_size, 0)
-        if bench.source.iterable:
-            yield from self._stream(bench, served)
-            return
-        import numpy as np
-
+        served = serving(bench, self.batch_size, self.num_workers)
         deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
-        n = len(served.dataset)
-        order = np.random.default_rng(bench.seed + 1).permutation(min(n, 1_000_000))[:MOST].tolist()
-        size = min(served.current.batch_size, len(order))
-        clock = QueueClock()
-        stages: dict[str, list[tuple[float, float, float]]] = {}
-        took: list[tuple[float, int]] = []
-        files, memory = [(0, _open_files())], [(0, _private())]
-        done = 0
-        waiting: list[Any] = []
-        first: list[Any] = []
-        while done < len(order):
-            index = order[done]
-            bench.at(int(index))
-            queued = clock.read()
-            begun = now()
-            try:
-                if served.ours:
-                    sample, spent = served.dataset.timed(index)
-                else:
-                    sample, spent = served.dataset[index], {}
-            except Exception as e:  # the scan says which samples raise, and how; here they are passed over
-                if done == 0 and len(order) == 1:
-                    raise RuntimeError(f"the only sample raises: {e}") from e
-                order.pop(done)
-                continue
-            whole = since(begun)
-            wait = clock.read() - queued
-            if not served.ours:
-                spent = {"unattributed": whole}
-            for name, (wall, cpu) in spent.items():
-                part = wait * wall / whole[0] if whole[0] > 0 else 0.0
-                stages.setdefault(name, []).append((wall, cpu, part))
-            took.append((whole[0], int(index)))
-            waiting.append(sample)
-            if len(first) < size:
-                first.append(sample)
-            done += 1
-            if len(waiting) >= size or done == len(order):
-                queued, begun = clock.read(), now()
-                served.collate(waiting)
-                wall, cpu = since(begun)
-                m = len(waiting)
-                stages.setdefault("collate", []).append((wall / m, cpu / m, (clock.read() - queued) / m))
-                waiting = []
-            late = time.monotonic() > deadline and done >= 3
-            if done % max(16, size) == 0 or done == len(order) or late:
-                files.append((done, _open_files()))
-                memory.append((done, _private()))
-            if late:
-                break
-        if not took:
-            raise RuntimeError("no sample could be read for timing")
-        if waiting:
-            begun = now()
-            served.collate(waiting)
-            wall, cpu = since(begun)
-            stages.setdefault("collate", []).append((wall / len(waiting), cpu / len(waiting), 0.0))
-        bench.at(-1)
-        stages["worker_transfer"] = transport(served.collate(first), len(first))
-        for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
-            if stages.get(name):
-                yield stage_fact(name, stages[name])
-        yield from to_device(served.collate(first), len(first))
-        per = sum(t for t, _ in took) / len(took)
-        yield Fact(
-            OVERHEAD,
-            _timer_cost() * (4 if served.ours else 2) / per if per else 0.0,
-            evidence("timed", "stages", seen=1000),
-        )
-        yield from health(bench, files, memory, done)
-        yield from slow_samples(bench, served, took)
-        if 6 * per < 0.1 * bench.left():
-            yield from same_twice(bench, served, order[:3])
+        served.fit(bench, max(0.02, (deadline - time.monotonic()) / 8))
+        seen = watched(bench, served, deadline, self.half)
+        timed = [line for line in seen.lines if line["timed"] and line["n"]]
+        if not timed:
+            why = "no batch came back" if not seen.batches else "its workers start anew and cannot be watched from here"
+            yield Unknown("stages", why)
+            return
+        yield from stage_facts(served, timed, seen)
+        size = max(1, seen.samples // max(1, seen.batches))
+        if not served.current.workers:
+            yield stage_fact("worker_transfer", transport(seen.last, size))
+        yield from to_device(seen.last, size)
+        yield from kept(served, seen)
+        yield from health(bench, seen)
+        each = [(w - q, i) for line in timed for i, w, _, q in line.get("each", ())]
+        yield from slow_samples(bench, served, each)
+        per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
+        if bench.source.iterable:
+            yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
+        elif 6 * per < 0.1 * bench.left():
+            yield from same_twice(bench, served, [i for _, i in each[:3]] or [0])
         else:
             yield Unknown("health.nondeterministic", "samples are too slow to be read twice within the budget")
 
-    def _stream(self, bench: Bench, served: Serving) -> Iterable[Said]:
-        clock = QueueClock()
-        found: list[tuple[float, float, float]] = []
-        files, memory = [(0, _open_files())], [(0, _private())]
-        took: list[tuple[float, int]] = []
-        deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
-        samples: list[Any] = []
-        stream = iter(served.dataset)
-        while len(found) < MOST and (time.monotonic() < deadline or len(found) < 3):
-            bench.at(len(found))
-            queued, begun = clock.read(), now()
-            try:
-                samples.append(next(stream))
-            except StopIteration:
-                break
-            wall, cpu = since(begun)
-            found.append((wall, cpu, clock.read() - queued))
-            took.append((wall, len(found) - 1))
-            if len(found) % 32 == 0:
-                files.append((len(found), _open_files()))
-                memory.append((len(found), _private()))
-                del samples[:-32]
-        if not found:
-            yield Unknown("stages", "the stream gave no sample")
-            return
-        yield stage_fact("unattributed", found)
-        begun = now()
-        served.collate(samples[-32:])
-        wall, cpu = since(begun)
-        m = len(samples[-32:])
-        yield stage_fact("collate", [(wall / m, cpu / m, 0.0)])
-        yield from health(bench, files, memory, len(found))
-        yield from slow_samples(bench, served, took)
-        yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
+
+def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen:
+    """Runs the present loader until stacks and time suffice."""
+    plan, workers = served.current, served.current.workers
+    if served.user_loader is None and workers:
+        plan = plan.but(timeout=max(5.0, deadline - time.monotonic()))
+    ticker = Ticker(workers, (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers) ** 0.5)
+    watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
+    seen = Seen()
+    begun = time.perf_counter()
+    try:
+        with watching(watch):
+            for _ in _batches(served, plan, seen):
+                late = time.monotonic() > deadline and seen.batches >= 3
+                if late or (ticker.enough(half) and seen.batches >= 8):
+                    break
+    finally:
+        seen.ticks, seen.scribe_s = ticker.finish()
+        bench.at(-1)
+    seen.seconds = time.perf_counter() - begun
+    seen.lines = first_dropped(list(watch.lines()))
+    watch.close()
+    return seen
 
 
-def stage_fact(name: str, spent: list[tuple[float, float, float]]) -> Fact:
-    """Mean times per sample in ms with a 95 % interval of the wall time."""
-    import math
-
-    n = len(spent)
-    wall = [1e3 * w for w, _, _ in spent]
-    mean = sum(wall) / n
-    sd = math.sqrt(sum((w - mean) ** 2 for w in wall) / (n - 1)) if n > 1 else 0.0
-    half = 1.96 * sd / math.sqrt(n)
-    cpu = 1e3 * sum(c for _, c, _ in spent) / n
-    queue = 1e3 * sum(q for _, _, q in spent) / n
-    queue = min(queue, max(0.0, mean - cpu))
-    value = {"ms": mean, "cpu_ms": min(cpu, mean), "wait_ms": max(0.0, mean - cpu - queue), "queue_ms": queue}
-    bounds = (max(0.0, mean - half), mean + half) if n > 1 else None
-    return Fact(STAGE, value, evidence("timed", "stages", seen=n, interval=bounds), {"stage": name})
-
-
-class _Ready:
-    """A dataset of one ready batch, given again and again: what a loader over it costs is transport."""
-
-    def __init__(self, batch: Any, n: int) -> None:
-        self.batch, self.n = batch, n
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __getitem__(self, index: int) -> Any:
-        if index >= self.n:
-            raise IndexError(index)
-        return self.batch
-
-
-def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
-    """Seconds per sample to bring a ready batch from one worker to this process: ten after two dropped."""
-    from dataloader_expert.loaders.building import deliver
-
-    out = []
-    iterator = iter(deliver(_Ready(batch, 12), 1))  # type: ignore[arg-type]  # a dataset by its methods
-    begun = now()
-    for i, got in enumerate(iterator):
-        wall, cpu = since(begun)
-        n = samples_in(got) or size
-        if i >= 2:
-            out.append((wall / n, cpu / n, 0.0))
-        begun = now()
-    return out
-
-
-def to_device(batch: Any, size: int) -> Iterable[Said]:
-    """Pinning a real batch and copying it to the device, by CUDA events, median of ten; nothing without a device."""
+def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
+    """Batches of epoch after epoch. A source of ours forgets what it decoded: each epoch is as the first."""
     import torch
 
-    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]
-    if not torch.cuda.is_available() or not tensors:
+    from dataloader_expert.loaders.building import release
+
+    loader = served.loader(plan)
+    iterator: Any = None
+    try:
+        while True:
+            if served.ours:
+                served.dataset.cache.clear()
+                served.dataset.cached = 0
+            iterator = iter(loader)
+            got = 0
+            while True:
+                wall, cpu = now()
+                batch = next(iterator, None)
+                if batch is None:
+                    break
+                took, busy = since((wall, cpu))
+                got += 1
+                seen.last = batch
+                if seen.batches or got > 1:
+                    seen.received_s += busy
+                    seen.waited_s += took - busy
+                    if plan.workers and later_ready(iterator):
+                        seen.overtaken_s += took - busy
+                leaves = [v for _, v in flat(batch) if isinstance(v, torch.Tensor)]
+                seen.bytes += sum(t.numel() * t.element_size() for t in leaves)
+                seen.tensors = len(leaves)
+                seen.batches += 1
+                seen.samples += served.count(batch)
+                yield
+            if not got:
+                return
+    finally:
+        release(loader, iterator)
+
+
+def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without each process's first batch, which opens files and warms up, where others follow."""
+    return [line for line in lines if line["batch"]] or lines
+
+
+def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Said]:
+    """Stages of a fetch, split by stacks where no clock of ours stands; transfer; hotspots; overhead."""
+    spent: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    namer = Namer(served.dataset)
+    running, blocked = shares(namer, seen.ticks)
+    ticks = sum(running.values()) + sum(blocked.values())
+    split = not served.ours and ticks > 0
+    for line in timed:
+        n = line["n"]
+        for stage, (wall, cpu, queue) in line["spent"].items():
+            if stage != "unattributed" or not split:
+                spent[stage].append((wall / n, cpu / n, queue / n))
+                continue
+            waits = max(0.0, wall - cpu - queue)
+            on, off = (running or blocked), (blocked or running)
+            for name in {*on, *off}:
+                f, g = on[name] / sum(on.values()), off[name] / sum(off.values())
+                spent[name].append(((f * (cpu + queue) + g * waits) / n, f * cpu / n, f * queue / n))
+    if served.current.workers:
+        spent["worker_transfer"] = _transfer(seen)
+    for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
+        if spent.get(name):
+            yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
+    total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
+    yield hotspots(namer, seen.ticks, spent, total)
+    yield Fact(OVERHEAD, overhead(seen, total), evidence("derived", "stages", seen=len(seen.lines)))
+    keep = timed[:: max(1, len(timed) // KEPT)]
+    pairs = [
+        (c, max(0.0, w - c - q)) for line in keep for _, w, c, q in line.get("each", ())[:: max(1, line["n"] // 8)]
+    ]
+    if not pairs:
+        own = [
+            (sum(c for _, c, _ in v), sum(w - c - q for w, c, q in v), line["n"])
+            for line in keep
+            if (v := _fetch(line))
+        ]
+        pairs = [(c / n, max(0.0, b / n)) for c, b, n in own]
+    yield Fact(
+        COSTS, [[round(c, 7), round(b, 7)] for c, b in pairs[: 4 * KEPT]], evidence("timed", "stages", seen=len(pairs))
+    )
+
+
+def _fetch(line: dict[str, Any]) -> list[tuple[float, float, float]]:
+    return [v for stage, v in line["spent"].items() if stage != "collate"]
+
+
+def shares(namer: Namer, ticks: list[Tick]) -> tuple[Counter[str], Counter[str]]:
+    """How often each stage of a fetch was seen running, and blocked. Collating has clocks of its own."""
+    running: Counter[str] = Counter()
+    blocked: Counter[str] = Counter()
+    for tick in ticks:
+        stage = namer.stage_of(tick.stack)
+        if stage != "collate" and tick.stack:
+            running[stage] += tick.running
+            blocked[stage] += tick.blocked
+    return +running, +blocked
+
+
+def _transfer(seen: Seen) -> list[tuple[float, float, float]]:
+    """CPU seconds per sample of a worker's sending thread and of the main process as it receives."""
+    sent = [(b["feeder"] - a["feeder"]) / m for a, b, m in spans(seen.lines)]
+    feeder = sum(sent) / len(sent) if sent else 0.0
+    received = seen.received_s / max(1, seen.samples)
+    return [(feeder + received, feeder + received, 0.0)]
+
+
+def spans(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any], int]]:
+    """The first and the last pulse of every process, and the samples that it read between them."""
+    found = [(p[0], p[-1], p[-1]["samples"] - p[0]["samples"]) for p in by_process(lines)]
+    return [(a, b, m) for a, b, m in found if m > 0]
+
+
+def hotspots(namer: Namer, ticks: list[Tick], spent: dict[str, Any], total: float) -> Fact:
+    """Shares of the whole sample: running stacks weigh by the CPU time that they stand for, blocked ones by theirs."""
+    of_fetch = [v for name, v in spent.items() if name not in ("collate", "worker_transfer")]
+    cpu, waits = sum(_mean(v)[1] for v in of_fetch), sum(_blocked(v) for v in of_fetch)
+    collate_cpu, collate_waits = _mean(spent.get("collate", []))[1], _blocked(spent.get("collate", []))
+    sums: Counter[tuple[bool, bool]] = Counter()
+    for tick in ticks:
+        collates = namer.stage_of(tick.stack) == "collate"
+        sums[collates, True] += tick.running
+        sums[collates, False] += tick.blocked
+    weight = {
+        (False, True): cpu, (False, False): waits, (True, True): collate_cpu, (True, False): collate_waits
+    }  # fmt: skip
+    cost: Counter[Spot] = Counter()
+    lines: dict[Spot, Counter[tuple[int, str | None]]] = defaultdict(Counter)
+    for tick in ticks:
+        place = place_of(tick.stack)
+        if place is None:
+            continue
+        stage = namer.stage_of(tick.stack)
+        key = (place.file, place.function, stage, *namer.traits(tick.stack))
+        for seen, runs in ((tick.running, True), (tick.blocked, False)):
+            whole = sums[stage == "collate", runs]
+            if whole:
+                part = seen / whole * weight[stage == "collate", runs]
+                cost[key] += part  # type: ignore[assignment]  # a counter of seconds
+                lines[key][place.line, place.called_from] += part  # type: ignore[assignment]
+    found = []
+    for (file, function, stage, inflates, looks_up), part in cost.most_common(MOST_HOTSPOTS):
+        if total and part / total >= 0.01:
+            (line, called_from), _ = lines[file, function, stage, inflates, looks_up].most_common(1)[0]
+            found.append(
+                {
+                    "function": function,
+                    "file": file,
+                    "line": line,
+                    "share": round(part / total, 4),
+                    "stage": stage,
+                    "called_from": called_from,
+                    "inflates": inflates,
+                    "looks_up": looks_up,
+                }
+            )
+    return Fact(HOTSPOTS, found, evidence("sampled", "stages", seen=sum(t.running + t.blocked for t in ticks)))
+
+
+def overhead(seen: Seen, per_sample: float) -> float | None:
+    """CPU seconds of sampling and of our bookkeeping, over those that the samples took, blocked ones too."""
+    parts = spans(seen.lines)
+    samples = sum(m for _, _, m in parts)
+    if not samples or not per_sample or not seen.samples:
+        return None
+    ours = sum(b["cost"] - a["cost"] for a, b, _ in parts) / samples
+    stacks = sum(t.running + t.blocked for t in seen.ticks) * sum(b["stack_s"] for _, b, _ in parts) / len(parts)
+    return float((ours + (stacks + seen.scribe_s) / seen.samples) / per_sample)
+
+
+def _mean(spent: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    n = max(1, len(spent))
+    return sum(w for w, _, _ in spent) / n, sum(c for _, c, _ in spent) / n, sum(q for _, _, q in spent) / n
+
+
+def _blocked(spent: list[tuple[float, float, float]]) -> float:
+    wall, cpu, queue = _mean(spent)
+    return max(0.0, wall - cpu - queue)
+
+
+def kept(served: Serving, seen: Seen) -> Iterable[Said]:
+    """What later judging needs of the run: reading, receiving, waiting."""
+    parts = spans(seen.lines)
+    samples = sum(m for _, _, m in parts)
+    delivered = seen.bytes / max(1, seen.samples)
+    said = evidence("counted", "stages", seen=samples)
+    if samples:
+        read = (
+            sum(
+                b["io"].get("rchar", 0) - a["io"].get("rchar", 0) - (b["own_bytes"] - a["own_bytes"])
+                for a, b, _ in parts
+            )
+            / samples
+        )
+        disk = sum(b["io"].get("read_bytes", 0) - a["io"].get("read_bytes", 0) for a, b, _ in parts) / samples
+        calls = sum(b["io"].get("syscw", 0) - a["io"].get("syscw", 0) for a, b, _ in parts) / samples
+    else:
+        read, disk, calls = 0.0, 0.0, 0.0
+    fields = len(flat(seen.last)) if seen.last is not None else None
+    value = {
+        "bytes_read_per_sample": max(0.0, round(read, 1)),
+        "bytes_delivered_per_sample": round(delivered, 1),
+        "amplification": round(max(0.0, read) / delivered, 3) if delivered else None,
+        "fields_read": fields if served.ours else None,
+        "fields_used": fields,
+        "from_disk_per_sample": max(0.0, round(disk, 1)),
+        "write_calls_per_sample": round(calls, 3),
+    }
+    yield Fact(READING, value, said)
+    batches = max(1, seen.batches)
+    sent = [(b["feeder"] - a["feeder"]) / m for a, b, m in parts]
+    receiving = {
+        "main_s": seen.received_s / batches,
+        "feeder_s": (sum(sent) / len(sent) if sent else 0.0) * seen.samples / batches,
+        "bytes": seen.bytes / batches,
+        "tensors": seen.tensors,
+        "samples": seen.samples / batches,
+        "workers": served.current.workers,
+    }
+    yield Fact(RECEIVING, receiving, evidence("timed", "stages", seen=seen.batches))
+    waiting = {"waited_s": seen.waited_s, "overtaken_s": seen.overtaken_s, "workers": served.current.workers}
+    yield Fact(WAITING, waiting, evidence("timed", "stages", seen=seen.batches))
+    cpu = sum(b["cpu"] - a["cpu"] for a, b, _ in parts)
+    pulses = {
+        "cpu_s": cpu + sum(b["others"] - a["others"] for a, b, _ in parts),
+        "queue_s": sum(b["queue"] - a["queue"] for a, b, _ in parts),
+        "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
+        "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
+        "threads": max((b["threads"] for _, b, _ in parts), default=0),
+        "samples": samples,
+    }
+    yield Fact(PULSES, pulses, said)
+
+
+def health(bench: Bench, seen: Seen) -> Iterable[Said]:
+    """Growth of descriptors and of private memory in the loading processes, after the first third of what they read."""
+    files, memory, span = 0.0, 0.0, 0
+    first_file = 0.0
+    for pulses in by_process(seen.lines):
+        done = pulses[-1]["samples"]
+        start = next((p for p in pulses if p["samples"] >= done / 3), pulses[0])
+        if start is pulses[-1]:
+            continue
+        span += done - start["samples"]
+        files += pulses[-1].get("files", 0) - start.get("files", 0)
+        first_file += pulses[-1].get("files", 0) - pulses[0].get("files", 0)
+        memory += pulses[-1]["anon"] - start["anon"]
+    if not span:
+        yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too shortly for growth to show")
         return
-    pins: list[tuple[float, float, float]] = []
-    copies: list[tuple[float, float, float]] = []
-    event: Any = torch.cuda.Event
-    for i in range(12):
-        begun = now()
-        pinned = [t.pin_memory() for t in tensors]
-        wall, cpu = since(begun)
-        begin, end = event(enable_timing=True), event(enable_timing=True)
-        begin.record()
-        moved = [t.to("cuda", non_blocking=True) for t in pinned]
-        end.record()
-        torch.cuda.synchronize()
-        copied = begin.elapsed_time(end) / 1e3
-        if i >= 2:
-            pins.append((wall / size, cpu / size, 0.0))
-            copies.append((copied / size, 0.0, 0.0))
-        del moved
-    yield stage_fact("pin", pins)
-    yield stage_fact("to_device", copies)
-    bytes_ = sum(t.numel() * t.element_size() for t in tensors)
-    rate = bytes_ / (sorted(c for c, _, _ in copies)[len(copies) // 2] * size) / 1e9
-    yield Fact(TO_DEVICE, rate, evidence("timed", "stages", seen=len(copies)))
-
-
-def health(bench: Bench, files: list[tuple[int, int]], memory: list[tuple[int, int]], n: int) -> Iterable[Said]:
-    half = next((i for i, (done, _) in enumerate(files) if done >= n // 3), 0)
-    span = max(1, files[-1][0] - files[half][0])
-    growth = (files[-1][1] - files[half][1]) / span * 1000
+    growth = files / span * 1000
     fact = Fact(OPEN_FILES, round(growth, 3), evidence("counted", "stages", seen=span))
     yield fact
-    if growth >= 20 and span >= 8 and files[-1][1] - files[0][1] >= 4:
+    if growth >= 20 and span >= 8 and first_file >= 4:
         yield finding(
             "file-descriptors-grow",
             "error",
@@ -245,110 +390,25 @@ def health(bench: Bench, files: list[tuple[int, int]], memory: list[tuple[int, i
             fact,
             "close what __getitem__ opens, with a with statement",
         )
-    grown = (memory[-1][1] - memory[half][1]) / span * 1000 / 1e6
+    grown = memory / span * 1000 / 1e6
     fact = Fact(MEMORY_GROWTH, round(grown, 3), evidence("counted", "stages", seen=span))
     yield fact
-    if (
-        span >= 100
-        and grown > 10
-        and (memory[-1][1] - memory[half][1]) > 32 << 20
-        and bench.source.format == "reference"
-    ):
-        yield finding(
-            "memory-leak",
-            "warning",
-            f"private memory grows by {grown:.0f} MB per 1000 samples and was not given back",
-            fact,
-            "look for what __getitem__ keeps: lists on self, caches without a bound",
-        )
 
 
-def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]]) -> Iterable[Said]:
-    """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine."""
-    import statistics
-
-    median = statistics.median(t for t, _ in took)
-    suspects = sorted(((t, i) for t, i in took if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True)
-    until = bench.until(0.1)
-    if suspects and bench.source.iterable:
-        yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
-        return
-    slow: list[tuple[float, int]] = []
-    for k, (_, index) in enumerate(suspects):
-        if until is not None and time.monotonic() > until:
-            yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow; the budget held no second look")
-            break
-        bench.at(index)
-        again = min(_read_again(served, index) for _ in range(AGAIN))
-        if again >= SLOW_TIMES * median and again > SLOW_LEAST_S:
-            slow.append((again, index))
-    bench.at(-1)
-    slow.sort(reverse=True)
-    listed = [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]]
-    fact = Fact(SLOW, listed, evidence("timed", "stages", seen=len(took)))
-    yield fact
-    if slow and len(took) >= 20:
-        yield finding(
-            "slow-samples",
-            "warning",
-            f"{len(slow)} of {len(took)} samples take ten times the median of {1e3 * median:.2f} ms or more, each time",
-            fact,
-            "look at these samples: one holds up its whole batch",
-            [{"sample": i} for _, i in slow],
-            len(slow),
-        )
-
-
-def _read_again(served: Serving, index: int) -> float:
-    begun = now()
-    try:
-        served.dataset[index]
-    except Exception:  # it was read before: what it is now is not slow
-        return 0.0
-    return since(begun)[0]
-
-
-def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Said]:
-    """Reads a few samples twice more and compares their content."""
-    from dataloader_expert.checks.fingerprint import content, digest64
-    from dataloader_expert.sources.reference import items_of
-
-    def digest(index: int) -> list[int]:
-        return [
-            digest64(content(v.detach().cpu().numpy() if hasattr(v, "detach") else v))
-            for _, v in items_of(served.dataset[index])
-        ]
-
-    try:
-        differ = any(digest(i) != digest(i) for i in indices)
-    except (Unreadable, RuntimeError, ValueError, OSError):
-        return
-    yield Fact(NONDETERMINISTIC, differ, evidence("counted", "stages", seen=len(indices)))
-
-
-def _timer_cost() -> float:
-    begun = time.perf_counter()
-    for _ in range(1000):
-        now()
-    return (time.perf_counter() - begun) / 1000
-
-
-def _open_files() -> int:
-    try:
-        return len(os.listdir("/proc/self/fd"))
-    except OSError:
-        return 0
-
-
-def _private() -> int:
-    try:
-        with open("/proc/self/status") as f:
-            for line in f:
-                if line.startswith("RssAnon:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
+def by_process(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The pulses of each process in turn: a worker of a later epoch is another process."""
+    found: list[list[dict[str, Any]]] = []
+    at: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for line in lines:
+        worker = line["worker"]
+        if worker not in at or line["batch"] <= last[worker]:
+            at[worker] = len(found)
+            found.append([])
+        last[worker] = line["batch"]
+        if "pulse" in line:
+            found[at[worker]].append(line["pulse"])
+    return [pulses for pulses in found if pulses]
 
 
 PROBES = (Stages,)

@@ -6,25 +6,24 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import BatchLook, StepTime
+from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
+from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
+from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import SPEEDUP, STEP, TRIALS, UNPROVED, WORTH, Loading, cycle
+from dataloader_expert.probes.loading import SEARCHED, SPEEDUP, TRIALS, UNPROVED, WORTH, Loading
+from dataloader_expert.probes.moving import TO_DEVICE
+from dataloader_expert.probes.rereading import NONDETERMINISTIC, SLOW
+from dataloader_expert.probes.running import cycle
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.probes.serving import STAGE
-from dataloader_expert.probes.stages import (
-    MEMORY_GROWTH,
-    NONDETERMINISTIC,
-    OPEN_FILES,
-    OVERHEAD,
-    SLOW,
-    TO_DEVICE,
-    Stages,
-)
+from dataloader_expert.probes.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
+from dataloader_expert.probes.standing import Standing
 from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
@@ -32,6 +31,8 @@ from dataloader_expert.tools.base import FAILED, NO_CUDA, Measured, Said, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
+SEARCH_S = 9.0
+"""Seconds within which the search ends where the budget leaves it more: what comes before takes some too."""
 LATER = "not yet measured by this version"
 
 
@@ -65,12 +66,34 @@ class Stage(Model):
     queue_ms: float
 
 
+class Hotspot(Model):
+    function: str
+    file: str
+    line: int
+    share: Figure
+    stage: str
+    called_from: str | None
+
+
+class Reading(Model):
+    bytes_read_per_sample: float
+    bytes_delivered_per_sample: float
+    amplification: float | None
+    fields_read: int | None
+    fields_used: int | None
+    from_disk_per_sample: float
+    write_calls_per_sample: float
+
+
 class Trial(Model):
     num_workers: int
+    prefetch_factor: int | None
+    in_order: bool
     batch_size: int
     throughput: Figure
     blocks: list[float]
     startup_s: float | None
+    main_ms: float
 
 
 class Consumer(Model):
@@ -102,6 +125,7 @@ class SettingsLine(Model):
     prefetch_factor: int | None
     pin_memory: bool
     persistent_workers: bool
+    in_order: bool = True
     throughput: Figure | None
     throughput_batch_size: int | None
     made_by: str | None = None
@@ -110,11 +134,12 @@ class SettingsLine(Model):
 class Fields(Model):
     stages: list[Stage]
     bottleneck: str | None
-    hotspots: list[dict[str, Any]] | None
-    reading: dict[str, Any] | None
+    hotspots: list[Hotspot] | None
+    reading: Reading | None
     overhead: float | None
     current: SettingsLine | None
     recommended: SettingsLine | None
+    found_after_s: float | None
     speedup: Figure | None
     trials: list[Trial]
     consumer: Consumer | None
@@ -136,10 +161,9 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         Environment(),
         Layout(),
-        Scan(share=0.07, near=False, most=512),
-        Stages(batch_size=request.batch_size, share=0.1),
+        Scan(share=0.05, near=False, most=512),
         BatchLook(request.batch_size),
-        Storage(),
+        Standing(request.batch_size, request.num_workers),
         *step,
         Loading(
             batch_size=request.batch_size,
@@ -147,14 +171,20 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             max_workers=request.max_workers,
             local_world_size=request.local_world_size,
             step_ms=request.step_ms,
+            share=0.5,
+            most_s=SEARCH_S,
         ),
+        Stages(batch_size=request.batch_size, num_workers=request.num_workers, share=0.5),
+        Habits(request.batch_size),
+        Crowd(request.batch_size),
+        Storage(most_s=1.0),
     )
 
 
 def conclude(request: Request, measured: Measured) -> Said:
-    facts = measured.facts
+    facts, around = measured.facts, measured.surroundings
     current, recommended = settings(facts)
-    unknowns = [Unknown(name, LATER) for name in ("hotspots", "reading", "cacheable")]
+    unknowns = [Unknown(name, LATER) for name in ("cacheable",)]
     unknowns.append(Unknown("forecast", "pass what_if" if request.what_if is None else LATER))
     step_ms = request.step_ms if request.step_ms is not None else facts.value(STEP)
     if step_ms is None:
@@ -170,13 +200,14 @@ def conclude(request: Request, measured: Measured) -> Said:
     fields = {
         "stages": stages,
         "bottleneck": max(stages, key=lambda s: s.share.value or 0).name if stages else None,
-        "hotspots": None,
-        "reading": None,
+        "hotspots": hotspots_of(facts.find(HOTSPOTS)),
+        "reading": facts.value(READING),
         "overhead": facts.value(OVERHEAD),
-        "current": None if current is None else line_of(current, throughput_at(facts, current["num_workers"])),
+        "current": None if current is None else line_of(current, throughput_at(facts, current)),
         "recommended": None
         if recommended is None
-        else line_of(recommended["settings"], throughput_at(facts, recommended["workers"])),
+        else line_of(recommended["settings"], throughput_at(facts, recommended["settings"])),
+        "found_after_s": facts.value(SEARCHED),
         "speedup": figure_of(facts.find(SPEEDUP)),
         "trials": [Trial.model_validate(t) for t in facts.value(TRIALS, [])],
         "consumer": consumer_of(step_ms, facts, current, recommended),
@@ -200,7 +231,10 @@ def conclude(request: Request, measured: Measured) -> Said:
         worker_advice(facts),
         steps,
         unknowns,
-        findings(facts, fields["consumer"]),
+        [
+            *findings(facts, fields["consumer"]),
+            *loader_findings(facts, around.memory_bytes, around.shm_bytes, around.cpus),
+        ],
     )
 
 
@@ -235,6 +269,15 @@ def stages_of(facts: Facts) -> list[Stage]:
     return out
 
 
+def hotspots_of(fact: Fact | None) -> list[Hotspot] | None:
+    if fact is None:
+        return None
+    n = fact.evidence.seen
+    kept = [{k: v for k, v in h.items() if k in Hotspot.model_fields} for h in fact.value]
+    shares = [Figure(value=h["share"], unit="", n=n, how="sampled") for h in fact.value]
+    return [Hotspot(**{**h, "share": share}) for h, share in zip(kept, shares, strict=True)]
+
+
 def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
     return SettingsLine(
         batch_size=given["batch_size"],
@@ -242,6 +285,7 @@ def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
         prefetch_factor=given.get("prefetch_factor"),
         pin_memory=given["pin_memory"],
         persistent_workers=bool(given.get("persistent_workers")),
+        in_order=given.get("in_order", True),
         throughput=figure_of(fact),
         throughput_batch_size=None if fact is None else fact.at["batch_size"],
         made_by=given.get("made_by"),
@@ -260,7 +304,7 @@ def consumer_of(
     if step_ms is None or current is None or recommended is None:
         return None
     batch, now, best = current["batch_size"], current["num_workers"], recommended["workers"]
-    before, after = throughput_at(facts, now), throughput_at(facts, best)
+    before, after = throughput_at(facts, current), throughput_at(facts, recommended["settings"])
     cycles = {
         t["num_workers"]: 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, t["num_workers"])
         for t in facts.value(TRIALS, [])
@@ -298,7 +342,7 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
                     "accelerator-starves",
                     "warning",
                     f"at {consumer.step_ms:.4g} ms a step the consumer waits {waits:.0%} of the time",
-                    [f for f in (speedup, throughput_at(facts, 0)) if f is not None],
+                    [f for f in (speedup, throughput_at(facts, {"num_workers": 0})) if f is not None],
                     "use the recommended settings"
                     if consumer.workers_needed is not None
                     else "no number of workers tried hides the loading: make a sample cheaper",
@@ -309,7 +353,7 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
         [f for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"],
     )
     slower = [f for f in _trial_facts(facts) if f.at["workers"]]
-    base = throughput_at(facts, 0)
+    base = throughput_at(facts, {"num_workers": 0})
     if transfer is not None and base is not None and slower and transfer.value["ms"] > sum(f.value["ms"] for f in rest):
         if all(f.value < 0.9 * base.value for f in slower):
             out.append(
@@ -359,7 +403,7 @@ def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
     speedup = facts.find(SPEEDUP)
     if current is None or recommended is None or speedup is None:
         return "Throughput could not be measured; see unknowns."
-    now = throughput_at(facts, current["num_workers"])
+    now = throughput_at(facts, current)
     said = (
         f"{now.value:,.0f} samples/s at num_workers={current['num_workers']}, batch size {now.at['batch_size']}."
         if now

@@ -1,0 +1,286 @@
+"""What the measured facts of a loader say is wrong with it: one small rule a finding, facts in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dataloader_expert.advice.workers import batch_bytes, host_bytes
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.batch import BATCH
+from dataloader_expert.probes.crowd import COUNTS
+from dataloader_expert.probes.layout import SAMPLES
+from dataloader_expert.probes.loading import CURRENT, ORDERING, STARTUP, THROUGHPUT, TRIALS
+from dataloader_expert.probes.scan import FIRST
+from dataloader_expert.probes.serving import STAGE
+from dataloader_expert.probes.stages import HOTSPOTS, PULSES, READING, RECEIVING, WAITING
+
+TENSOR_MS = 0.39
+"""CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+
+
+def loader_findings(facts: Facts, memory_bytes: int, shm_bytes: int, cpus: float) -> list[Finding]:
+    """Every rule's findings. ``memory_bytes``, ``shm_bytes``: what is left to this process."""
+    found: list[Finding] = []
+    for rule in RULES:
+        found += rule(facts)
+    found += memory(facts, memory_bytes, shm_bytes)
+    found += cores(facts, cpus)
+    return found
+
+
+def inflating(facts: Facts) -> Iterator[Finding]:
+    """B10: stacks in an inflating library, over a quarter of a sample."""
+    fact = facts.find(HOTSPOTS)
+    share = sum(h["share"] for h in fact.value if _inflates(h)) if fact is not None else 0.0
+    if fact is not None and share >= 0.25:
+        text = f"inflating compressed data takes {share:.0%} of a sample's time"
+        fix = (
+            "store the arrays uncompressed (np.save, ZIP_STORED), or recompress with a faster codec such as zstd or lz4"
+        )
+        yield finding("inflate-per-sample", "warning", text, fact, fix, [_place(h) for h in fact.value if _inflates(h)])
+
+
+def _inflates(spot: dict[str, Any]) -> bool:
+    return bool(spot["inflates"])
+
+
+def _place(spot: dict[str, Any]) -> dict[str, Any]:
+    return {"file": spot["called_from"] or f"{spot['file']}:{spot['line']}"}
+
+
+def listing(facts: Facts) -> Iterator[Finding]:
+    """B39: looking files up takes a fifth of a sample."""
+    fact = facts.find(HOTSPOTS)
+    spots = [h for h in fact.value if h["looks_up"]] if fact is not None else []
+    share = sum(h["share"] for h in spots)
+    if fact is not None and share >= 0.2:
+        text = f"looking up files (listing, stat, exists) takes {share:.0%} of a sample's time"
+        fix = "list the files once, in __init__ or when the data set is written, and keep the list"
+        yield finding("slow-metadata", "warning", text, fact, fix, [_place(h) for h in spots])
+
+
+def amplification(facts: Facts) -> Iterator[Finding]:
+    """B11: four times as many bytes are read as come out."""
+    fact = facts.find(READING)
+    if fact is None or not fact.value["amplification"] or fact.value["bytes_read_per_sample"] < 4096:
+        return
+    ratio = fact.value["amplification"]
+    if ratio >= 4:
+        text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
+        text += f"{fact.value['bytes_delivered_per_sample']:,.0f}: {ratio:.0f} times what is delivered"
+        fix = "read less at a time (smaller row groups or chunks, only the columns used), or use all that was read: "
+        fix += "shuffle by groups"
+        yield finding("read-amplification", "warning", text, fact, fix)
+
+
+def head_of_line(facts: Facts) -> Iterator[Finding]:
+    """B19: the consumer waits while later batches are ready."""
+    fact = facts.find(ORDERING)
+    waiting = facts.find(WAITING)
+    share, seconds = 0.0, 0.0
+    if fact is not None:
+        share, seconds = fact.value["overtaken"], fact.value["waited_s"]
+    elif waiting is not None and waiting.value["workers"] and waiting.value["waited_s"] > 0.2:
+        fact, seconds = waiting, waiting.value["waited_s"]
+        share = waiting.value["overtaken_s"] / seconds
+    free = [f for f in facts.all(THROUGHPUT) if f.at["in_order"] is False]
+    same = [f for f in facts.all(THROUGHPUT) if free and f.at["workers"] == free[0].at["workers"] and f.at["in_order"]]
+    if fact is None or share < 0.3 or not free or not same or free[0].value < 1.1 * same[0].value:
+        return
+    text = f"{share:.0%} of the waiting is for one slow batch while later ones are ready; without the order "
+    text += f"{free[0].value:,.0f} samples/s came instead of {same[0].value:,.0f}"
+    fix = "in_order=False where the order does not matter, or batches of like cost"
+    yield finding("head-of-line-blocking", "warning", text, [fact, free[0], same[0]], fix)
+
+
+def transport(facts: Facts) -> Iterator[Finding]:
+    """B17, B18, B30: what bringing batches from the workers costs, by the number of tensors and by bytes."""
+    fact = facts.find(RECEIVING)
+    batch = facts.find(BATCH)
+    costs = {f.at["stage"]: f.value for f in facts.all(STAGE)}
+    if fact is None or batch is None or not fact.value["samples"]:
+        return
+    own = sum(
+        v["cpu_ms"] + v["wait_ms"] for name, v in costs.items() if name not in ("worker_transfer", "pin", "to_device")
+    )
+    batch_ms = own * fact.value["samples"]
+    tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
+    if tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
+        text = f"a batch has {tensors} tensors, each of which costs some {TENSOR_MS} ms to bring from a worker, "
+        text += f"beside {batch_ms:.1f} ms for its samples"
+        yield finding("many-small-tensors", "warning", text, [fact, batch], "pack fields of one dtype into one tensor")
+    moving = costs.get("worker_transfer", {"ms": 0.0})["ms"] * fact.value["samples"]
+    if bytes_ >= 4 << 20 and tensors < 8 and moving >= 0.25 * (batch_ms + moving):
+        text = f"bringing a batch of {bytes_ / 1e6:.0f} MB from a worker takes {moving:.1f} ms beside {batch_ms:.1f} ms"
+        text += " for its samples"
+        fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
+        yield finding("large-batches-copied", "warning", text, [fact, batch], fix)
+
+
+def main_busy(facts: Facts) -> Iterator[Finding]:
+    """B30: the main process computes a quarter of the time although workers load."""
+    fact = facts.find(TRIALS)
+    if fact is None:
+        return
+    for trial in fact.value:
+        period = 1e3 * trial["batch_size"] / trial["throughput"]["value"] if trial["throughput"]["value"] else 0.0
+        if trial["num_workers"] >= 2 and period > 1.0 and trial["main_ms"] >= 0.25 * period and trial["main_ms"] > 2.0:
+            text = f"with {trial['num_workers']} workers the main process computes {trial['main_ms']:.1f} of the "
+            text += f"{period:.1f} ms between two batches, to receive them"
+            fix = "return few large tensors instead of nested Python objects"
+            yield finding("main-process-busy", "warning", text, fact, fix)
+            return
+
+
+def startup(facts: Facts) -> Iterator[Finding]:
+    """B21, B22: workers made anew each epoch, and slow to make."""
+    current = facts.find(CURRENT)
+    fact = None if current is None else facts.find(STARTUP, workers=current.value["num_workers"])
+    if current is None or fact is None or not current.value["num_workers"]:
+        return
+    through = facts.find(THROUGHPUT, workers=current.value["num_workers"])
+    epoch = facts.value(SAMPLES)
+    if through is not None and epoch and not current.value.get("persistent_workers"):
+        seconds = epoch / through.value
+        steady = current.value["batch_size"] / through.value
+        pause = max(0.0, fact.value - steady * current.value["num_workers"])
+        if pause >= 0.05 * (seconds + pause):
+            text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of making workers"
+            fix = "persistent_workers=True keeps them from epoch to epoch"
+            yield finding("workers-recreated", "warning", text, [fact, through], fix)
+    if fact.value > 2.0 and current.value["num_workers"]:
+        text = f"making {current.value['num_workers']} workers took {fact.value:.1f} s"
+        fix = "start by fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
+        yield finding("slow-worker-start", "warning", text, fact, fix)
+
+
+def first_batch(facts: Facts) -> Iterator[Finding]:
+    """B47: the first batch takes twenty times a steady one, and long."""
+    through = facts.find(THROUGHPUT, workers=0)
+    fact = facts.find(STARTUP, workers=0)
+    if through is None or fact is None:
+        return
+    steady = through.at["batch_size"] / through.value
+    cold = facts.find(FIRST)
+    first = max(fact.value, cold.value if cold is not None else 0.0)
+    if first > 20 * steady and first > 0.5:
+        text = f"the first sample takes {first:.1f} s, a batch later on {1e3 * steady:.1f} ms"
+        fix = "scan the index once, keep it in a file, and load that"
+        yield finding("slow-first-batch", "warning", text, [fact if cold is None else cold, through], fix)
+
+
+def pauses(facts: Facts) -> Iterator[Finding]:
+    """B48: the garbage collector takes three per cent of the time."""
+    for fact in (facts.find(COUNTS), facts.find(PULSES)):
+        if fact is not None and fact.value["seconds"] > 0.2:
+            share = fact.value["pauses_s"] / fact.value["seconds"]
+            if share >= 0.03:
+                text = f"the garbage collector takes {share:.0%} of the loading processes' time"
+                fix = "gc.freeze() after set-up, in the main process before workers are made; fewer Python objects"
+                yield finding("garbage-collector-pauses", "info", text, fact, fix)
+                return
+
+
+def chatty(facts: Facts) -> Iterator[Finding]:
+    """B49: every other sample writes something."""
+    fact = facts.find(COUNTS)
+    if fact is None:
+        return
+    calls = fact.value["write_calls_per_sample"] - 8 * fact.value["batches_per_sample"]
+    if calls >= 0.5:
+        text = f"the workers make {calls:.1f} write calls a sample: printing, logging or a progress bar"
+        yield finding("chatty-workers", "info", text, fact, "print and log from the main process")
+
+
+def threads(facts: Facts) -> Iterator[Finding]:
+    """B12: thread pools in each worker that wait for each other's cores."""
+    fact = facts.find(COUNTS)
+    if fact is None or fact.value["cpu_s"] < 0.05:
+        return
+    waits = fact.value["queue_s"] / fact.value["cpu_s"]
+    if fact.value["threads"] > 4 + 2 * fact.value["cpus"] / 2 and waits >= 3:
+        text = f"each worker runs {fact.value['threads']} threads, which wait {waits:.1f} times as long for a core as they run"
+        fix = "cv2.setNumThreads(0), OMP_NUM_THREADS=1 or torch.set_num_threads(1) in worker_init_fn"
+        yield finding("too-many-threads", "warning", text, fact, fix)
+
+
+def warm(facts: Facts) -> Iterator[Finding]:
+    """B37: everything came from the page cache, and the disk is known to be much slower."""
+    from dataloader_expert.probes.storage import COLD, WARM
+
+    reading, cold, hot = facts.find(READING), facts.find(COLD), facts.find(WARM)
+    if reading is None or cold is None or hot is None or reading.value["bytes_read_per_sample"] < 4096:
+        return
+    read = [f for f in facts.all(STAGE) if f.at["stage"] == "read"]
+    if reading.value["from_disk_per_sample"] == 0 and cold.value < 0.5 * hot.value and read:
+        text = (
+            f"all that was read came from the page cache ({hot.value:,.0f} MB/s); cold files come at {cold.value:,.0f}"
+        )
+        yield finding(
+            "cache-warm", "info", text, [reading, cold, hot], "expect less of a first epoch over more data than memory"
+        )
+
+
+def memory(facts: Facts, memory_bytes: int, shm_bytes: int) -> Iterator[Finding]:
+    """B14, B34: what the batches in flight take of shared memory and of memory."""
+    current, batch = facts.find(CURRENT), facts.find(BATCH)
+    if current is None or batch is None or not current.value["num_workers"]:
+        return
+    held = host_bytes(
+        facts, current.value["batch_size"], current.value["num_workers"], current.value.get("prefetch_factor")
+    )
+    if held is None or batch_bytes(facts, 1) is None:
+        return
+    if held > 0.8 * shm_bytes:
+        text = f"batches in flight take {held / 1e9:.2f} GB of the {shm_bytes / 1e9:.2f} GB left in /dev/shm"
+        fix = "a larger /dev/shm (docker run --shm-size), fewer workers, a smaller prefetch_factor or batch"
+        yield finding("shared-memory-too-small", "error", text, [current, batch], fix)
+    elif held > 0.1 * memory_bytes:
+        text = f"batches in flight take {held / 1e9:.2f} GB, {held / memory_bytes:.0%} of the memory left"
+        yield finding(
+            "prefetch-memory", "warning", text, [current, batch], "a smaller prefetch_factor, or fewer workers"
+        )
+
+
+def cores(facts: Facts, cpus: float) -> Iterator[Finding]:
+    """B33: more workers than before, no gain, and the samples wait for a core."""
+    trials = {f.at["workers"]: f for f in facts.all(THROUGHPUT) if f.at["workers"] and f.at["in_order"]}
+    stages = [f.value for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
+    cpu, waits = sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
+    many = [n for n in trials if n > cpus]
+    few = [n for n in trials if 0 < n <= cpus]
+    if many and few and cpu > 4 * waits and cpu > 0.2:
+        more, less = trials[max(many)], trials[max(few)]
+        if more.value < 1.03 * less.value:
+            text = (
+                f"{more.at['workers']} workers give no more than {less.at['workers']}: the {cpus:g} cores are used up"
+            )
+            fix = "make a sample cheaper, or add cores; more workers only take memory"
+            yield finding("cores-used-up", "info", text, [more, less], fix)
+
+
+def bandwidth(facts: Facts) -> Iterator[Finding]:
+    """B36: samples wait, and more workers do not bring more."""
+    stages = [f.value for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
+    cpu, waits = sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
+    trials = sorted((f.at["workers"], f) for f in facts.all(THROUGHPUT) if f.at["workers"] and f.at["in_order"])
+    tried: Fact | None = facts.find(TRIALS)
+    rows = (
+        sorted((t["num_workers"], t["throughput"]["value"]) for t in tried.value if t["num_workers"]) if tried else []
+    )
+    if waits < 0.5 * (cpu + waits) or waits < 0.2 or len(rows) < 2 or tried is None:
+        return
+    (few, slow), (many, fast) = rows[0], rows[-1]
+    if many >= 2 * few and fast < 1.3 * slow:
+        text = f"samples wait {waits:.2f} ms each, and {many} workers get {fast:,.0f} samples/s where {few} got {slow:,.0f}:"
+        text += " what they wait for gives no more at once"
+        fix = "read fewer bytes a sample, or use faster storage; more workers do not help"
+        yield finding("bandwidth-bound", "info", text, [tried, *(f for _, f in trials[:1])], fix)
+
+
+RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+    inflating, listing, amplification, head_of_line, transport, main_busy, startup, first_batch, pauses, chatty, threads,
+    warm, bandwidth,
+)  # fmt: skip

@@ -1,0 +1,199 @@
+"""Two workers at work on the user's dataset: their memory, files, threads and calls, and open files that they move."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.stages import by_process, spans
+from dataloader_expert.probes.watching import Watch, watching
+
+GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers over the samples that they read")
+OPENS = Quantity("opens", "", "how often the workers opened a file, by path, and samples read meanwhile")
+POSITIONS = Quantity(
+    "positions_moved", "", "open files of the main process whose position moved while only workers read"
+)
+COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of two workers over what they read")
+HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
+WORKERS = 2
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Crowd(Probe):
+    name: ClassVar[str] = "crowd"
+    batch_size: int | None = None
+    share: float = 0.5
+    most_s: float = 1.6
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        if bench.source.format != "reference" or not hasattr(os, "fork"):
+            return
+        served = serving(bench, self.batch_size, None)
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        if served.batch_s * 4 > until - time.monotonic():
+            yield Unknown("health of workers", "batches take too long for two workers to be watched within the budget")
+            return
+        yield from crowd(bench, served, until)
+
+
+def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
+    """Two workers at work: their memory, files, threads and calls; open files of this process that they move."""
+    from dataloader_expert.loaders.building import release
+
+    plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=PATIENCE_S)
+    watch = Watch("unattributed", bench.at, maps=True, opens=True)
+    before, files = positions(), [_files()]
+    batches = 0
+    iterator: Any = None
+    loader: Any = None
+    passes = 0
+    try:
+        with watching(watch):
+            loader = served.loader(plan)
+            while time.monotonic() < until and passes < 64:
+                passes += 1
+                iterator = iter(loader)
+                for batch in iterator:
+                    batches += 1
+                    del batch
+                    files.append(_files())
+                    if time.monotonic() > until:
+                        break
+    except Exception as e:  # the user's code, in workers: an outcome that the search reports too
+        yield Unknown("health of workers", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
+        return
+    finally:
+        release(loader, iterator)
+        bench.at(-1)
+    moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
+    yield from _shared_handles(moved, before)
+    lines = list(watch.lines())
+    watch.close()
+    yield from _memory(lines)
+    yield from _opens(lines)
+    parts = spans(lines)
+    samples = sum(m for _, _, m in parts)
+    n = len(files) // 3
+    slope = (files[-1] - files[n]) / max(1, len(files) - 1 - n)
+    fact = Fact(HELD, {"per_batch": round(slope, 4), "batches": batches}, evidence("counted", "habits", seen=batches))
+    yield fact
+    if slope > 0.5 and batches >= 20:
+        text = f"the main process keeps {slope:.1f} more descriptors open with every batch"
+        fix = "do not keep batches (or copy them out): each tensor from a worker holds a descriptor"
+        yield finding("file-descriptors-grow", "error", text, fact, fix)
+    if samples:
+        cpu = sum(b["cpu"] - a["cpu"] + b["others"] - a["others"] for a, b, _ in parts)
+        value = {
+            "write_calls_per_sample": sum(_io(b, "syscw") - _io(a, "syscw") for a, b, _ in parts) / samples,
+            "batches_per_sample": batches / max(1, sum(line["n"] for line in lines)),
+            "threads": max(b["threads"] for _, b, _ in parts),
+            "cpu_s": cpu,
+            "queue_s": sum(b["queue"] - a["queue"] for a, b, _ in parts),
+            "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
+            "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
+            "cpus": bench.cpus,
+        }
+        yield Fact(COUNTS, {k: round(v, 6) for k, v in value.items()}, evidence("counted", "habits", seen=samples))
+
+
+def _io(pulse: dict[str, Any], name: str) -> int:
+    return int(pulse["io"].get(name, 0))
+
+
+def positions() -> dict[str, int]:
+    """Where this process's open regular files stand, by descriptor and path."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for fd in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError, ValueError, StopIteration):
+                path = os.readlink(f"/proc/self/fd/{fd}")
+                if path.startswith("/") and not path.startswith(("/dev/", "/proc/", "/memfd:")):
+                    with open(f"/proc/self/fdinfo/{fd}") as f:
+                        found[f"{fd} {path}"] = int(next(line for line in f if line.startswith("pos:")).split()[1])
+    return found
+
+
+def _files() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 0
+
+
+def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Said]:
+    names = [m.partition(" ")[2] for m in moved]
+    fact = Fact(POSITIONS, names[:20], evidence("counted", "habits", seen=len(before)))
+    yield fact
+    if names:
+        text = f"workers read {os.path.basename(names[0])} through a handle opened before they were forked: they move"
+        text += " each other's position, and read wrong bytes sooner or later"
+        fix = "open the file on first use in each worker, not in __init__"
+        yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": n} for n in names], len(names))
+
+
+def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
+    """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write."""
+    rows = [
+        [(p["samples"], p["map"]["private"], p["map"]["shared"]) for p in ps if "map" in p] for ps in by_process(lines)
+    ]
+    rows = [r for r in rows if len(r) >= 4 and r[-1][0] > r[0][0]]
+    if not rows:
+        return
+    slopes: list[list[float]] = []
+    shared = 0.0
+    for r in rows:
+        marks = [r[0], r[len(r) // 3], r[2 * len(r) // 3], r[-1]]
+        slopes.append([(b[1] - a[1]) / max(1, b[0] - a[0]) for a, b in pairwise(marks)])
+        shared += (r[-1][2] - r[0][2]) / (r[-1][0] - r[0][0]) / len(rows)
+    private = [sum(s) / len(rows) for s in zip(*slopes, strict=True)]
+    samples = sum(r[-1][0] - r[0][0] for r in rows)
+    value = {"private_per_sample": [round(p, 1) for p in private], "shared_per_sample": round(shared, 1)}
+    fact = Fact(GROWTH, value, evidence("counted", "habits", seen=samples))
+    yield fact
+    grown = sum(r[-1][1] - r[0][1] for r in rows)
+    if min(private) < 32 or grown < 4 << 20 or samples < 100:
+        return
+    mean = sum(private) / len(private)
+    if shared < -0.5 * mean:
+        text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: counting references"
+        text += " writes to pages that were shared at the fork"
+        fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
+        yield finding("copy-on-write-growth", "warning", text, fact, fix)
+    elif mean * samples > 16 << 20:
+        text = f"private memory of the workers grows by {mean:,.0f} bytes a sample and was not given back"
+        yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
+
+
+def _opens(lines: list[dict[str, Any]]) -> Iterator[Said]:
+    """Files that are opened again for every sample."""
+    opened: Counter[str] = Counter()
+    samples: Counter[int] = Counter()
+    for line in lines:
+        samples[line["worker"]] += line["n"]
+        for path, times in line.get("opens", {}).items():
+            opened[path] += times
+    total = sum(samples.values())
+    top = [[path, times] for path, times in opened.most_common(5)]
+    fact = Fact(OPENS, {"most": top, "samples": total, "paths": len(opened)}, evidence("counted", "habits", seen=total))
+    yield fact
+    again = [(p, n) for p, n in opened.items() if n >= 0.9 * total and total >= 20]
+    if again:
+        path, times = max(again, key=lambda pair: pair[1])
+        text = f"{os.path.basename(path)} was opened {times} times for {total} samples"
+        fix = "open it once per worker, on first use, and keep the handle"
+        yield finding("opened-per-sample", "warning", text, fact, fix, [{"file": p} for p, _ in again], len(again))
+
+
+PROBES = (Crowd,)

@@ -1,0 +1,79 @@
+"""Samples read again: those that were slow once, and a few whose content should be the same each time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Said, evidence
+from dataloader_expert.probes.clock import now, since
+from dataloader_expert.probes.serving import Serving
+
+SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
+NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
+SLOW_TIMES, SLOW_LEAST_S, AGAIN = 10, 0.01, 2
+
+
+def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]]) -> Iterable[Said]:
+    """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine."""
+    median = statistics.median(t for t, _ in took)
+    suspects = sorted(((t, i) for t, i in took if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True)
+    until = bench.until(0.1)
+    if suspects and bench.source.iterable:
+        yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
+        return
+    slow: list[tuple[float, int]] = []
+    for k, (_, index) in enumerate(suspects):
+        if until is not None and time.monotonic() > until:
+            yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow; the budget held no second look")
+            break
+        bench.at(index)
+        again = min(_read_again(served, index) for _ in range(AGAIN))
+        if again >= SLOW_TIMES * median and again > SLOW_LEAST_S:
+            slow.append((again, index))
+    bench.at(-1)
+    slow.sort(reverse=True)
+    listed = [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]]
+    fact = Fact(SLOW, listed, evidence("timed", "stages", seen=len(took)))
+    yield fact
+    if slow and len(took) >= 20:
+        yield finding(
+            "slow-samples",
+            "warning",
+            f"{len(slow)} of {len(took)} samples take ten times the median of {1e3 * median:.2f} ms or more, each time",
+            fact,
+            "look at these samples: one holds up its whole batch",
+            [{"sample": i} for _, i in slow],
+            len(slow),
+        )
+
+
+def _read_again(served: Serving, index: int) -> float:
+    begun = now()
+    try:
+        served.dataset[index]
+    except Exception:  # it was read before: what it is now is not slow
+        return 0.0
+    return since(begun)[0]
+
+
+def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Said]:
+    """Reads a few samples twice more and compares their content."""
+    from dataloader_expert.checks.fingerprint import content, digest64
+    from dataloader_expert.sources.reference import items_of
+
+    def digest(index: int) -> list[int]:
+        return [
+            digest64(content(v.detach().cpu().numpy() if hasattr(v, "detach") else v))
+            for _, v in items_of(served.dataset[index])
+        ]
+
+    try:
+        differ = any(digest(i) != digest(i) for i in indices)
+    except (Unreadable, RuntimeError, ValueError, OSError):
+        return
+    yield Fact(NONDETERMINISTIC, differ, evidence("counted", "stages", seen=len(indices)))
