@@ -22,7 +22,7 @@ NO_DEVICE = {
     "io.storage.to_device_gb_s",
 }
 NO_ARGUMENT = {"batch_spec.model_check", "io.consumer", "io.forecast"}
-LATER = {"io.hotspots", "io.reading", "io.cacheable", "quality.code", "sampler.alternatives.simulation"}
+LATER = {"io.cacheable", "quality.code", "sampler.alternatives.simulation"}
 LACKING = {
     "characterization.splits",
     "characterization.classes",
@@ -59,6 +59,7 @@ ONLY_WHERE_IT_IS = {
     "min",
     "max",
     "quantiles",
+    "hotspots.called_from",  # the line itself is the user's
     "quality.checks.field",  # of checks that are about one field
 }
 

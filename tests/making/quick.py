@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.draws import Draws
+from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.loading import BatchSizes, Loading
 from dataloader_expert.probes.stages import Stages
 from dataloader_expert.probes.storage import Storage
@@ -29,4 +31,4 @@ def shorter(probe: Probe) -> Probe:
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):
         return replace(probe, most_s=0.3, half=0.1)
-    return replace(probe, most_s=0.3) if isinstance(probe, Storage) else probe
+    return replace(probe, most_s=0.3) if isinstance(probe, Storage | Crowd | Habits) else probe

@@ -194,6 +194,20 @@ def chatty(facts: Facts) -> Iterator[Finding]:
         yield finding("chatty-workers", "info", text, fact, "print and log from the main process")
 
 
+def decoding(facts: Facts) -> Iterator[Finding]:
+    """B55: pictures are decoded with four times the pixels that are used."""
+    fact = facts.find(COUNTS)
+    if fact is None or fact.value["used_pixels"] <= 0:
+        return
+    ratio = fact.value["decoded_pixels"] / fact.value["used_pixels"]
+    if ratio >= 4:
+        text = (
+            f"{fact.value['decoded_pixels']:,.0f} pixels are decoded for {fact.value['used_pixels']:,.0f} that are used"
+        )
+        fix = "for JPEG call image.draft('RGB', size) before load, or store the pictures smaller"
+        yield finding("decodes-too-large", "warning", text, fact, fix)
+
+
 def threads(facts: Facts) -> Iterator[Finding]:
     """B12: thread pools in each worker that wait for each other's cores."""
     fact = facts.find(COUNTS)
@@ -265,7 +279,6 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     """B36: samples wait, and more workers do not bring more."""
     stages = [f.value for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
     cpu, waits = sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
-    trials = sorted((f.at["workers"], f) for f in facts.all(THROUGHPUT) if f.at["workers"] and f.at["in_order"])
     tried: Fact | None = facts.find(TRIALS)
     rows = (
         sorted((t["num_workers"], t["throughput"]["value"]) for t in tried.value if t["num_workers"]) if tried else []
@@ -277,10 +290,10 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
         text = f"samples wait {waits:.2f} ms each, and {many} workers get {fast:,.0f} samples/s where {few} got {slow:,.0f}:"
         text += " what they wait for gives no more at once"
         fix = "read fewer bytes a sample, or use faster storage; more workers do not help"
-        yield finding("bandwidth-bound", "info", text, [tried, *(f for _, f in trials[:1])], fix)
+        yield finding("bandwidth-bound", "info", text, tried, fix)
 
 
 RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
-    inflating, listing, amplification, head_of_line, transport, main_busy, startup, first_batch, pauses, chatty, threads,
+    inflating, listing, amplification, head_of_line, transport, main_busy, startup, first_batch, pauses, chatty, decoding, threads,
     warm, bandwidth,
 )  # fmt: skip

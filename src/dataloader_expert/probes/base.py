@@ -113,7 +113,7 @@ def run(
     request: dict[str, Any],
     emit: Callable[[dict[str, Any]], None],
     at: Callable[[int], None],
-    ask_stacks: Callable[[list[int]], str] = lambda pids: "",
+    stacks: Callable[[list[int]], str] = lambda pids: "",
 ) -> None:
     """Carries out a request: opens the source once, then each probe in turn.
 

@@ -26,6 +26,8 @@ POSITIONS = Quantity(
 )
 COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of two workers over what they read")
 HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
+COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
+"""Bytes of growth after the first third of a run: until then workers copy pages of the interpreter itself."""
 WORKERS = 2
 PATIENCE_S = 10.0
 
@@ -53,7 +55,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
     from dataloader_expert.loaders.building import release
 
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=PATIENCE_S)
-    watch = Watch("unattributed", bench.at, maps=True, opens=True)
+    watch = Watch("unattributed", bench.at, maps=True, calls=True)
     before, files = positions(), [_files()]
     batches = 0
     iterator: Any = None
@@ -97,13 +99,15 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
         cpu = sum(b["cpu"] - a["cpu"] + b["others"] - a["others"] for a, b, _ in parts)
         value = {
             "write_calls_per_sample": sum(_io(b, "syscw") - _io(a, "syscw") for a, b, _ in parts) / samples,
-            "batches_per_sample": batches / max(1, sum(line["n"] for line in lines)),
+            "batches_per_sample": 1 / max(1, served.current.batch_size),
             "threads": max(b["threads"] for _, b, _ in parts),
             "cpu_s": cpu,
             "queue_s": sum(b["queue"] - a["queue"] for a, b, _ in parts),
             "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
             "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
             "cpus": bench.cpus,
+            "decoded_pixels": sum(b["sized"][0] - a["sized"][0] for a, b, _ in parts) / samples,
+            "used_pixels": sum(b["sized"][1] - a["sized"][1] for a, b, _ in parts) / samples,
         }
         yield Fact(COUNTS, {k: round(v, 6) for k, v in value.items()}, evidence("counted", "habits", seen=samples))
 
@@ -162,16 +166,17 @@ def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
     value = {"private_per_sample": [round(p, 1) for p in private], "shared_per_sample": round(shared, 1)}
     fact = Fact(GROWTH, value, evidence("counted", "habits", seen=samples))
     yield fact
-    grown = sum(r[-1][1] - r[0][1] for r in rows)
-    if min(private) < 32 or grown < 4 << 20 or samples < 100:
+    later = sum(r[-1][1] - r[len(r) // 3][1] for r in rows)
+    fallen = -sum(r[-1][2] - r[len(r) // 3][2] for r in rows)
+    if min(private) < 32 or later < COPIED_LEAST or samples < 100:
         return
-    mean = sum(private) / len(private)
-    if shared < -0.5 * mean:
+    mean = later / max(1, sum(r[-1][0] - r[len(r) // 3][0] for r in rows))
+    if fallen > 0.3 * later:
         text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: counting references"
         text += " writes to pages that were shared at the fork"
         fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
         yield finding("copy-on-write-growth", "warning", text, fact, fix)
-    elif mean * samples > 16 << 20:
+    elif later > LEAKED_LEAST and private[2] > 0.5 * private[1]:
         text = f"private memory of the workers grows by {mean:,.0f} bytes a sample and was not given back"
         yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
 
@@ -179,12 +184,10 @@ def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
 def _opens(lines: list[dict[str, Any]]) -> Iterator[Said]:
     """Files that are opened again for every sample."""
     opened: Counter[str] = Counter()
-    samples: Counter[int] = Counter()
-    for line in lines:
-        samples[line["worker"]] += line["n"]
-        for path, times in line.get("opens", {}).items():
-            opened[path] += times
-    total = sum(samples.values())
+    total = 0
+    for pulses in by_process(lines):
+        total += pulses[-1]["samples"]
+        opened.update(pulses[-1].get("opens", {}))
     top = [[path, times] for path, times in opened.most_common(5)]
     fact = Fact(OPENS, {"most": top, "samples": total, "paths": len(opened)}, evidence("counted", "habits", seen=total))
     yield fact

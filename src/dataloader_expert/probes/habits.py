@@ -24,6 +24,9 @@ SHARDING = Quantity("sharding", "", "samples that each of two workers gave of a 
 EPOCHS = Quantity(
     "epochs_seen", "", "whether persistent workers gave other content after set_epoch, as the main process did"
 )
+MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
+FIRST = 512
+"""Samples of each epoch whose places are compared."""
 WORKERS = 2
 PATIENCE_S = 10.0
 
@@ -45,6 +48,7 @@ class Habits(Probe):
             return
         if bench.source.iterable:
             yield from sharding(served, deadline)
+            yield from mixing(served, deadline)
         else:
             yield from twins(bench, served)
             yield from epochs(served)
@@ -212,6 +216,43 @@ def sharding(served: Serving, deadline: float) -> Iterator[Said]:
     if ended and length is not None and both < 0.5 and total != length:
         text = f"the stream gave {total} samples and len() says {length}"
         yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
+
+
+def mixing(served: Serving, deadline: float) -> Iterator[Said]:
+    """How far samples of a stream move from one epoch to the next: rank correlation over the first of both."""
+    until = min(deadline + 1.0, time.monotonic() + 1.0)
+
+    def epoch() -> list[str]:
+        words: list[str] = []
+        for sample in served.dataset:
+            words += digests([sample])
+            if len(words) >= FIRST or time.monotonic() > until:
+                break
+        return words
+
+    try:
+        one, two = epoch(), epoch()
+    except Exception:  # the scan has said what the stream raises
+        return
+    places = {word: i for i, word in enumerate(two)}
+    both = [(i, places[word]) for i, word in enumerate(one) if word in places]
+    if len(both) < 64 or len(places) < 0.9 * len(two):
+        return
+    value = {"correlation": round(correlation(both), 4), "same": one == two, "samples": len(both)}
+    fact = Fact(MIXING, value, evidence("counted", "habits", seen=len(both)))
+    yield fact
+    if not value["same"] and value["correlation"] > 0.9 and len(both) > 0.5 * len(one):
+        text = f"the order of two epochs differs little (rank correlation {value['correlation']:.2f}): the stream is "
+        text += "shuffled in a small buffer"
+        yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
+
+
+def correlation(pairs: list[tuple[int, int]]) -> float:
+    """Spearman's rank correlation of two orders of the same things."""
+    n = len(pairs)
+    rank = {j: r for r, j in enumerate(sorted(j for _, j in pairs))}
+    moved = sum((r - rank[j]) ** 2 for r, (_, j) in enumerate(pairs))
+    return 1 - 6 * moved / (n * (n * n - 1))
 
 
 def _by_worker(samples: Any) -> tuple[int, list[str]]:

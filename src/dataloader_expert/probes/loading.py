@@ -55,6 +55,10 @@ DOUBTFUL = 0.6
 """One that is behind by less than this is heard a second time: the first block of a new loader may be a cold one."""
 PAIRS, LEAST_PAIRS = 8, 3
 """Fresh pairs of blocks in which a winner must show its gain."""
+LEAST_BATCHES = 6
+"""Batches in three blocks, with those that are dropped."""
+CHECK_S = 5.0
+"""Seconds that a check may take though the search's own are spent, where the budget holds them."""
 SURE = 1.25
 """A gain whose lower end is beyond this needs no further pair."""
 ROUNDS = 3
@@ -85,6 +89,8 @@ class Loading(Probe):
     pairs: int = PAIRS
     local_world_size: int = 1
     step_ms: float | None = None
+    also: tuple[int, ...] = ()
+    """Numbers of workers to try whether or not they promise anything: a forecast is fitted on them."""
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, self.batch_size, self.num_workers)
@@ -95,6 +101,10 @@ class Loading(Probe):
             size = served.current.batch_size
             why = f"a batch of {current.batch_size} takes long: throughput was measured with batches of {size}"
             yield Unknown("throughput at the full batch size", why)
+        if LEAST_BATCHES * served.batch_s > bench.left():
+            raise TooDear(
+                f"three blocks at the present settings take {LEAST_BATCHES * served.batch_s:.0f} s: raise budget_s"
+            )
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
         search = Search(self, bench, served, deadline)
         try:
@@ -145,7 +155,7 @@ class Search:
             if self._try(self._with(0)) is None or not self.asked.search:
                 raise self.broken[-1][0]
             return
-        for workers in self._candidates() if self.asked.search else []:
+        for workers in sorted({*self._candidates(), *self.asked.also}) if self.asked.search else []:
             plan = self._with(workers)
             if label(plan) in self.runners or workers == self.now[0]:
                 continue
@@ -159,7 +169,8 @@ class Search:
             self.bench.progress(f"trying {workers} workers", None)
             best = max(r.blocks[0] for r in self.runners.values())
             runner = self._try(plan)
-            if runner is None or (runner.blocks[0] < 0.75 * best and workers > 1):
+            behind = runner is not None and runner.blocks[0] < 0.75 * best
+            if runner is None or (behind and workers > max(1, *self.asked.also, 1)):
                 break
         yield from self._told_broken()
         self._drop()
@@ -290,7 +301,8 @@ class Search:
             self.bench.progress("checking the recommended settings", None)
             pair = (self.runners[now], self.runners[best])
             dear = max(1e-3, sum(r.cost for r in pair))
-            pairs = min(asked.pairs, max(LEAST_PAIRS, int(self.left / dear))) if self.deadline else asked.pairs
+            room = max(self.left, min(CHECK_S, 0.4 * self.bench.left()))
+            pairs = min(asked.pairs, max(LEAST_PAIRS, int(room / dear)))
             if self.deadline and self.bench.left() < LEAST_PAIRS * dear:
                 pairs = 0
                 why = f"{best[0]} workers looked faster; the budget held no check of it: raise budget_s"

@@ -16,11 +16,19 @@ from dataloader_expert.probes.serving import Serving
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
 NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
 SLOW_TIMES, SLOW_LEAST_S, AGAIN = 10, 0.01, 2
+MOST_DOUBTFUL = 256
 
 
-def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]]) -> Iterable[Said]:
-    """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine."""
+def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]], doubtful: list[int]) -> Iterable[Said]:
+    """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine.
+
+    ``doubtful`` are those of batches that took long and whose samples were not timed.
+    """
+    if not took:
+        yield Unknown("health.slow_samples", "samples come in whole batches and are not timed one by one")
+        return
     median = statistics.median(t for t, _ in took)
+    took = took + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]
     suspects = sorted(((t, i) for t, i in took if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True)
     until = bench.until(0.1)
     if suspects and bench.source.iterable:

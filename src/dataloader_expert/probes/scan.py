@@ -203,6 +203,7 @@ class Scan(Probe):
         waiting: list[Block] = []
         raised: dict[int, str] = {}
         count = 0
+        first: Fact | None = None
         ended = False
         for index in indices:
             if until is not None and time.monotonic() > until and count >= 2:
@@ -223,7 +224,7 @@ class Scan(Probe):
                 continue
             unit = Unit(int(index), "", int(index), 1, 0)
             if not count and not raised:
-                yield Fact(FIRST, round(time.perf_counter() - asked, 6), evidence("timed", "scan", seen=1))
+                first = Fact(FIRST, round(time.perf_counter() - asked, 6), evidence("timed", "scan", seen=1))
             block = Block(unit, columns_of_sample(sample))
             count += 1
             if checks is None:
@@ -246,6 +247,8 @@ class Scan(Probe):
             checks = self._begin(bench, source, waiting)
             yield from described(bench)
         bench.at(-1)
+        if first is not None:
+            yield first
         if ended:
             from dataloader_expert.probes.layout import SAMPLES
 

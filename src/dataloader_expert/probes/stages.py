@@ -91,7 +91,8 @@ class Stages(Probe):
         yield from kept(served, seen)
         yield from health(bench, seen)
         each = [(w - q, i) for line in timed for i, w, _, q in line.get("each", ())]
-        yield from slow_samples(bench, served, each)
+        doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
+        yield from slow_samples(bench, served, each, doubtful)
         per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
         if bench.source.iterable:
             yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
@@ -167,7 +168,8 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
 
 def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without each process's first batch, which opens files and warms up, where others follow."""
-    return [line for line in lines if line["batch"]] or lines
+    others = {line["worker"] for line in lines if line["batch"] and line["timed"]}
+    return [line for line in lines if line["batch"] or line["worker"] not in others]
 
 
 def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Said]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import os
+import pickle
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,6 +27,7 @@ LEFT_OVER = Quantity("left_in_shm", "", "entries of torch's in /dev/shm whose pr
 SNAPSHOTS = Quantity("state_snapshots", "s", "seconds of one state_dict() of the dataset, and of a batch")
 LOOKED = 256
 MULTINOMIAL_MOST, INEXACT = 1 << 24, 1 << 20
+HELD_LEAST = 1 << 20
 PICKLE_MOST = 256 << 20
 
 
@@ -40,6 +43,7 @@ class Standing(Probe):
             return
         served = serving(bench, self.batch_size, self.num_workers)
         yield from travelling(served)
+        yield from sending(bench, served)
         if not bench.source.iterable:
             yield from length(served)
         if served.user_loader is not None:
@@ -55,10 +59,14 @@ def left_over() -> Iterator[Said]:
     except OSError:
         return
     dead = [n for n in names if n.startswith("torch_") and not os.path.exists(f"/proc/{n.split('_')[1]}")]
-    fact = Fact(LEFT_OVER, sorted(dead)[:20], evidence("counted", "standing", seen=len(names)))
+    held = 0
+    for name in dead:
+        with contextlib.suppress(OSError):
+            held += os.stat(f"/dev/shm/{name}").st_size
+    fact = Fact(LEFT_OVER, {"bytes": held, "entries": len(dead)}, evidence("counted", "standing", seen=len(names)))
     yield fact
-    if dead:
-        text = f"{len(dead)} entries in /dev/shm belong to processes that have gone: they hold memory"
+    if held >= HELD_LEAST:
+        text = f"{len(dead)} entries in /dev/shm belong to processes that have gone: they hold {held / 1e6:.1f} MB"
         fix = "remove them: " + " ".join(f"/dev/shm/{n}" for n in sorted(dead)[:3])
         places = [{"file": f"/dev/shm/{n}"} for n in sorted(dead)]
         yield finding("stale-shared-memory", "warning", text, fact, fix, places, len(dead))
@@ -126,10 +134,16 @@ def _unpicklable(value: Any, into: _Counting, path: str = "the dataset") -> str 
 
 
 def _fails(value: Any, into: _Counting) -> str | None:
-    from multiprocessing.reduction import ForkingPickler
+    import torch
+
+    class Pickler(pickle.Pickler):
+        """Tensors travel through shared memory: they are not looked at, and so not moved there."""
+
+        def reducer_override(self, thing: Any) -> Any:
+            return (int, (0,)) if isinstance(thing, torch.Tensor) else NotImplemented
 
     try:
-        ForkingPickler(into).dump(value)
+        Pickler(into).dump(value)
     except _TooLarge:
         return None
     except Exception as e:  # whatever the user's __reduce__ raises
@@ -140,6 +154,30 @@ def _fails(value: Any, into: _Counting) -> str | None:
 def _part(loader: Any, name: str) -> str | None:
     part = getattr(loader, name, None)
     return None if part is None else _fails(part, _Counting())
+
+
+def sending(bench: Bench, served: Serving) -> Iterator[Said]:
+    """Whether a batch can be sent by a worker, and pinned."""
+    try:
+        sample = next(iter(served.dataset)) if bench.source.iterable else served.dataset[0]
+        batch = served.collate([sample])
+    except Exception:  # the scan says which samples raise, the search what the collate function does
+        return
+    why = _fails(batch, _Counting())
+    loader = served.user_loader
+    kind = type(batch)
+    plain = kind.__module__ == "torch" or isinstance(batch, str | bytes | Mapping | Sequence)
+    pinnable = plain or hasattr(batch, "pin_memory")
+    fact = Fact(
+        SENDING, {"why": why, "type": kind.__name__, "pinnable": pinnable}, evidence("counted", "standing", seen=1)
+    )
+    yield fact
+    if why is not None:
+        text = f"a batch cannot be sent by a worker, which then never delivers it: {why}"
+        yield finding("result-unpicklable", "error", text, fact, "return tensors, arrays, strings and numbers only")
+    if loader is not None and loader.pin_memory and not pinnable:
+        text = f"pin_memory=True does nothing to batches of {kind.__name__}: it has no pin_memory method"
+        yield finding("not-pinned", "warning", text, fact, "give the class pin_memory(self), which pins its tensors")
 
 
 def length(served: Serving) -> Iterator[Said]:

@@ -25,23 +25,27 @@ from dataloader_expert.probes.ticking import Ticker
 
 PULSE_S = 0.25
 """The most seconds between two readings of a process's counters: at first an eighth of the time so far."""
-LAP_S = 4e-6
-"""What it costs to close a sample with its clocks."""
+LAP_S, LINE_S = 4e-6, 60e-6
+"""What it costs to close a sample with its clocks, and to write a batch's line."""
+FIRST = 4
+"""Batches of a process that are timed in any case."""
+SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
+"""A batch whose samples are not timed is told where it takes so many times the fastest, and so long."""
 WORTH = 0.01
-"""The share of a sample's time that closing it may cost: of cheaper samples only some batches are timed one by one."""
+"""The share of the time that this may cost: of cheaper batches only some are timed."""
 
 
 @dataclass
 class Watch:
     """``rest`` names what no stage of a fetch claims; ``at`` is told each sample before it is read; ``ticker`` samples
     stacks, where it is given; ``maps`` asks for the memory map with each reading, which costs milliseconds;
-    ``opens`` counts the files that a worker opens."""
+    ``calls`` counts the files that a worker opens and the pixels of pictures that it makes smaller."""
 
     rest: str
     at: Callable[[int], None]
     ticker: Ticker | None = None
     maps: bool = False
-    opens: bool = False
+    calls: bool = False
     begun: float = field(default_factory=time.monotonic)
     file: int = field(default_factory=lambda: unnamed())
 
@@ -76,22 +80,25 @@ def watching(watch: Watch) -> Iterator[None]:
     finally:
         for kind, own in zip(kinds, plain, strict=True):
             kind.fetch = own
-        for eye in list(_EYES.values()):
+        for eye in _EYE:
             eye.rest()
+        _EYE.clear()
         _PULSED.clear()
 
 
-_EYES: dict[int, Eye] = {}
-"""This process's eyes by fetcher."""
+_EYE: list[Eye] = []
+"""This process's eye, once it has fetched; a worker inherits its parent's and makes its own."""
 _PULSED: dict[int, float] = {}
 """When this process's counters were read last, by worker."""
 
 
 def _watched(watch: Watch, fetch: Any) -> Any:
     def watched_fetch(self: Any, index: Any) -> Any:
-        eye = _EYES.get(id(self))
-        if eye is None or eye.pid != os.getpid():
-            eye = _EYES[id(self)] = Eye(watch, self)
+        if not _EYE or _EYE[0].pid != os.getpid():
+            _EYE[:] = [Eye(watch)]
+        eye = _EYE[0]
+        if eye.fetcher is not self:
+            eye.adopt(self)
         eye.begin(index)
         batch = fetch(self, index)
         eye.end(index)
@@ -101,9 +108,11 @@ def _watched(watch: Watch, fetch: Any) -> Any:
 
 
 class Eye:
-    """What watches one fetcher in one process."""
+    """What watches one process's fetcher; in the main process a new one each epoch."""
 
-    def __init__(self, watch: Watch, fetcher: Any) -> None:
+    fetcher: Any = None
+
+    def __init__(self, watch: Watch) -> None:
         import torch
 
         info = torch.utils.data.get_worker_info()
@@ -111,6 +120,7 @@ class Eye:
         self.laps = Laps(watch.rest)
         self.collated = 0
         self.each, self.every, self.batches, self.samples = True, 1, 0, 0
+        self.begun, self.typical = 0.0, float("inf")
         self.pauses = 0.0
         self._pause_begun = 0.0
         self.cost = 0.0
@@ -118,20 +128,24 @@ class Eye:
         self.stack_s = 0.0
         self.opened: Counter[str] = Counter()
         gc.callbacks.append(self._collecting)
-        if watch.opens and self.worker >= 0:  # a hook stays for ever: in a worker that ends with its loader only
+        self.sized = [0, 0]
+        if watch.calls and self.worker >= 0:  # hooks stay for ever: in a worker that ends with its loader only
             sys.addaudithook(self._audit)
-        self._wrap(fetcher)
+            self._size_up()
         if watch.ticker is not None:
             self.stack_s = watch.ticker.start(self.worker)
 
-    def _wrap(self, fetcher: Any) -> None:
+    def adopt(self, fetcher: Any) -> None:
         """Puts clocks before the user's collate function and, where samples are read one by one, around each."""
+        self.fetcher = fetcher
         self.dataset = fetcher.dataset
         self.clocked = hasattr(self.dataset, "clock")
         inner = fetcher.collate_fn
 
         def collate(samples: Any) -> Any:
             self.collated = len(samples) if hasattr(samples, "__len__") else 1
+            if not self.each:
+                return inner(samples)
             self.laps.lap(self.watch.rest)
             batch = inner(samples)
             self.laps.lap("collate")
@@ -153,51 +167,92 @@ class Eye:
 
     def begin(self, index: Any) -> None:
         self.collated = 0
-        self.each = self.batches % self.every == 0
+        self.each = self.batches < FIRST or self.batches % self.every == 0
         if self.clocked:
             self.dataset.clock = self.laps if self.each else None
-        self.laps.begin()
+        if self.each:
+            self.laps.begin()
+        self.begun = time.perf_counter()
 
     def end(self, index: Any) -> None:
-        self.laps.lap(self.watch.rest if self.collated == 0 else "collate")
-        if self.clocked:
-            self.dataset.clock = None
+        wall = time.perf_counter() - self.begun
         n = self.collated or (len(index) if isinstance(index, list) else 1)
         self.samples += n
+        self.batches += 1
+        if self.each:
+            self._timed(wall, n)
+            return
+        slow = index if wall > SLOW_TIMES * self.typical and wall > SLOW_LEAST_S and isinstance(index, list) else []
+        pulse = self._pulse()
+        if slow or pulse:
+            line = {"worker": self.worker, "batch": self.batches - 1, "n": n, "timed": False, "slow": slow}
+            self._write({**line, "pulse": pulse} if pulse else line)
+
+    def _timed(self, wall: float, n: int) -> None:
+        """Writes a batch's stages down; how many of the next are let pass follows from what this one cost."""
         laps, begun = self.laps, time.thread_time()
+        laps.lap(self.watch.rest if self.collated == 0 else "collate")
+        if self.clocked:
+            self.dataset.clock = None
+        self.typical = min(self.typical, wall)
         line: dict[str, Any] = {
             "worker": self.worker,
-            "batch": self.batches,
+            "batch": self.batches - 1,
             "n": n,
-            "timed": self.each,
+            "timed": True,
             "spent": {k: [round(x, 9) for x in v] for k, v in laps.spent.items()},
         }
-        if self.each and laps.each:
+        cost = LINE_S
+        if laps.each:
             line["each"] = [[i, round(w, 9), round(c, 9), round(q, 9)] for i, w, c, q in laps.each]
-            per = sum(w for _, w, _, _ in laps.each) / len(laps.each)
-            self.every = 1 + int(LAP_S * (3 if self.clocked else 1) / max(1e-9, WORTH * per))
-        if self.opened:
-            line["opens"], self.opened = dict(self.opened.most_common(16)), Counter()
-        self.batches += 1
-        now = time.monotonic()
-        if now - _PULSED.get(self.worker, 0.0) > min(PULSE_S, (now - self.watch.begun) / 8):
-            _PULSED[self.worker] = now
-            line["pulse"] = {"t": now, "samples": self.samples, "pauses": self.pauses, **counters(self.watch.maps)}
-            own = line["pulse"]["own_bytes"]
-            line["pulse"] |= {"cost": self.cost, "own_bytes": self.own_bytes, "stack_s": self.stack_s}
-            self.own_bytes += own
-        os.write(self.watch.file, json.dumps(line).encode() + b"\n")
+            cost += LAP_S * (3 if self.clocked else 1) * len(laps.each)
+        self.every = 1 + int(cost / max(1e-9, WORTH * wall))
+        pulse = self._pulse()
+        if pulse:
+            line["pulse"] = pulse
+        self._write(line)
         self.cost += time.thread_time() - begun + LAP_S * len(laps.each)
+
+    def _pulse(self) -> dict[str, Any]:
+        """This process's counters, where it is time for them; else nothing."""
+        now = time.monotonic()
+        if now - _PULSED.get(self.worker, 0.0) <= min(PULSE_S, (now - self.watch.begun) / 8):
+            return {}
+        _PULSED[self.worker] = now
+        pulse = {"t": now, "samples": self.samples, "pauses": self.pauses, **counters(self.watch.maps)}
+        own = pulse["own_bytes"]
+        pulse |= {"cost": self.cost, "own_bytes": self.own_bytes, "stack_s": self.stack_s}
+        if self.opened:
+            pulse["opens"] = dict(self.opened.most_common(16))
+        pulse["sized"] = list(self.sized)
+        self.own_bytes += own
+        return pulse
+
+    def _write(self, line: dict[str, Any]) -> None:
+        os.write(self.watch.file, json.dumps(line).encode() + b"\n")
 
     def rest(self) -> None:
         """Stops what goes on by itself in this process."""
-        _EYES.clear()
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collecting)
 
     def _audit(self, event: str, given: tuple[Any, ...]) -> None:
         if event == "open" and isinstance(given[0], str) and not given[0].startswith(("/proc/", "/dev/")):
             self.opened[given[0]] += 1
+
+    def _size_up(self) -> None:
+        """Counts the pixels that go into and come out of Pillow's resizing; its classes are this worker's own."""
+        image = sys.modules.get("PIL.Image")
+        if image is None:
+            return
+        plain = image.Image.resize
+
+        def resize(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
+            self.sized[0] += picture.size[0] * picture.size[1]
+            self.sized[1] += int(size[0]) * int(size[1])
+            return plain(picture, size, *more, **named)
+
+        image.Image.resize = resize
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
@@ -25,6 +26,7 @@ from dataloader_expert.probes.serving import STAGE
 from dataloader_expert.probes.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.standing import Standing
 from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
+from dataloader_expert.probes.whole import Whole
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
 from dataloader_expert.tools.base import FAILED, NO_CUDA, Measured, Said, Tool
@@ -119,6 +121,15 @@ class Health(Model):
     nondeterministic: bool | None
 
 
+class ForecastLine(Model):
+    throughput: Figure
+    at_workers: int
+    limit: str
+    workers_for_limit: int
+    stall_share: Figure | None
+    by_law: Figure
+
+
 class SettingsLine(Model):
     batch_size: int
     num_workers: int
@@ -146,7 +157,7 @@ class Fields(Model):
     storage: StorageLine
     cacheable: list[dict[str, Any]] | None
     health: Health
-    forecast: dict[str, Any] | None
+    forecast: ForecastLine | None
     code: str | None
 
 
@@ -171,11 +182,13 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             max_workers=request.max_workers,
             local_world_size=request.local_world_size,
             step_ms=request.step_ms,
+            also=() if request.what_if is None else (1, 2),
             share=0.5,
             most_s=SEARCH_S,
         ),
         Stages(batch_size=request.batch_size, num_workers=request.num_workers, share=0.5),
         Habits(request.batch_size),
+        Whole(request.batch_size),
         Crowd(request.batch_size),
         Storage(most_s=1.0),
     )
@@ -185,7 +198,8 @@ def conclude(request: Request, measured: Measured) -> Said:
     facts, around = measured.facts, measured.surroundings
     current, recommended = settings(facts)
     unknowns = [Unknown(name, LATER) for name in ("cacheable",)]
-    unknowns.append(Unknown("forecast", "pass what_if" if request.what_if is None else LATER))
+    if request.what_if is None:
+        unknowns.append(Unknown("forecast", "pass what_if"))
     step_ms = request.step_ms if request.step_ms is not None else facts.value(STEP)
     if step_ms is None:
         unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes, or model"))
@@ -219,7 +233,7 @@ def conclude(request: Request, measured: Measured) -> Said:
         ),
         "cacheable": None,
         "health": health_of(facts),
-        "forecast": None,
+        "forecast": forecast_of(request, facts, around.cpus, step_ms),
         "code": None if recommended is None else loader_code(request, facts, recommended["settings"]),
     }
     steps = [
@@ -316,6 +330,35 @@ def consumer_of(
         stall_share_current=None if before is None else stall(step_ms, batch, now, before),
         stall_share_recommended=None if after is None else stall(step_ms, batch, best, after),
         workers_needed=min(enough) if enough else None,
+    )
+
+
+def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | None) -> ForecastLine | None:
+    """One loader on the hardware asked about, by simulation of costs fitted here."""
+    asked = request.what_if
+    if asked is None:
+        return None
+    step = asked.step_ms if asked.step_ms is not None else step_ms
+    found = forecast(
+        facts,
+        cpus,
+        (step or 0.0) / 1e3,
+        asked.cpus,
+        asked.devices,
+        asked.loaders,
+        asked.storage_mb_s,
+        asked.storage_latency_ms,
+    )
+    if found is None:
+        return None
+    rate = Figure(value=found.throughput, unit="samples/s", n=found.runs, how="derived")
+    return ForecastLine(
+        throughput=rate,
+        by_law=rate.model_copy(update={"value": found.by_law}),
+        at_workers=found.at_workers,
+        limit=found.limit,
+        workers_for_limit=found.workers_for_limit,
+        stall_share=None if step is None else Figure(value=found.waits, unit="", n=found.runs, how="derived"),
     )
 
 

@@ -1,0 +1,129 @@
+"""What a loader would deliver on other hardware: costs fitted on a few runs here, then simulated there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dataloader_expert.advice.simulating import Costs, Setup, Store, law, simulate, thinned, workers_for
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.loading import CURRENT, RECOMMENDED, TRIALS
+from dataloader_expert.probes.serving import STAGE
+from dataloader_expert.probes.stages import COSTS, READING, RECEIVING
+
+MOST_WORKERS = 256
+BISECTIONS = 18
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """``throughput`` in samples/s of one loader; ``by_law`` the closed law's; ``runs`` fitted on."""
+
+    throughput: float
+    by_law: float
+    at_workers: int
+    limit: str
+    workers_for_limit: int
+    waits: float
+    runs: int
+
+
+def fit(
+    samples: tuple[tuple[float, float], ...],
+    batch_size: int,
+    rates: Mapping[int, float],
+    cpus: float,
+    collate_s: float = 0.0,
+    receive_s: float = 0.0,
+) -> Costs:
+    """Costs that agree with the throughputs (samples/s by number of workers) that were measured here.
+
+    Without workers the samples' own costs are brought to the time that a batch took; with one the rest is sending; with
+    several it is how much slower busy cores are.
+    """
+    b, n = batch_size, max(1, len(samples))
+    cpu, waits = sum(c for c, _ in samples) / n, sum(w for _, w in samples) / n
+    own = 0.0
+    if 0 in rates:
+        own = b / rates[0] - b * (cpu + waits) - collate_s
+        if own < 0 or own > 0.25 * b * cpu:  # the samples were read in another spell of the machine, or scaled
+            scale = max(0.05, (b / rates[0] - b * waits - collate_s) / (b * cpu)) if cpu else 1.0
+            samples, own, cpu = tuple((c * scale, w) for c, w in samples), 0.0, cpu * scale
+    costs = Costs(samples, collate_s, 0.0, receive_s, own)
+    if 1 in rates:
+        send = b / rates[1] - b * (cpu + waits) - collate_s
+        costs = replace(costs, send_s=max(0.0, send))
+        main_bound = b / rates[1]
+        costs = replace(costs, receive_s=min(receive_s, main_bound))
+    many = max((w for w in rates if w > 1), default=0)
+    if many:
+        low, high = 0.7, 4.0
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            tried = replace(costs, slowdown=middle)
+            rate = simulate(tried, Setup(b, many, cpus=cpus), 120).throughput
+            low, high = (middle, high) if rate > rates[many] else (low, middle)
+        costs = replace(costs, slowdown=(low + high) / 2)
+    return costs
+
+
+def fitted(facts: Facts, cpus: float) -> tuple[Costs, Setup, int] | None:
+    """Costs and the present setup from what was measured, and how many settings they rest on."""
+    pairs, trials, current = facts.find(COSTS), facts.value(TRIALS), facts.find(CURRENT)
+    if pairs is None or not pairs.value or not trials or current is None:
+        return None
+    plain = [t for t in trials if t["in_order"] and (t["prefetch_factor"] or 2) == 2]
+    size = plain[0]["batch_size"] if plain else current.value["batch_size"]
+    rates = {t["num_workers"]: t["throughput"]["value"] for t in plain}
+    allowed = {0, 1, max((n for n in rates if n <= max(1, int(cpus))), default=0)}
+    rates = {n: r for n, r in rates.items() if n in allowed or n == current.value["num_workers"]}
+    collate = facts.value(STAGE, {"ms": 0.0}, stage="collate")
+    receiving = facts.value(RECEIVING, {"workers": 0, "main_s": 0.0})
+    main = [t["main_ms"] / 1e3 for t in plain if t["num_workers"]]
+    receive = min(main) if main else receiving["main_s"] if receiving["workers"] else 0.0
+    costs = fit(thinned(pairs.value), size, rates, cpus, 1e-3 * collate["ms"] * size, receive)
+    recommended = facts.value(RECOMMENDED, {"workers": current.value["num_workers"]})
+    return costs, Setup(size, recommended["workers"], cpus=cpus), len(rates)
+
+
+def forecast(
+    facts: Facts,
+    cpus_here: float,
+    step_s: float = 0.0,
+    cpus: float | None = None,
+    devices: int | None = None,
+    loaders: int | None = None,
+    storage_mb_s: float | None = None,
+    storage_latency_ms: float | None = None,
+) -> Forecast | None:
+    """One loader's throughput on that hardware, at the fewest workers that reach what any number would."""
+    found = fitted(facts, cpus_here)
+    if found is None:
+        return None
+    costs, setup, runs = found
+    each = (cpus if cpus is not None else cpus_here) / max(1, devices or 1)
+    store = None
+    if storage_mb_s is not None or storage_latency_ms is not None or (loaders or 1) > 1:
+        read = facts.value(READING, {"bytes_read_per_sample": 0.0, "bytes_delivered_per_sample": 0.0})
+        size = read["bytes_read_per_sample"] or read["bytes_delivered_per_sample"]
+        latency = None if storage_latency_ms is None else storage_latency_ms / 1e3
+        store = Store(size, latency, None if storage_mb_s is None else storage_mb_s * 1e6)
+    asked = replace(setup, cpus=each, step_s=step_s, storage=store, loaders=max(1, loaders or 1))
+    workers, _ = workers_for(costs, asked, MOST_WORKERS)
+    best = replace(asked, workers=workers)
+    seen = simulate(costs, best)
+    alone = replace(asked, workers=0)
+    if law(costs, alone) > seen.throughput:
+        best, seen, workers = alone, simulate(costs, alone), 0
+    return Forecast(
+        seen.throughput, law(costs, best), workers, limit_of(costs, best, seen.limit), workers, seen.waits, runs
+    )
+
+
+def limit_of(costs: Costs, setup: Setup, limit: str) -> str:
+    """``storage`` where a given store holds it rather than the waiting of each request."""
+    store = setup.storage
+    if store is None or not store.bytes_s or not store.bytes_per_sample:
+        return limit
+    by_store = store.bytes_s / setup.loaders / store.bytes_per_sample
+    return "storage" if by_store <= 1.02 * law(costs, setup) else limit

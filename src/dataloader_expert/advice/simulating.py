@@ -1,0 +1,319 @@
+"""A DataLoader as discrete events: what it would deliver with other workers, cores, steps and storage.
+
+Workers are given index batches in turn (or, without the order, as they come free), read samples one after another and
+hand the batch over; the main process receives, feeds the step and gives out the next. CPU work shares the cores;
+waiting goes through a store of given latency, bandwidth and depth. Work is in seconds of a core that is alone.
+
+Method: event-driven simulation with processor sharing; its bounds are those of operational analysis (Denning and Buzen,
+"The Operational Analysis of Queueing Network Models", Computing Surveys 10, 1978).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+Pair = tuple[float, float]
+"""CPU and waiting seconds of one sample, as they were measured together."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a loader's parts cost, fitted on runs.
+
+    Attributes:
+        samples: CPU and blocked seconds of single samples.
+        collate_s: CPU seconds of collating a batch.
+        send_s: CPU seconds for which a worker prepares a batch to be sent.
+        receive_s: CPU seconds of the main process for a batch from a worker; ``own_s`` for one that it loads itself.
+        slowdown: how many times longer a core's work takes when all cores are busy.
+    """
+
+    samples: tuple[Pair, ...]
+    collate_s: float = 0.0
+    send_s: float = 0.0
+    receive_s: float = 0.0
+    own_s: float = 0.0
+    slowdown: float = 1.0
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A loader, its consumer and its machine. ``storage``: the store's, if waiting is to be its rather than as measured."""
+
+    batch_size: int
+    workers: int
+    prefetch: int = 2
+    in_order: bool = True
+    cpus: float = 1.0
+    step_s: float = 0.0
+    step_cpu: bool = False
+    storage: Store | None = None
+    loaders: int = 1
+
+
+@dataclass(frozen=True)
+class Store:
+    """``bytes_s`` shared by all loaders, ``latency_s`` of a request; ``bytes_per_sample`` read."""
+
+    bytes_per_sample: float = 0.0
+    latency_s: float | None = None
+    bytes_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``throughput`` in samples/s of one loader, ``waits`` the share of time that the consumer waits, ``busy`` of the
+    cores, ``limit`` what holds it: cpu, waiting, main or step."""
+
+    throughput: float
+    waits: float
+    busy: float
+    limit: str
+
+
+def law(costs: Costs, setup: Setup) -> float:
+    """Samples/s by the closed bottleneck law: the least of what workers, cores, main process and step allow."""
+    cpu, waits = means(costs, setup)
+    b = setup.batch_size
+    one = b * (cpu + waits) + costs.collate_s + costs.send_s
+    if not setup.workers:
+        return b / (b * (cpu + waits) + costs.collate_s + costs.own_s + setup.step_s)
+    whole = b * cpu + costs.collate_s + costs.send_s + costs.receive_s
+    rates = [setup.workers / one, setup.cpus / whole, 1 / costs.receive_s if costs.receive_s else math.inf]
+    if setup.step_s:
+        rates.append(1 / (setup.step_s + costs.receive_s))
+    store = setup.storage
+    if store is not None and store.bytes_s and store.bytes_per_sample:
+        rates.append(store.bytes_s / setup.loaders / (store.bytes_per_sample * b))
+    return b * min(rates)
+
+
+def means(costs: Costs, setup: Setup) -> Pair:
+    """A sample's mean CPU and waiting seconds, waiting as the store makes it where one is given."""
+    n = max(1, len(costs.samples))
+    cpu = sum(c for c, _ in costs.samples) / n
+    return cpu, sum(_waiting(w, setup) for _, w in costs.samples) / n
+
+
+def _waiting(measured: float, setup: Setup) -> float:
+    store = setup.storage
+    if store is None:
+        return measured
+    waits = measured if store.latency_s is None else store.latency_s
+    if store.bytes_s and store.bytes_per_sample:
+        waits = max(waits, 0.0) + store.bytes_per_sample * setup.loaders / store.bytes_s / max(1, setup.workers)
+    return waits
+
+
+def simulate(costs: Costs, setup: Setup, batches: int = 0, seed: int = 0) -> Outcome:
+    """Runs ``batches`` batches (0: as many as the workers need to fall into step), the first quarter to warm up."""
+    batches = batches or max(240, 12 * setup.workers)
+    if not costs.samples:
+        raise ValueError("no sample costs: measure some samples first")
+    return _alone(costs, setup, batches, seed) if not setup.workers else _Run(costs, setup, batches, seed).run()
+
+
+def _alone(costs: Costs, setup: Setup, batches: int, seed: int) -> Outcome:
+    draw = random.Random(seed)
+    load = 0.0
+    for _ in range(batches):
+        picks = draw.choices(costs.samples, k=setup.batch_size)
+        load += sum(c + _waiting(w, setup) for c, w in picks) + costs.collate_s + costs.own_s
+    total = load + batches * setup.step_s
+    cpu = sum(c for c, _ in costs.samples) / len(costs.samples) * setup.batch_size * batches
+    limit = "step" if setup.step_s * batches > load else "cpu" if cpu > 0.5 * load else "waiting"
+    return Outcome(batches * setup.batch_size / total, load / total, min(1.0, cpu / total / setup.cpus), limit)
+
+
+class _Run:
+    """Jobs are [remaining CPU seconds, what follows]; waiting and steps are timers. Time moves to the next of either."""
+
+    def __init__(self, costs: Costs, setup: Setup, batches: int, seed: int) -> None:
+        self.costs, self.setup, self.batches = costs, setup, batches
+        self.draw = random.Random(seed)
+        self.now, self.busy = 0.0, 0.0
+        self.jobs: dict[int, float] = {}
+        """CPU work left, by who does it: a worker's number, or -1 for the main process."""
+        self.timers: list[tuple[float, int, int]] = []
+        self.queues: list[list[int]] = [[] for _ in range(setup.workers)]
+        self.parts: list[list[Pair]] = [[] for _ in range(setup.workers)]
+        """What a worker has still to do for its batch: CPU first, then waiting."""
+        self.at: list[int | None] = [None] * setup.workers
+        self.ready: set[int] = set()
+        self.given, self.taken = 0, 0
+        self.turn = 0
+        self.main: str = "idle"
+        self.waited = 0.0
+        self.marks: list[float] = []
+        self.waits_at: list[float] = []
+        self.order = 0
+
+    def run(self) -> Outcome:
+        setup = self.setup
+        for _ in range(setup.workers * setup.prefetch):
+            self._dispatch()
+        self._receive()
+        while self.taken < self.batches:
+            self._advance()
+        first = max(1, min(len(self.marks) - 2, max(len(self.marks) // 4, 2 * setup.workers)))
+        n = (len(self.marks) - 1 - first) // setup.workers * setup.workers or len(
+            self.marks
+        ) - 1 - first  # whole rounds
+        span = self.marks[first + n] - self.marks[first]
+        rate = n * setup.batch_size / span if span > 0 else math.inf
+        waits = (self.waits_at[first + n] - self.waits_at[first]) / span if span > 0 else 0.0
+        return Outcome(rate, min(1.0, waits), self.busy / max(1e-12, self.now * setup.cpus), self._limit(rate))
+
+    def _limit(self, rate: float) -> str:
+        costs, setup = self.costs, self.setup
+        cpu, waits = means(costs, setup)
+        b = setup.batch_size
+        whole = b * cpu + costs.collate_s + costs.send_s + costs.receive_s
+        bounds = {
+            "waiting": setup.workers / (b * (cpu + waits) + costs.collate_s + costs.send_s),
+            "cpu": setup.cpus / whole if whole else math.inf,
+            "main": 1 / costs.receive_s if costs.receive_s else math.inf,
+            "step": 1 / (setup.step_s + costs.receive_s) if setup.step_s else math.inf,
+        }
+        name = min(bounds, key=lambda k: bounds[k])
+        return "cpu" if name == "waiting" and cpu > waits else name
+
+    def _dispatch(self) -> None:
+        """Gives the next batch to a worker: in turn, or to one with the fewest."""
+        if self.given >= self.batches + 4 * self.setup.workers * self.setup.prefetch:
+            return
+        w = self.turn % self.setup.workers
+        if not self.setup.in_order:
+            w = min(range(self.setup.workers), key=lambda i: len(self.queues[i]) + (self.at[i] is not None))
+        self.turn += 1
+        self.queues[w].append(self.given)
+        self.given += 1
+        if self.at[w] is None:
+            self._begin(w)
+
+    def _begin(self, w: int) -> None:
+        if not self.queues[w]:
+            self.at[w] = None
+            return
+        self.at[w] = self.queues[w].pop(0)
+        picks = self.draw.choices(self.costs.samples, k=self.setup.batch_size)
+        ending = self.costs.collate_s + self.costs.send_s
+        if all(_waiting(x, self.setup) <= 0 for _, x in picks):
+            self.parts[w] = [(sum(c for c, _ in picks) + ending, 0.0)]
+        else:
+            self.parts[w] = [(c, _waiting(x, self.setup)) for c, x in reversed(picks)]
+            self.parts[w].insert(0, (ending, 0.0))
+        self._work(w)
+
+    def _work(self, w: int) -> None:
+        cpu, waits = self.parts[w][-1]
+        if cpu > 0:
+            self.jobs[w] = cpu
+        else:
+            self._wait(w, waits)
+
+    def _wait(self, w: int, waits: float) -> None:
+        self.parts[w].pop()
+        if waits > 0:
+            self.order += 1
+            heapq.heappush(self.timers, (self.now + waits, self.order, w))
+        else:
+            self._next_part(w)
+
+    def _next_part(self, w: int) -> None:
+        if self.parts[w]:
+            self._work(w)
+            return
+        batch = self.at[w]
+        assert batch is not None
+        self.ready.add(batch)
+        self._begin(w)
+        if self.main == "waiting":
+            self._receive()
+
+    def _receive(self) -> None:
+        """The main process takes the next batch, or waits for it."""
+        wanted = self.taken if self.setup.in_order else min(self.ready, default=-1)
+        if wanted not in self.ready:
+            self.main = "waiting"
+            return
+        self.ready.discard(wanted)
+        self.main = "receiving"
+        self._dispatch()
+        if self.costs.receive_s > 0:
+            self.jobs[-1] = self.costs.receive_s
+        else:
+            self._received()
+
+    def _received(self) -> None:
+        self.taken += 1
+        self.marks.append(self.now)
+        self.waits_at.append(self.waited)
+        if self.setup.step_s > 0:
+            self.main = "step"
+            if self.setup.step_cpu:
+                self.jobs[-1] = self.setup.step_s
+            else:
+                self.order += 1
+                heapq.heappush(self.timers, (self.now + self.setup.step_s, self.order, -1))
+        else:
+            self._receive()
+
+    def _advance(self) -> None:
+        """To the next end of CPU work or of waiting."""
+        cpus, n = self.setup.cpus, len(self.jobs)
+        rate = min(1.0, cpus / n) if n else 0.0
+        if n >= cpus:
+            rate /= self.costs.slowdown
+        due = min(self.jobs.values()) / rate if n else math.inf
+        at = self.timers[0][0] - self.now if self.timers else math.inf
+        step = min(due, at)
+        if math.isinf(step):
+            raise RuntimeError("the simulated loader stands still")
+        self.now += step
+        self.busy += step * min(n, cpus)
+        if self.main in ("waiting", "receiving"):
+            self.waited += step
+        done = []
+        for who in self.jobs:
+            self.jobs[who] -= step * rate
+            if self.jobs[who] <= 1e-12:
+                done.append(who)
+        for who in done:
+            del self.jobs[who]
+        for who in done:
+            if who >= 0:
+                self._wait(who, self.parts[who][-1][1])
+            elif self.main == "receiving":
+                self._received()
+            else:
+                self._receive()
+        while self.timers and self.timers[0][0] <= self.now + 1e-12:
+            _, _, who = heapq.heappop(self.timers)
+            if who >= 0:
+                self._next_part(who)
+            else:
+                self._receive()
+
+
+def workers_for(costs: Costs, setup: Setup, most: int = 256, near: float = 0.98) -> tuple[int, float]:
+    """The fewest workers that reach what any number up to ``most`` does, and that rate, by the law."""
+    best = max(law(costs, replace(setup, workers=n)) for n in (1, most))
+    low, high = 1, most
+    while low < high:
+        mid = (low + high) // 2
+        if law(costs, replace(setup, workers=mid)) >= near * best:
+            high = mid
+        else:
+            low = mid + 1
+    return low, best
+
+
+def thinned(pairs: Sequence[Sequence[float]], most: int = 400) -> tuple[Pair, ...]:
+    """At most so many of the pairs, evenly."""
+    kept = pairs[:: max(1, math.ceil(len(pairs) / most))]
+    return tuple((float(c), float(w)) for c, w in kept)
