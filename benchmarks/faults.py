@@ -700,6 +700,10 @@ def stragglers():
     return seeded(Uneven(), batch_size=4)
 
 
+def stragglers_out_of_order():
+    return seeded(Uneven(), batch_size=4, num_workers=4, in_order=False)
+
+
 def even():
     return seeded(Uneven(long=0.004), batch_size=4)
 
@@ -1025,6 +1029,14 @@ def left_over():
     return seeded(Plain())
 
 
+def swept():
+    """Takes away what ``left_over`` left."""
+    for name in os.listdir("/dev/shm"):
+        if name.startswith("torch_") and name.endswith("_1_1"):
+            os.unlink(f"/dev/shm/{name}")
+    return seeded(Plain())
+
+
 class Hungry(Plain):
     """Batches of half a gigabyte and more in flight."""
 
@@ -1105,7 +1117,7 @@ CASES = {
     "poor-mixing": ("stream_barely_mixed", "stream_mixed"),
     "slow-collate": ("slow_collate", "quick_collate"),
     "state-snapshots-slow": ("state_each_step", "state_light"),
-    "stale-shared-memory": ("left_over", "fine"),
+    "stale-shared-memory": ("left_over", "swept"),
     "decodes-too-large": ("pictures_whole", "pictures_small"),
     "prefetch-memory": ("much_in_flight", "little_in_flight"),
 }

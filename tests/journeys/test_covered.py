@@ -11,7 +11,15 @@ from typing import Any
 
 from dataloader_expert.report import AdviceLine, Figure, FindingLine
 from dataloader_expert.tools.characterize_dataset import Statistics
-from tests.journeys import test_hostile, test_moving, test_moving_more, test_planted, test_users_ways
+from dataloader_expert.tools.diagnose_io import ForecastLine, Reading
+from tests.journeys import (
+    test_attribution,
+    test_hostile,
+    test_moving,
+    test_moving_more,
+    test_planted,
+    test_users_ways,
+)
 
 SCHEMAS = Path(__file__).parents[1] / "harness" / "schemas.json"
 SECTIONS = {
@@ -23,6 +31,8 @@ SECTIONS = {
 }
 """The five tools, by their section of the whole analysis."""
 ALL = "every tool"
+SPOT = ("function", "file", "line", "share", "stage")
+TRIED = ("prefetch_factor", "in_order", "main_ms")
 
 COVERED: dict[str, str] = {
     # field: the trait (of OF_USERS or TABLES) or the test that moves it; the pairs' own lists come on top
@@ -51,7 +61,17 @@ COVERED: dict[str, str] = {
     "recommend_batch_spec.memory.device_peak_bytes": "memory of a model without a device",
     "recommend_batch_spec.memory.how": "memory of a model without a device",
     "diagnose_io.current.throughput_batch_size": "a batch too dear to be measured",
-    "diagnose_io.stages.name": "test_our_reading_has_stages_and_a_users_code_is_one",
+    "diagnose_io.stages.name": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",
+    "diagnose_io.overhead": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",
+    "diagnose_io.bottleneck": "test_the_costly_line_is_named_with_its_stage",
+    **{f"diagnose_io.hotspots.{n}": "test_the_costly_line_is_named_with_its_stage" for n in SPOT},
+    "diagnose_io.hotspots.called_from": "test_a_line_in_a_library_comes_with_the_users_that_led_there",
+    **{f"diagnose_io.reading.{n}": "test_bytes_read_stand_beside_bytes_delivered" for n in Reading.model_fields},
+    "diagnose_io.found_after_s": "test_the_search_tells_what_it_tried_and_when_it_was_done",
+    "diagnose_io.current.in_order": "test_the_search_tells_what_it_tried_and_when_it_was_done",
+    "diagnose_io.recommended.in_order": "test_the_search_tells_what_it_tried_and_when_it_was_done",
+    **{f"diagnose_io.trials.{n}": "test_the_search_tells_what_it_tried_and_when_it_was_done" for n in TRIED},
+    **{f"diagnose_io.forecast.{n}": "test_a_forecast_follows_the_hardware" for n in ForecastLine.model_fields},
     "diagnose_io.stages.queue_ms": "test_one_cpu_another_interpreter_and_a_core_to_wait_for",
     "diagnose_io.speedup": "samples that wait: workers",
     "diagnose_io.consumer.stall_share_current": "a consumer that waits",
@@ -82,17 +102,14 @@ EXCUSED: dict[str, str] = {
     f"{ALL}.next.arguments": "a hint",
     f"{ALL}.next.why": "a hint",
     "characterize_dataset.location": "remote sources are refused by this version: always local",
-    "diagnose_io.hotspots": "not yet measured",
-    "diagnose_io.reading": "not yet measured",
     "diagnose_io.cacheable": "not yet measured",
-    "diagnose_io.forecast": "not yet measured",
     "diagnose_io.storage.to_device_gb_s": "no device",
     "diagnose_io.recommended.throughput_batch_size": "said of current; recommended shares its model",
     "diagnose_io.recommended.made_by": "said of current; recommended shares its model",
     "check_quality.code": "not yet written",
 }
 
-MODULES = (test_planted, test_moving, test_moving_more, test_hostile, test_users_ways)
+MODULES = (test_attribution, test_planted, test_moving, test_moving_more, test_hostile, test_users_ways)
 
 
 def fields() -> set[str]:

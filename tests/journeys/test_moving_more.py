@@ -204,8 +204,8 @@ TIMED: dict[str, tuple[Ask, Ask, Callable[[Any], float]]] = {
     # field: where it is small, where it is planted large, how it is read
     "stages.ms_per_sample": (PLAIN, NAPS, lambda r: float(r.stages[0].ms_per_sample.value)),
     "stages.share": (NAPS, PLAIN, lambda r: stage(r, "collate")),
-    "stages.cpu_ms": (NAPS, BURNS, lambda r: float(r.stages[0].cpu_ms)),
-    "stages.wait_ms": (BURNS, NAPS, lambda r: float(r.stages[0].wait_ms)),
+    "stages.cpu_ms": (NAPS, BURNS, lambda r: sum(s.cpu_ms for s in r.stages if s.name != "worker_transfer")),
+    "stages.wait_ms": (BURNS, NAPS, lambda r: sum(s.wait_ms for s in r.stages if s.name != "worker_transfer")),
     "current.throughput": (NAPS, PLAIN, lambda r: float(r.current.throughput.value)),
     "recommended.throughput": (NAPS, PLAIN, lambda r: float(r.recommended.throughput.value)),
     "trials.throughput": (NAPS, PLAIN, lambda r: float(r.trials[0].throughput.value)),

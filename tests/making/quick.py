@@ -26,7 +26,7 @@ def quick(tool: Tool) -> Tool:
 
 def shorter(probe: Probe) -> Probe:
     if isinstance(probe, Loading):
-        return replace(probe, block_s=0.01, pairs=3)
+        return replace(probe, block_s=0.01, pairs=3, most_s=2.0)
     if isinstance(probe, BatchSizes | Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):

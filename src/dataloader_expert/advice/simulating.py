@@ -83,13 +83,17 @@ def law(costs: Costs, setup: Setup) -> float:
     if not setup.workers:
         return b / (b * (cpu + waits) + costs.collate_s + costs.own_s + setup.step_s)
     whole = b * cpu + costs.collate_s + costs.send_s + costs.receive_s
-    rates = [setup.workers / one, setup.cpus / whole, 1 / costs.receive_s if costs.receive_s else math.inf]
+    rates = [_over(setup.workers, one), _over(setup.cpus, whole), _over(1, costs.receive_s)]
     if setup.step_s:
         rates.append(1 / (setup.step_s + costs.receive_s))
     store = setup.storage
     if store is not None and store.bytes_s and store.bytes_per_sample:
         rates.append(store.bytes_s / setup.loaders / (store.bytes_per_sample * b))
     return b * min(rates)
+
+
+def _over(servers: float, seconds: float) -> float:
+    return servers / seconds if seconds > 0 else math.inf
 
 
 def means(costs: Costs, setup: Setup) -> Pair:
@@ -174,9 +178,9 @@ class _Run:
         b = setup.batch_size
         whole = b * cpu + costs.collate_s + costs.send_s + costs.receive_s
         bounds = {
-            "waiting": setup.workers / (b * (cpu + waits) + costs.collate_s + costs.send_s),
-            "cpu": setup.cpus / whole if whole else math.inf,
-            "main": 1 / costs.receive_s if costs.receive_s else math.inf,
+            "waiting": _over(setup.workers, b * (cpu + waits) + costs.collate_s + costs.send_s),
+            "cpu": _over(setup.cpus, whole),
+            "main": _over(1, costs.receive_s),
             "step": 1 / (setup.step_s + costs.receive_s) if setup.step_s else math.inf,
         }
         name = min(bounds, key=lambda k: bounds[k])

@@ -60,7 +60,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
     batches = 0
     iterator: Any = None
     loader: Any = None
-    passes = 0
+    passes, failed = 0, ""
     try:
         with watching(watch):
             loader = served.loader(plan)
@@ -74,13 +74,15 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
                     if time.monotonic() > until:
                         break
     except Exception as e:  # the user's code, in workers: an outcome that the search reports too
-        yield Unknown("health of workers", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
-        return
+        failed = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
     finally:
         release(loader, iterator)
         bench.at(-1)
     moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
     yield from _shared_handles(moved, before)
+    if failed:
+        yield Unknown("health of workers", failed)
+        return
     lines = list(watch.lines())
     watch.close()
     yield from _memory(lines)

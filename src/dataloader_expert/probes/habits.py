@@ -20,7 +20,9 @@ from dataloader_expert.probes.serving import Serving, serving
 TWINS = Quantity(
     "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"
 )
-SHARDING = Quantity("sharding", "", "samples that each of two workers gave of a stream, and those that both gave")
+SHARDING = Quantity(
+    "shares_of_stream", "", "samples that each of two workers gave of a stream, and those that both gave"
+)
 EPOCHS = Quantity(
     "epochs_seen", "", "whether persistent workers gave other content after set_epoch, as the main process did"
 )

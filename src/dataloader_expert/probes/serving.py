@@ -269,6 +269,7 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         drop_last=loader.drop_last,
         timeout=loader.timeout,
         seed=bench.seed,
+        in_order=getattr(loader, "in_order", True),
     )
     name = getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__)
     found = Serving(source.dataset, loader.collate_fn, name, plan, False, "the user's DataLoader", loader)

@@ -326,9 +326,8 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
             / samples
         )
         disk = sum(b["io"].get("read_bytes", 0) - a["io"].get("read_bytes", 0) for a, b, _ in parts) / samples
-        calls = sum(b["io"].get("syscw", 0) - a["io"].get("syscw", 0) for a, b, _ in parts) / samples
     else:
-        read, disk, calls = 0.0, 0.0, 0.0
+        read, disk = 0.0, 0.0
     fields = len(flat(seen.last)) if seen.last is not None else None
     value = {
         "bytes_read_per_sample": max(0.0, round(read, 1)),
@@ -337,7 +336,6 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
         "fields_read": fields if served.ours else None,
         "fields_used": fields,
         "from_disk_per_sample": max(0.0, round(disk, 1)),
-        "write_calls_per_sample": round(calls, 3),
     }
     yield Fact(READING, value, said)
     batches = max(1, seen.batches)

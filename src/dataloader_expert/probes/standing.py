@@ -233,15 +233,24 @@ def settings(served: Serving) -> Iterator[Said]:
             yield Unknown("health: state snapshots", f"state_dict() raised {type(e).__name__}: {str(e)[:160]}")
             return
         took = (time.perf_counter() - begun) / max(1, getattr(loader, "snapshot_every_n_steps", 1))
-        costs = {"seconds": round(took, 6), "batch_s": round(served.batch_s, 6)}
+        batch_s = served.batch_s or _batch_s(served)
+        costs = {"seconds": round(took, 6), "batch_s": round(batch_s, 6)}
         seen = Fact(SNAPSHOTS, costs, evidence("timed", "standing", seen=1))
         yield seen
-        if served.batch_s and took >= 0.02 * served.batch_s and took > 1e-3:
-            text = (
-                f"the dataset's state is taken each step: {1e3 * took:.1f} ms of a batch's {1e3 * served.batch_s:.1f}"
-            )
+        if batch_s and took >= 0.02 * batch_s and took > 1e-3:
+            text = f"the dataset's state is taken each step: {1e3 * took:.1f} ms of a batch's {1e3 * batch_s:.1f}"
             fix = "snapshot_every_n_steps = the steps between two checkpoints"
             yield finding("state-snapshots-slow", "warning", text, seen, fix)
+
+
+def _batch_s(served: Serving) -> float:
+    """Seconds of a batch, from a few samples read here."""
+    n = min(4, len(served.dataset))
+    begun = time.perf_counter()
+    for i in range(n):
+        with contextlib.suppress(Exception):  # the scan says which samples raise
+            served.dataset[i]
+    return (time.perf_counter() - begun) / max(1, n) * served.current.batch_size
 
 
 def order(served: Serving) -> Iterator[Said]:

@@ -84,7 +84,6 @@ class Reading(Model):
     fields_read: int | None
     fields_used: int | None
     from_disk_per_sample: float
-    write_calls_per_sample: float
 
 
 class Trial(Model):

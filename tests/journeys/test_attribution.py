@@ -1,0 +1,96 @@
+"""Where the time goes, as the whole tool tells it: functions, lines, bytes read, settings tried, other hardware."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.making.asking import Asker
+
+ROOT = Path(__file__).parents[2]
+FAULTS = ROOT / "benchmarks" / "faults.py"
+
+
+@pytest.fixture(scope="module")
+def told(quickly: Asker) -> Any:
+    """The report on a loader of the file of faults, asked once."""
+    kept: dict[tuple[str, str], Any] = {}
+
+    def of(name: str, **more: Any) -> Any:
+        key = (name, repr(sorted(more.items())))
+        if key not in kept:
+            kept[key] = quickly.ask("diagnose_io", f"{FAULTS}:{name}", str(ROOT), budget_s=20, **more)
+        return kept[key]
+
+    return of
+
+
+def line_of(text: str) -> int:
+    return next(i + 1 for i, line in enumerate(FAULTS.read_text().splitlines()) if text in line)
+
+
+def test_the_costly_line_is_named_with_its_stage(told: Any) -> None:
+    """Our promise: function, file, line and share, also of what holds the interpreter's lock or hides in a library."""
+    report = told("inflates")
+    top = report.hotspots[0]
+    assert (top.function, Path(top.file).name, top.stage) == ("__getitem__", "faults.py", "decode")
+    assert top.line == line_of("zlib.decompress(blob)")
+    assert top.share.value > 0.4
+    assert report.bottleneck == "decode"
+    assert "inflate-per-sample" in {f.code for f in report.findings}
+    other = told("stored")
+    assert other.bottleneck == "transform"
+    assert "inflate-per-sample" not in {f.code for f in other.findings}
+
+
+def test_a_line_in_a_library_comes_with_the_users_that_led_there(told: Any) -> None:
+    """Our promise: a cost inside an installed package names the user's call too."""
+    spots = told("pictures_whole", batch_size=2, max_workers=0).hotspots
+    inside = next(h for h in spots if "PIL" in h.file)
+    assert inside.called_from is not None
+    assert inside.called_from.rpartition(":")[0].endswith("faults.py")
+
+
+def test_bytes_read_stand_beside_bytes_delivered(told: Any) -> None:
+    """Our promise: what is read for a row and thrown away shows, and what is not does not."""
+    whole, row = told("groups_for_a_row"), told("rows_for_a_row")
+    assert whole.reading.bytes_read_per_sample == pytest.approx(204_800, rel=0.3)
+    assert whole.reading.bytes_delivered_per_sample == row.reading.bytes_delivered_per_sample == 2048
+    assert whole.reading.amplification > 20 * row.reading.amplification
+    assert row.reading.from_disk_per_sample >= 0
+    assert {"read-amplification"} <= {f.code for f in whole.findings}
+    assert "read-amplification" not in {f.code for f in row.findings}
+    assert told("many_tensors").reading.fields_used == 40
+    assert told("many_tensors").reading.fields_read is None
+    assert told("many_tensors").bottleneck != told("inflates").bottleneck
+
+
+def test_the_search_tells_what_it_tried_and_when_it_was_done(told: Any) -> None:
+    """Our promise: every setting, in its order and depth, with what the main process did for it."""
+    report = told("stragglers")
+    assert {t.prefetch_factor for t in report.trials} >= {None, 2}
+    assert report.current.in_order is True
+    assert 0 < report.found_after_s < report.elapsed_s
+    loose = told("stragglers_out_of_order", num_workers=4)
+    assert loose.current.in_order is False
+    assert loose.recommended.in_order is False
+    assert {t.in_order for t in loose.trials if t.num_workers} == {False}
+    busy = max(t.main_ms for t in told("nested").trials if t.num_workers)
+    assert busy > max(t.main_ms for t in told("flat").trials if t.num_workers)
+
+
+def test_a_forecast_follows_the_hardware(told: Any) -> None:
+    """Our promise: more cores bring more of what computes, faster storage more of what waits."""
+    report = told("crowded", what_if={"cpus": 8})
+    eight, here = report.forecast, max(t.throughput.value for t in report.trials)
+    assert eight.throughput.value > 2 * here
+    assert eight.limit == "cpu"
+    assert eight.workers_for_limit >= eight.at_workers > 2
+    assert eight.stall_share is None
+    stepped = told("crowded", what_if={"cpus": 8, "step_ms": 200}).forecast
+    assert stepped.limit == "step"
+    assert stepped.throughput.value == pytest.approx(16 / 0.2, rel=0.05)
+    assert stepped.by_law.value == pytest.approx(16 / 0.2, rel=0.05)
+    assert stepped.stall_share.value < 0.2

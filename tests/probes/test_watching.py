@@ -1,0 +1,126 @@
+"""Real loaders watched from inside: stages by clocks and stacks, in this process and in workers."""
+
+from __future__ import annotations
+
+import gc
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data._utils import fetch
+
+from dataloader_expert.probes.clock import Laps
+from dataloader_expert.probes.naming import Namer
+from dataloader_expert.probes.running import interval
+from dataloader_expert.probes.stages import first_dropped, shares, spans
+from dataloader_expert.probes.ticking import Ticker
+from dataloader_expert.probes.watching import Watch, watching
+
+
+def burn(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+class Parts(Dataset[Any]):
+    """Six milliseconds of waiting in a function that reads, three of work in one that decodes."""
+
+    def __len__(self) -> int:
+        return 200
+
+    def _read(self, index: int) -> int:
+        time.sleep(0.006)
+        return index
+
+    def _decode(self, index: int) -> int:
+        burn(0.003)
+        return index
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.tensor(self._decode(self._read(index)))
+
+
+class Counted(IterableDataset[Any]):
+    def __iter__(self) -> Any:
+        yield from (torch.tensor(i) for i in range(40))
+
+
+def watched(dataset: Any, workers: int, batches: int, ticker: Ticker | None = None) -> list[dict[str, Any]]:
+    watch = Watch("unattributed", lambda index: None, ticker)
+    with watching(watch):
+        iterator = iter(DataLoader(dataset, batch_size=4, num_workers=workers))
+        for _ in range(batches):
+            next(iterator)
+        del iterator
+    lines = list(watch.lines())
+    watch.close()
+    return lines
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_clocks_and_stacks_tell_where_the_time_went(workers: int) -> None:
+    """Our promise: shares of CPU and blocked time within a few points, whichever process loads."""
+    ticker = Ticker(workers, 0.004)
+    lines = watched(Parts(), workers, 24, ticker)
+    ticks, _ = ticker.finish()
+    timed = [line for line in first_dropped(lines) if line["timed"]]
+    wall, cpu, queue = (sum(line["spent"]["unattributed"][i] for line in timed) for i in range(3))
+    n = sum(line["n"] for line in timed)
+    assert cpu / n == pytest.approx(0.003, rel=0.35)
+    assert (wall - cpu - queue) / n == pytest.approx(0.006, rel=0.35)
+    running, blocked = shares(Namer(), ticks)
+    assert running["decode"] > 0.7 * sum(running.values())
+    assert blocked["read"] > 0.8 * sum(blocked.values())
+
+
+def test_samples_are_closed_one_by_one_with_their_indices() -> None:
+    """Each sample's own time is kept, so that a slow one is known by its index."""
+    lines = watched(Parts(), 0, 3)
+    assert [i for line in lines for i, *_ in line["each"]] == list(range(12))
+    assert spans(lines) == [] or spans(lines)[0][2] > 0
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_stream_is_watched_too(workers: int) -> None:
+    """A stream's samples are counted and delivered unchanged."""
+    lines = watched(Counted(), workers, 9)
+    assert sum(line["n"] for line in lines if line["timed"]) >= 16
+    assert next(iter(DataLoader(Counted(), batch_size=40))).tolist() == list(range(40))
+
+
+def test_nothing_stays_behind() -> None:
+    """Torch's own fetchers are back, and this process's descriptors too."""
+    gc.collect()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    own = fetch._MapDatasetFetcher.fetch
+    watched(Parts(), 0, 1, None)
+    assert fetch._MapDatasetFetcher.fetch is own
+    ticker = Ticker(0, 0.01)
+    ticker.finish()
+    gc.collect()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_laps_add_up_to_the_whole() -> None:
+    """What no stage claims is the rest; samples add up to their stages."""
+    laps = Laps("rest")
+    burn(0.01)
+    laps.lap("read")
+    time.sleep(0.01)
+    laps.sample(7)
+    (index, wall, cpu, _), *_ = laps.each
+    assert index == 7
+    assert wall == pytest.approx(sum(w for w, _, _ in laps.spent.values()))
+    assert laps.spent["read"][1] == pytest.approx(0.01, rel=0.3)
+    assert cpu < 0.015 < wall
+
+
+def test_where_one_more_falls_is_wider_than_where_the_mean_lies() -> None:
+    """A run of its own varies more than an average does."""
+    mean, low, high = interval([100.0, 110.0, 95.0])
+    _, lower, higher = interval([100.0, 110.0, 95.0], further=True)
+    assert lower < low < mean < high < higher
