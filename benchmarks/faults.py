@@ -1049,7 +1049,7 @@ class Hungry(Plain):
 
 
 def much_in_flight():
-    return seeded(Hungry(12), num_workers=2, prefetch_factor=8, batch_size=8)
+    return seeded(Hungry(12), num_workers=2, prefetch_factor=14, batch_size=8)
 
 
 def little_in_flight():

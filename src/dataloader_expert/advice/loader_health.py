@@ -7,14 +7,14 @@ from typing import Any
 
 from dataloader_expert.advice.workers import batch_bytes, host_bytes
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Facts
 from dataloader_expert.probes.batch import BATCH
 from dataloader_expert.probes.crowd import COUNTS
 from dataloader_expert.probes.layout import SAMPLES
 from dataloader_expert.probes.loading import CURRENT, ORDERING, STARTUP, THROUGHPUT, TRIALS
 from dataloader_expert.probes.scan import FIRST
 from dataloader_expert.probes.serving import STAGE
-from dataloader_expert.probes.stages import HOTSPOTS, PULSES, READING, RECEIVING, WAITING
+from dataloader_expert.probes.stages import HOTSPOTS, PULSES, READING, RECEIVING
 
 TENSOR_MS = 0.39
 """CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
@@ -76,23 +76,37 @@ def amplification(facts: Facts) -> Iterator[Finding]:
 
 
 def head_of_line(facts: Facts) -> Iterator[Finding]:
-    """B19: the consumer waits while later batches are ready."""
-    fact = facts.find(ORDERING)
-    waiting = facts.find(WAITING)
-    share, seconds = 0.0, 0.0
-    if fact is not None:
-        share, seconds = fact.value["overtaken"], fact.value["waited_s"]
-    elif waiting is not None and waiting.value["workers"] and waiting.value["waited_s"] > 0.2:
-        fact, seconds = waiting, waiting.value["waited_s"]
-        share = waiting.value["overtaken_s"] / seconds
-    free = [f for f in facts.all(THROUGHPUT) if f.at["in_order"] is False]
-    same = [f for f in facts.all(THROUGHPUT) if free and f.at["workers"] == free[0].at["workers"] and f.at["in_order"]]
-    if fact is None or share < 0.3 or not free or not same or free[0].value < 1.1 * same[0].value:
+    """B19: the consumer waits while later batches are ready, and giving up the order was faster."""
+    fact, tried = facts.find(ORDERING), facts.find(TRIALS)
+    if fact is None or tried is None or fact.value["overtaken"] < 0.3:
         return
-    text = f"{share:.0%} of the waiting is for one slow batch while later ones are ready; without the order "
-    text += f"{free[0].value:,.0f} samples/s came instead of {same[0].value:,.0f}"
+    rates = {(t["num_workers"], t["in_order"]): t["throughput"]["value"] for t in tried.value}
+    workers = fact.at["workers"]
+    kept, free = rates.get((workers, True)), rates.get((workers, False))
+    if kept is None or free is None or free < 1.1 * kept:
+        return
+    text = (
+        f"{fact.value['overtaken']:.0%} of the waiting is for one slow batch while later ones are ready; without the "
+    )
+    text += f"order {free:,.0f} samples/s came instead of {kept:,.0f}"
     fix = "in_order=False where the order does not matter, or batches of like cost"
-    yield finding("head-of-line-blocking", "warning", text, [fact, free[0], same[0]], fix)
+    yield finding("head-of-line-blocking", "warning", text, [fact, tried], fix)
+
+
+def cheap(facts: Facts) -> Iterator[Finding]:
+    """B16: every number of workers tried is slower than none, and transport costs more than the samples."""
+    tried = facts.find(TRIALS)
+    stages = {f.at["stage"]: f for f in facts.all(STAGE)}
+    transfer = stages.pop("worker_transfer", None)
+    if tried is None or transfer is None:
+        return
+    alone = [t["throughput"]["value"] for t in tried.value if not t["num_workers"]]
+    others = [t["throughput"]["value"] for t in tried.value if t["num_workers"]]
+    if alone and others and max(others) < 0.9 * max(alone):
+        if transfer.value["ms"] > sum(f.value["ms"] for f in stages.values()):
+            text = "a sample costs less than bringing it from a worker: workers slow this loader"
+            fix = "num_workers=0, or fetch whole batches with __getitems__"
+            yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
 
 
 def transport(facts: Facts) -> Iterator[Finding]:
@@ -259,41 +273,42 @@ def memory(facts: Facts, memory_bytes: int, shm_bytes: int) -> Iterator[Finding]
 
 
 def cores(facts: Facts, cpus: float) -> Iterator[Finding]:
-    """B33: more workers than before, no gain, and the samples wait for a core."""
-    trials = {f.at["workers"]: f for f in facts.all(THROUGHPUT) if f.at["workers"] and f.at["in_order"]}
+    """B33: more workers than cores, no gain, and samples that compute."""
+    tried = facts.find(TRIALS)
+    cpu, waits = _cpu_and_waits(facts)
+    if tried is None or cpu < 0.2 or cpu < 4 * waits:
+        return
+    rates = {t["num_workers"]: t["throughput"]["value"] for t in tried.value if t["num_workers"] and t["in_order"]}
+    many, few = [n for n in rates if n > cpus], [n for n in rates if 0 < n <= cpus]
+    if many and few and rates[max(many)] < 1.03 * rates[max(few)]:
+        text = f"{max(many)} workers give no more than {max(few)}: the {cpus:g} cores are used up"
+        fix = "make a sample cheaper, or add cores; more workers only take memory"
+        yield finding("cores-used-up", "info", text, tried, fix)
+
+
+def _cpu_and_waits(facts: Facts) -> tuple[float, float]:
+    """CPU and blocked milliseconds of a sample before its transport."""
     stages = [f.value for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
-    cpu, waits = sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
-    many = [n for n in trials if n > cpus]
-    few = [n for n in trials if 0 < n <= cpus]
-    if many and few and cpu > 4 * waits and cpu > 0.2:
-        more, less = trials[max(many)], trials[max(few)]
-        if more.value < 1.03 * less.value:
-            text = (
-                f"{more.at['workers']} workers give no more than {less.at['workers']}: the {cpus:g} cores are used up"
-            )
-            fix = "make a sample cheaper, or add cores; more workers only take memory"
-            yield finding("cores-used-up", "info", text, [more, less], fix)
+    return sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
 
 
 def bandwidth(facts: Facts) -> Iterator[Finding]:
-    """B36: samples wait, and more workers do not bring more."""
-    stages = [f.value for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
-    cpu, waits = sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
-    tried: Fact | None = facts.find(TRIALS)
-    rows = (
-        sorted((t["num_workers"], t["throughput"]["value"]) for t in tried.value if t["num_workers"]) if tried else []
-    )
-    if waits < 0.5 * (cpu + waits) or waits < 0.2 or len(rows) < 2 or tried is None:
+    """B36: samples wait, and several workers get far less than that many samples waiting side by side."""
+    tried = facts.find(TRIALS)
+    cpu, waits = _cpu_and_waits(facts)
+    if tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2:
         return
-    (few, slow), (many, fast) = rows[0], rows[-1]
-    if many >= 2 * few and fast < 1.3 * slow:
-        text = f"samples wait {waits:.2f} ms each, and {many} workers get {fast:,.0f} samples/s where {few} got {slow:,.0f}:"
-        text += " what they wait for gives no more at once"
+    rates = {t["num_workers"]: t["throughput"]["value"] for t in tried.value if t["in_order"]}
+    alone = rates.get(0)
+    many = max((n for n in rates if n >= 4), default=0)
+    if alone and many and rates[many] < 0.4 * many * alone and many * cpu < 0.5 * (cpu + waits) * many:
+        text = f"samples wait, and {many} workers get {rates[many]:,.0f} samples/s where none gets {alone:,.0f}: "
+        text += "what they wait for gives little more at once"
         fix = "read fewer bytes a sample, or use faster storage; more workers do not help"
         yield finding("bandwidth-bound", "info", text, tried, fix)
 
 
 RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
-    inflating, listing, amplification, head_of_line, transport, main_busy, startup, first_batch, pauses, chatty, decoding, threads,
+    inflating, listing, amplification, head_of_line, cheap, transport, main_busy, startup, first_batch, pauses, chatty, decoding, threads,
     warm, bandwidth,
 )  # fmt: skip

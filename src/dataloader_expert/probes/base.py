@@ -223,16 +223,33 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
     code = "worker-died" if died else "sample-hangs" if hung else "sample-raises"
     fix, said = "run the loader with num_workers=0 to see where", in_words(error)
     if hung and waiting_for == "a lock":
-        client = any(word in stacks for word in ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client"))
+        client = any(word in stacks for word in CLIENTS)
         code = "client-used-across-fork" if client else "deadlock"
         said = f"{workers} workers wait for a lock and use no CPU: it was held, or its threads lived, when they were forked"
         fix = "make locks, threads and clients in each worker on first use; start workers before threads"
-    if hung and stacks:
-        said += stacks
+    if hung:
+        said += _user_line(stacks)
     at = {"workers": workers} if workers else {}
     fact = Fact(LOADER_FAILED, said, evidence("counted", "loading", seen=1), at)
     yield fact
     yield finding(code, "error", said, fact, fix)
+
+
+CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "concurrent/futures", "grpc")
+"""Files whose frames say that a worker waits for a connection or for its event loop."""
+
+
+def _user_line(stacks: str) -> str:
+    """The innermost frame of the user's in a dump of stacks, in words."""
+    from dataloader_expert.sources.reference import is_users
+
+    frames = [m for line in stacks.splitlines() if (m := FRAME.match(line)) is not None]
+    return next((f", in {m[3]} ({m[1]}:{m[2]})" for m in frames if is_users(m[1])), "")
+
+
+def hung(bench: Bench) -> bool:
+    """Whether workers were found to hang: what runs them again would wait as long."""
+    return any("timed out" in f.value or "wait for a lock" in f.value for f in bench.facts.all(LOADER_FAILED))
 
 
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")

@@ -35,7 +35,7 @@ class BatchLook(Probe):
         batches: list[Any] = []
         served.fit(bench, FIT * bench.left())
         until = bench.until(0.1) or math.inf
-        stream = iter(served.loader(here(served)))
+        stream = iter(in_this_process(served))
         for _ in range(BATCHES):
             batch = next(stream, None)
             if batch is None:
@@ -61,6 +61,16 @@ class BatchLook(Probe):
 def here(served: Serving) -> LoaderPlan:
     """The user's loader as it is; ours in this process."""
     return served.current if served.user_loader is not None else served.current.but(workers=0)
+
+
+def in_this_process(served: Serving) -> Any:
+    """The loader without workers, whose batches are the same; the user's as it is where it cannot be made so."""
+    from dataloader_expert.loaders.building import CannotRebuild
+
+    try:
+        return served.loader(served.current.but(workers=0))
+    except CannotRebuild:
+        return served.loader(served.current)
 
 
 def field_of(name: str, values: list[Any], sizes: list[int]) -> dict[str, Json]:

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hung
 from dataloader_expert.probes.serving import Serving, serving
-from dataloader_expert.probes.stages import by_process, spans
+from dataloader_expert.probes.stages import by_process, sample_s, spans
 from dataloader_expert.probes.watching import Watch, watching
 
 GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers over the samples that they read")
@@ -40,11 +40,11 @@ class Crowd(Probe):
     most_s: float = 1.6
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        if bench.source.format != "reference" or not hasattr(os, "fork"):
+        if bench.source.format != "reference" or not hasattr(os, "fork") or hung(bench):
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
-        if served.batch_s * 4 > until - time.monotonic():
+        if 4 * served.current.batch_size * sample_s(bench) > until - time.monotonic():
             yield Unknown("health of workers", "batches take too long for two workers to be watched within the budget")
             return
         yield from crowd(bench, served, until)
@@ -152,7 +152,8 @@ def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Said]:
 def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
     """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write."""
     rows = [
-        [(p["samples"], p["map"]["private"], p["map"]["shared"]) for p in ps if "map" in p] for ps in by_process(lines)
+        [(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"]) for p in ps if "map" in p]
+        for ps in by_process(lines)
     ]
     rows = [r for r in rows if len(r) >= 4 and r[-1][0] > r[0][0]]
     if not rows:
@@ -169,16 +170,17 @@ def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
     fact = Fact(GROWTH, value, evidence("counted", "habits", seen=samples))
     yield fact
     later = sum(r[-1][1] - r[len(r) // 3][1] for r in rows)
+    anon = sum(r[-1][3] - r[len(r) // 3][3] for r in rows)
     fallen = -sum(r[-1][2] - r[len(r) // 3][2] for r in rows)
     if min(private) < 32 or later < COPIED_LEAST or samples < 100:
         return
     mean = later / max(1, sum(r[-1][0] - r[len(r) // 3][0] for r in rows))
-    if fallen > 0.3 * later:
+    if fallen > 0.3 * later and anon < 0.5 * later:
         text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: counting references"
         text += " writes to pages that were shared at the fork"
         fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
         yield finding("copy-on-write-growth", "warning", text, fact, fix)
-    elif later > LEAKED_LEAST and private[2] > 0.5 * private[1]:
+    elif anon > LEAKED_LEAST and private[2] > 0.5 * private[1]:
         text = f"private memory of the workers grows by {mean:,.0f} bytes a sample and was not given back"
         yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
 

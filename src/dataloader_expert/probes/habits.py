@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hung
 from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.stages import sample_s
 
 TWINS = Quantity(
     "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"
@@ -41,11 +42,11 @@ class Habits(Probe):
     most_s: float = 3.0
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        if bench.source.format != "reference" or not hasattr(os, "fork"):
+        if bench.source.format != "reference" or not hasattr(os, "fork") or hung(bench):
             return
         served = serving(bench, self.batch_size, None)
         deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
-        if served.batch_s * 8 > deadline - time.monotonic():
+        if 40 * sample_s(bench) > deadline - time.monotonic():
             yield Unknown("health of workers", "batches take too long for the experiments within the budget")
             return
         if bench.source.iterable:

@@ -9,6 +9,7 @@ those of a throughput say where a further run falls.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterable, Iterator
@@ -20,7 +21,7 @@ from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence, loader_failed
 from dataloader_expert.probes.batch import STEP
 from dataloader_expert.probes.limits import bound
-from dataloader_expert.probes.running import T99, Runner, interval
+from dataloader_expert.probes.running import T99, Runner, gated, interval
 from dataloader_expert.probes.serving import Serving, serving
 
 THROUGHPUT = Quantity(
@@ -101,13 +102,15 @@ class Loading(Probe):
             size = served.current.batch_size
             why = f"a batch of {current.batch_size} takes long: throughput was measured with batches of {size}"
             yield Unknown("throughput at the full batch size", why)
-        if LEAST_BATCHES * served.batch_s > bench.left():
+        if LEAST_BATCHES * served.batch_s > self.share * bench.left():
             raise TooDear(
                 f"three blocks at the present settings take {LEAST_BATCHES * served.batch_s:.0f} s: raise budget_s"
             )
         yield Fact(CURRENT, {**current.keywords(), "made_by": served.made_by}, evidence("declared", "loading"))
         search = Search(self, bench, served, deadline)
-        try:
+        with contextlib.ExitStack() as ending:
+            ending.enter_context(gated())
+            ending.callback(search.close)
             search.step_s = self._step_s(bench, served, current)
             yield from search.grow()
             if self.search:
@@ -116,8 +119,6 @@ class Loading(Probe):
             if not search.runners:
                 raise TooDear("the budget ended before three blocks at the present settings: raise budget_s")
             yield from search.check(current)
-        finally:
-            search.close()
 
     def _step_s(self, bench: Bench, served: Serving, current: LoaderPlan) -> float:
         """The consumer's step, in proportion where the batches measured are smaller; 0 where it is not known."""
@@ -149,6 +150,7 @@ class Search:
     def grow(self) -> Iterator[Said]:
         """From the present setting and 0 workers upwards, as long as more still gains; then alternating blocks."""
         self.served.patience = max(4.0, min(20 * self.served.batch_s, 0.3 * self.bench.left()))
+        self.bench.progress("timing the present settings", None)
         if self._try(self.served.current) is None:
             yield from self._told_broken()
             self.now = (0, 0, True)
@@ -229,7 +231,7 @@ class Search:
             runner.close()
             if label(plan) == self.now and not plan.workers:
                 raise
-            self.broken.append((e, plan.workers, waits, user_line(stacks)))
+            self.broken.append((e, plan.workers, waits, stacks))
             last = str(e).strip().splitlines()[-1][:200] if str(e).strip() else ""
             self.failed[f"{plan.workers} workers"] = f"{type(e).__name__}: {last}"
             return None
@@ -303,7 +305,7 @@ class Search:
             dear = max(1e-3, sum(r.cost for r in pair))
             room = max(self.left, min(CHECK_S, 0.4 * self.bench.left()))
             pairs = min(asked.pairs, max(LEAST_PAIRS, int(room / dear)))
-            if self.deadline and self.bench.left() < LEAST_PAIRS * dear:
+            if LEAST_PAIRS * dear > max(self.left, 0.5 * self.bench.left()):
                 pairs = 0
                 why = f"{best[0]} workers looked faster; the budget held no check of it: raise budget_s"
                 yield Unknown("recommended", why)
@@ -351,15 +353,6 @@ class Search:
         seen = evidence("timed", "loading", seen=sum(len(r.blocks) for r in tried))
         yield Fact(TRIALS, [trial(r) for r in tried], seen)
         yield Fact(SEARCHED, round(time.monotonic() - self.bench.begun, 3), evidence("timed", "loading", seen=1))
-
-
-def user_line(stacks: str) -> str:
-    """The innermost frame of the user's in a dump of stacks, in words."""
-    from dataloader_expert.probes.naming import is_users
-    from dataloader_expert.probes.ticking import frame_of
-
-    frames = [f for line in stacks.splitlines() if (f := frame_of(line)) is not None]
-    return next((f", in {g} ({f}:{n})" for f, n, g in frames if is_users(f)), "")
 
 
 def trial(runner: Runner) -> dict[str, Any]:

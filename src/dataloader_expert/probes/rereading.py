@@ -16,7 +16,7 @@ from dataloader_expert.probes.serving import Serving
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
 NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
 SLOW_TIMES, SLOW_LEAST_S, AGAIN = 10, 0.01, 2
-MOST_DOUBTFUL = 256
+MOST_DOUBTFUL, ONE_BY_ONE = 256, 64
 
 
 def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]], doubtful: list[int]) -> Iterable[Said]:
@@ -24,8 +24,11 @@ def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]], d
 
     ``doubtful`` are those of batches that took long and whose samples were not timed.
     """
+    if not took and not bench.source.iterable:  # they come in whole batches: some are read one by one
+        n = len(served.dataset)
+        took = [(_read_again(served, i), i) for i in range(0, n, max(1, n // ONE_BY_ONE))]
     if not took:
-        yield Unknown("health.slow_samples", "samples come in whole batches and are not timed one by one")
+        yield Unknown("health.slow_samples", "its samples are not timed one by one")
         return
     median = statistics.median(t for t, _ in took)
     took = took + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]

@@ -1,15 +1,15 @@
-"""One setting's living DataLoader, run in blocks and stopped between them.
+"""One setting's living DataLoader, run in blocks and held between them.
 
-A paused loader's workers are stopped by a signal: they neither fill their queues while another setting is timed nor
-have a stock of batches when it is their turn again, so that a block goes on in the steady state in which the last ended.
+A paused loader's workers wait at a gate before their next batch: they neither fill their queues while another setting is
+timed nor have a stock of batches when it is their turn again, so that a block goes on in the steady state in which the
+last ended. (A signal would stop them anywhere, also with a lock in hand that other workers want.)
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import os
-import signal
+import multiprocessing
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -61,11 +61,13 @@ class Runner:
     overtaken_s: float = 0.0
     main_s: float = 0.0
     """CPU seconds of this thread over all gaps."""
+    gate: Any = field(default_factory=multiprocessing.Event)
     _iterator: Iterator[Any] | None = None
     _loader: Any = None
 
     def _next(self) -> int:
         """Samples in the next batch; a new epoch begins where one ends."""
+        _GATE[:] = [self.gate]  # workers that are made from here on are this loader's
         if self._iterator is None:
             self._loader = self.serving.loader(self.plan)
             begun = time.perf_counter()
@@ -94,7 +96,7 @@ class Runner:
         n = max(1, self.plan.workers)
         fresh = self._iterator is None
         try:
-            self._signal(signal.SIGCONT)
+            self.gate.set()
             for _ in range(n + (self.plan.workers * (self.plan.prefetch or 2) if fresh else 0)):
                 self._next()
                 if until is not None and time.monotonic() > until:
@@ -109,7 +111,7 @@ class Runner:
                 if spent >= seconds or (until is not None and time.monotonic() > until):
                     break
         finally:
-            self._signal(signal.SIGSTOP)
+            self.gate.clear()
         self.main_s += time.thread_time() - cpu
         self.blocks.append(samples / spent)
         self.cost = time.monotonic() - begun
@@ -130,11 +132,6 @@ class Runner:
         after = [task_times(f"/proc/{p}/schedstat")[0] for p in self.pids]
         still = bool(before) and all(b - a < 1e-3 for a, b in zip(before, after, strict=True))
         return "a lock" if still and all(map(_in_futex, self.pids)) else ""
-
-    def _signal(self, signum: int) -> None:
-        for worker in getattr(self._iterator, "_workers", ()):
-            with contextlib.suppress(ProcessLookupError, TypeError):
-                os.kill(worker.pid, signum)
 
     @property
     def pids(self) -> list[int]:
@@ -161,10 +158,7 @@ class Runner:
         from dataloader_expert.loaders.building import release
 
         iterator, self._iterator = self._iterator, None
-        if iterator is not None:
-            for worker in getattr(iterator, "_workers", ()):
-                with contextlib.suppress(ProcessLookupError, TypeError):
-                    os.kill(worker.pid, signal.SIGCONT)
+        self.gate.set()
         release(self._loader, iterator)
         self._loader = None
 
@@ -177,6 +171,36 @@ def _in_futex(pid: int) -> bool:
             if text not in ("", "0", "running"):
                 return text.split()[0].startswith(known)
     return False
+
+
+_GATE: list[Any] = []
+
+
+@contextlib.contextmanager
+def gated() -> Iterator[None]:
+    """Workers that are forked meanwhile wait at their runner's gate before each batch; others are not held."""
+    from torch.utils.data import get_worker_info
+    from torch.utils.data._utils import fetch
+
+    kinds: tuple[Any, ...] = (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher)
+    plain = [kind.fetch for kind in kinds]
+
+    def held(own: Any) -> Any:
+        def gated_fetch(self: Any, index: Any) -> Any:
+            if get_worker_info() is not None and _GATE and not _GATE[0].is_set():
+                _GATE[0].wait()
+            return own(self, index)
+
+        return gated_fetch
+
+    for kind, own in zip(kinds, plain, strict=True):
+        kind.fetch = held(own)
+    try:
+        yield
+    finally:
+        _GATE.clear()
+        for kind, own in zip(kinds, plain, strict=True):
+            kind.fetch = own
 
 
 def later_ready(iterator: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence
 from dataloader_expert.probes.clock import now, since
 from dataloader_expert.probes.moving import to_device, transport
 from dataloader_expert.probes.naming import Namer, place_of
@@ -74,7 +74,8 @@ class Stages(Probe):
     half: float = HALF
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        served = serving(bench, self.batch_size, self.num_workers)
+        broken = bench.facts.find(LOADER_FAILED) is not None
+        served = serving(bench, self.batch_size, 0 if broken else self.num_workers)
         deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         served.fit(bench, max(0.02, (deadline - time.monotonic()) / 8))
         seen = watched(bench, served, deadline, self.half)
@@ -113,7 +114,11 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     begun = time.perf_counter()
     try:
         with watching(watch):
+            told = time.monotonic()
             for _ in _batches(served, plan, seen):
+                if time.monotonic() - told > 1.0:
+                    told = time.monotonic()
+                    bench.progress(f"watched {seen.batches} batches", None)
                 late = time.monotonic() > deadline and seen.batches >= 3
                 if late or (ticker.enough(half) and seen.batches >= 8):
                     break
@@ -155,7 +160,9 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
                     if plan.workers and later_ready(iterator):
                         seen.overtaken_s += took - busy
                 leaves = [v for _, v in flat(batch) if isinstance(v, torch.Tensor)]
+                texts = [v for _, v in flat(batch) if isinstance(v, list | tuple)]
                 seen.bytes += sum(t.numel() * t.element_size() for t in leaves)
+                seen.bytes += sum(len(x) if isinstance(x, str | bytes) else 8 for v in texts for x in v)
                 seen.tensors = len(leaves)
                 seen.batches += 1
                 seen.samples += served.count(batch)
@@ -169,7 +176,8 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
 def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without each process's first batch, which opens files and warms up, where others follow."""
     others = {line["worker"] for line in lines if line["batch"] and line["timed"]}
-    return [line for line in lines if line["batch"] or line["worker"] not in others]
+    first = {"timed": False, "slow": []}  # its counters still count
+    return [line if line["batch"] or line["worker"] not in others else {**line, **first} for line in lines]
 
 
 def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Said]:
@@ -236,6 +244,12 @@ def _transfer(seen: Seen) -> list[tuple[float, float, float]]:
     feeder = sum(sent) / len(sent) if sent else 0.0
     received = seen.received_s / max(1, seen.samples)
     return [(feeder + received, feeder + received, 0.0)]
+
+
+def sample_s(bench: Bench) -> float:
+    """Seconds of a sample, CPU and blocked, once stages were measured; else 0."""
+    pairs = bench.facts.value(COSTS) or []
+    return float(sum(c + w for c, w in pairs) / len(pairs)) if pairs else 0.0
 
 
 def spans(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any], int]]:

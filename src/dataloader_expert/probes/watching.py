@@ -232,7 +232,10 @@ class Eye:
         os.write(self.watch.file, json.dumps(line).encode() + b"\n")
 
     def rest(self) -> None:
-        """Stops what goes on by itself in this process."""
+        """Reads the counters a last time, and stops what goes on by itself in this process."""
+        _PULSED.clear()
+        line = {"worker": self.worker, "batch": self.batches, "n": 0, "timed": False, "slow": []}
+        self._write({**line, "pulse": self._pulse()})
         with contextlib.suppress(ValueError):
             gc.callbacks.remove(self._collecting)
 

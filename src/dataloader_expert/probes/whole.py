@@ -12,6 +12,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.running import T99, interval
 from dataloader_expert.probes.serving import flat, serving
+from dataloader_expert.probes.stages import sample_s
 
 WHOLE = Quantity(
     "batched_fetch", "x", "batches by one indexing over batches sample by sample, in this process, by pairs"
@@ -34,6 +35,8 @@ class Whole(Probe):
         if hasattr(dataset, "__getitems__") or len(dataset) < 8:
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        if 12 * served.current.batch_size * sample_s(bench) > until - time.monotonic():
+            return
         size = min(served.current.batch_size, len(dataset))
         indices = [(i * 7919) % len(dataset) for i in range(size)]
         ask = _asking(served.collate, dataset, indices)

@@ -390,23 +390,6 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
                     else "no number of workers tried hides the loading: make a sample cheaper",
                 )
             )
-    transfer, rest = (
-        facts.find(STAGE, stage="worker_transfer"),
-        [f for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"],
-    )
-    slower = [f for f in _trial_facts(facts) if f.at["workers"]]
-    base = throughput_at(facts, {"num_workers": 0})
-    if transfer is not None and base is not None and slower and transfer.value["ms"] > sum(f.value["ms"] for f in rest):
-        if all(f.value < 0.9 * base.value for f in slower):
-            out.append(
-                finding(
-                    "samples-cheaper-than-transport",
-                    "info",
-                    "a sample costs less than bringing it from a worker: workers slow this loader",
-                    [transfer, base],
-                    "num_workers=0, or fetch whole batches with __getitems__",
-                )
-            )
     waiting = [f for f in facts.all(STAGE) if f.value["ms"] > 0.5 and f.value["wait_ms"] > 0.5 * f.value["ms"]]
     out += [
         finding(
@@ -432,12 +415,6 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
             )
         )
     return out
-
-
-def _trial_facts(facts: Facts) -> list[Fact]:
-    from dataloader_expert.probes.loading import THROUGHPUT
-
-    return list(facts.all(THROUGHPUT))
 
 
 def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
