@@ -1,0 +1,193 @@
+"""Shares of stages against stages of known cost, and against real code with a stage taken out.
+
+``python -m benchmarks.attribution injected`` asks the installed command, with default arguments, about loaders in which a
+stage takes 10, 30 or 60 % by work or by waiting, with 0 and 2 workers, on an idle machine and beside two busy processes;
+``real`` about Pillow, zlib, memory maps, Parquet and code that holds the lock, against ablation: the same loader with the
+stage's output kept. ``overhead`` times watched and plain loaders in alternating blocks. A quarter of a minute a cell;
+each is kept by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from benchmarks.common import CACHE, HERE, command, keep
+
+NAME = "attribution"
+STAGES, SHARES = ("read", "decode", "transform", "collate"), (0.1, 0.3, 0.6)
+WITHIN = 0.05
+BUSY = "while True: pass"
+
+
+def ask(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The installed command's stages, with default arguments."""
+    given = [command(), "diagnose", f"{HERE / 'injected.py'}:{function}", "--root", str(HERE), "--json"]
+    done = subprocess.run(
+        [*given, "--source-args", json.dumps(arguments)], capture_output=True, text=True, check=False, env=environment()
+    )
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "WORKLOADS_FOLDER": str(CACHE / "workloads")}
+
+
+@contextmanager
+def busy(n: int) -> Iterator[None]:
+    """``n`` processes that compute beside what is measured."""
+    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def shares_of(result: dict[str, Any]) -> dict[str, float]:
+    return {s["name"]: s["share"]["value"] for s in result["stages"]}
+
+
+def injected(limit: int | None) -> None:
+    cells = list(itertools.product(STAGES, SHARES, (False, True), (0, 2), (0, 2)))
+    if limit is not None:  # every so many, over all stages and loads
+        cells = cells[:: max(1, len(cells) // limit)]
+    rows = []
+    for stage, share, waits, workers, others in cells:
+        with busy(others):
+            result = ask("parts", {"stage": stage, "share": share, "waits": waits, "workers": workers})
+        found = shares_of(result)
+        second = "transform" if stage == "decode" else "decode"
+        errors = {stage: found.get(stage, 0.0) - share, second: found.get(second, 0.0) - (1 - share)}
+        right = result["bottleneck"] == (stage if share > 0.5 else second)
+        row = {
+            "kind": "injected",
+            "cell": [stage, share, "waits" if waits else "works", workers, others],
+            "errors": {k: round(v, 4) for k, v in errors.items()},
+            "right": right,
+            "overhead": result["overhead"],
+            "elapsed_s": result["elapsed_s"],
+        }
+        keep(NAME, row)
+        rows.append(row)
+        print(row["cell"], row["errors"], "bottleneck", "right" if right else "WRONG", flush=True)
+    told(rows)
+
+
+def told(rows: list[dict[str, Any]]) -> None:
+    worst = [max(abs(v) for v in r["errors"].values()) for r in rows]
+    inside, right = sum(w <= WITHIN for w in worst), sum(r["right"] for r in rows)
+    print(
+        f"{inside} of {len(rows)} within {100 * WITHIN:.0f} points (median {statistics.median(worst):.3f}, worst ",
+        end="",
+    )
+    print(f"{max(worst):.3f}); bottleneck right in {right}")
+
+
+def seconds_of(name: str, held: tuple[str, ...]) -> float:
+    """CPU seconds of a sample, by batches of a loader in this process."""
+    from benchmarks import injected as users
+
+    made: Any = users
+    loader = made.real(name, held)
+    stream = iter(loader)
+    next(stream)
+    begun, n = time.thread_time(), 0
+    while time.thread_time() - begun < 0.4:
+        next(stream)
+        n += loader.batch_size
+    return (time.thread_time() - begun) / n
+
+
+def real() -> None:
+    os.environ["WORKLOADS_FOLDER"] = str(CACHE / "workloads")
+    from benchmarks import injected as users
+
+    named: Any = users
+    rows = []
+    for name, stages in named.REAL.items():
+        times: dict[tuple[str, ...], list[float]] = {held: [] for held in ((), *((s,) for s in stages))}
+        for _ in range(5):
+            for held, seen in times.items():
+                seen.append(seconds_of(name, held))
+        whole = statistics.median(times[()])
+        true = {s: (whole - statistics.median(times[(s,)])) / whole for s in stages}
+        result = ask("real", {"name": name})
+        found = shares_of(result)
+        errors = {s: found.get(s, 0.0) - share for s, share in true.items()}
+        top = max(true, key=lambda s: true[s])
+        row = {
+            "kind": "real",
+            "cell": [name],
+            "true": {k: round(v, 4) for k, v in true.items()},
+            "errors": {k: round(v, 4) for k, v in errors.items()},
+            "right": result["bottleneck"] == top,
+            "hotspot": [result["hotspots"][0][k] for k in ("function", "line", "stage")]
+            if result["hotspots"]
+            else None,
+            "overhead": result["overhead"],
+        }
+        keep(NAME, row)
+        rows.append(row)
+        print(name, "ablation", row["true"], "error", row["errors"], row["hotspot"], flush=True)
+    told(rows)
+
+
+def overhead() -> None:
+    """Throughput of a watched loader over a plain one, in alternating blocks, at samples of 1, 3 and 10 ms."""
+    from benchmarks import workloads
+    from dataloader_expert.probes.stages import EVERY_S
+    from dataloader_expert.probes.ticking import Ticker
+    from dataloader_expert.probes.watching import Watch, watching
+
+    users: Any = workloads
+    for cpu, workers in itertools.product((0.001, 0.003, 0.010), (0, 2)):
+        ratios = []
+        for i in range(16):
+            rates = {}
+            for watch_it in (True, False) if i % 2 else (False, True):
+                loader = users.shuffled(users.Costs(cpu=cpu), batch_size=16)
+                loader = type(loader)(loader.dataset, batch_size=16, num_workers=workers)
+                ticker = Ticker(workers, EVERY_S * max(1, workers) ** 0.5) if watch_it else None
+                watch = Watch("unattributed", lambda index: None, ticker)
+                with watching(watch) if watch_it else busy(0):
+                    stream = iter(loader)
+                    for _ in range(3 * max(1, workers)):
+                        next(stream)
+                    begun, n = time.perf_counter(), 0
+                    while time.perf_counter() - begun < 1.0:
+                        for _ in range(max(1, workers)):
+                            next(stream)
+                        n += max(1, workers)
+                    rates[watch_it] = n / (time.perf_counter() - begun)
+                    del stream
+                if ticker is not None:
+                    ticker.finish()
+                watch.close()
+            ratios.append(rates[False] / rates[True] - 1)
+        row = {"kind": "overhead", "cell": [cpu, workers], "median": statistics.median(ratios), "all": ratios}
+        keep(NAME, row)
+        print(f"{1e3 * cpu:.0f} ms, {workers} workers: {row['median']:+.2%} (of {len(ratios)} pairs)", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", choices=("injected", "real", "overhead"))
+    parser.add_argument("--cells", type=int, default=None, help="about so many of the injected cells, evenly")
+    asked = parser.parse_args()
+    {"injected": lambda: injected(asked.cells), "real": real, "overhead": overhead}[asked.part]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+# mypy: ignore-errors
+"""A user's dataset with a stage of known cost, by work or by waiting; and real code under names that say nothing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import zlib
+from pathlib import Path
+from zlib import decompress as thing
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+FOLDER = Path(os.environ.get("WORKLOADS_FOLDER", Path(tempfile.gettempdir()) / "dataloader-expert-injected"))
+WHOLE_S = 0.01
+
+
+def burn(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def spend(seconds, waits):
+    (time.sleep if waits else burn)(seconds)
+
+
+class Parts(Dataset):
+    """``share`` of ten milliseconds goes to ``stage``, by waiting or work, the rest to work in another."""
+
+    def __init__(self, stage="read", share=0.3, waits=False):
+        self.parts = {"read": (0.0, False), "decode": (0.0, False), "transform": (0.0, False)}
+        other = "transform" if stage == "decode" else "decode"
+        self.parts[other] = ((1 - share) * WHOLE_S, False)
+        if stage in self.parts:
+            self.parts[stage] = (share * WHOLE_S, waits)
+
+    def __len__(self):
+        return 100_000
+
+    def read_file(self, index):
+        spend(*self.parts["read"])
+        return index
+
+    def decode(self, index):
+        spend(*self.parts["decode"])
+        return index
+
+    def transform(self, index):
+        spend(*self.parts["transform"])
+        return torch.full((16,), float(index))
+
+    def __getitem__(self, index):
+        return self.transform(self.decode(self.read_file(index)))
+
+
+class Collate:
+    def __init__(self, seconds, waits):
+        self.seconds, self.waits = seconds, waits
+
+    def __call__(self, samples):
+        spend(self.seconds * len(samples), self.waits)
+        return torch.stack(samples)
+
+
+def parts(stage="read", share=0.3, waits=False, workers=0):
+    collate = Collate(share * WHOLE_S, waits) if stage == "collate" else None
+    more = {"num_workers": workers, "persistent_workers": True, "timeout": 60} if workers else {}
+    return DataLoader(Parts(stage, share, waits), batch_size=8, shuffle=True, collate_fn=collate, **more)
+
+
+class Real(Dataset):
+    """Code of the field; ``held`` keeps the output of the steps named, so that what they cost shows by its absence."""
+
+    held = ()
+
+    def __len__(self):
+        return 100_000
+
+    def kept(self, name, make):
+        if name not in self.held:
+            return make()
+        if name not in self.__dict__:
+            self.__dict__[name] = make()
+        return self.__dict__[name]
+
+
+class Pillow(Real):
+    """Decoding and resizing in one body, by names that say nothing."""
+
+    def __init__(self, held=()):
+        from PIL import Image
+
+        self.held = held
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        self.p = FOLDER / "one.jpg"
+        if not self.p.exists():
+            noise = np.random.default_rng(0).integers(0, 255, (80, 100, 3), dtype=np.uint8)
+            Image.fromarray(noise).resize((1000, 800)).save(self.p, quality=92)
+
+    def __getitem__(self, index):
+        from PIL import Image
+
+        def a():
+            with Image.open(self.p) as f:
+                f.load()
+                return f.copy()
+
+        q = self.kept("decode", a)
+        return self.kept(
+            "transform", lambda: torch.from_numpy(np.asarray(q.resize((300, 300)), dtype=np.float32) / 255)
+        )
+
+
+class Zlib(Real):
+    """Two stages in one function body."""
+
+    def __init__(self, held=()):
+        self.held = held
+        self.b = zlib.compress(np.random.default_rng(0).integers(0, 16, 900_000).astype(np.uint8).tobytes())
+        self.o = zlib.decompress(self.b)
+
+    def __getitem__(self, index):
+        x = self.o if "decode" in self.held else thing(self.b)
+        if "transform" in self.held:
+            return torch.zeros(90_000)
+        y = np.frombuffer(x, dtype=np.uint8).astype(np.float32)
+        y = np.tanh(y / 7.0) * 2.0
+        return torch.from_numpy(y[::10].copy())
+
+
+class Mapped(Real):
+    def __init__(self, held=()):
+        self.held = held
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        path = FOLDER / "map.npy"
+        if not path.exists():
+            np.save(path, np.random.default_rng(0).random((64, 800_000), dtype=np.float32))
+        self.m = np.load(path, mmap_mode="r")
+        self.one = np.array(self.m[0])
+
+    def __getitem__(self, index):
+        v = self.one if "read" in self.held else np.array(self.m[index % 64])
+        if "transform" in self.held:
+            return torch.zeros(1000)
+        return torch.from_numpy(np.sqrt(v)[:1000].copy())
+
+
+class Parquet(Real):
+    def __init__(self, held=()):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.held = held
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        path = FOLDER / "t.parquet"
+        if not path.exists():
+            rng = np.random.default_rng(0)
+            pq.write_table(pa.table({f"c{i}": rng.random(60_000) for i in range(8)}), path, row_group_size=20_000)
+        self.f = pq.ParquetFile(path)
+        self.t = self.f.read_row_group(0, use_threads=False)
+
+    def __getitem__(self, index):
+        t = self.t if "decode" in self.held else self.f.read_row_group(index % 3, use_threads=False)
+        if "transform" in self.held:
+            return torch.zeros(100)
+        a = np.sort(t.column(0).combine_chunks().to_numpy(zero_copy_only=False))
+        return torch.from_numpy(a[:100].copy())
+
+
+class Locked(Real):
+    """C code that holds the interpreter's lock, and pure Python, in functions that are named."""
+
+    def __init__(self, held=()):
+        self.held = held
+        self.text = ",".join(str(i) for i in range(60_000))
+
+    def parse(self):
+        return self.text.split(",")
+
+    def normalize(self, values):
+        total = 0
+        for value in values[:20_000]:
+            total += len(value)
+        return total
+
+    def __getitem__(self, index):
+        values = self.kept("decode", self.parse)
+        return torch.tensor([float(self.kept("transform", lambda: self.normalize(values)))])
+
+
+REAL = {
+    "Pillow": ("decode", "transform"),
+    "Zlib": ("decode", "transform"),
+    "Mapped": ("read", "transform"),
+    "Parquet": ("decode", "transform"),
+    "Locked": ("decode", "transform"),
+}
+
+
+def real(name="Zlib", held=(), workers=0):
+    more = {"num_workers": workers, "persistent_workers": True, "timeout": 60} if workers else {}
+    return DataLoader(globals()[name](tuple(held)), batch_size=8, shuffle=True, **more)
