@@ -76,7 +76,7 @@ class Trial:
                 self._next()
             batches += self.n
         spent = time.perf_counter() - begun
-        return batches * self.batch / spent
+        return float(batches * self.batch / spent)
 
     def close(self) -> None:
         shut = getattr(self.stream, "_shutdown_workers", None)

@@ -16,6 +16,8 @@ from dataloader_expert.probes.scan import FIRST
 from dataloader_expert.probes.serving import STAGE
 from dataloader_expert.probes.stages import HOTSPOTS, PULSES, READING, RECEIVING
 
+TRANSPORT = 3
+"""CPU of bringing a batch from a worker, as a multiple of the main process's part."""
 TENSOR_MS = 0.39
 """CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
 
@@ -27,6 +29,7 @@ def loader_findings(facts: Facts, memory_bytes: int, shm_bytes: int, cpus: float
         found += rule(facts)
     found += memory(facts, memory_bytes, shm_bytes)
     found += cores(facts, cpus)
+    found += bandwidth(facts, cpus)
     return found
 
 
@@ -292,17 +295,20 @@ def _cpu_and_waits(facts: Facts) -> tuple[float, float]:
     return sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
 
 
-def bandwidth(facts: Facts) -> Iterator[Finding]:
+def bandwidth(facts: Facts, cpus: float) -> Iterator[Finding]:
     """B36: samples wait, and several workers get far less than that many samples waiting side by side."""
     tried = facts.find(TRIALS)
     cpu, waits = _cpu_and_waits(facts)
     if tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2:
         return
-    rates = {t["num_workers"]: t["throughput"]["value"] for t in tried.value if t["in_order"]}
-    alone = rates.get(0)
-    many = max((n for n in rates if n >= 4), default=0)
-    if alone and many and rates[many] < 0.4 * many * alone and many * cpu < 0.5 * (cpu + waits) * many:
-        text = f"samples wait, and {many} workers get {rates[many]:,.0f} samples/s where none gets {alone:,.0f}: "
+    rows = {t["num_workers"]: t for t in tried.value if t["in_order"]}
+    many = max((n for n in rows if n >= 4), default=0)
+    if 0 not in rows or not many:
+        return
+    alone, got = rows[0]["throughput"]["value"], rows[many]["throughput"]["value"]
+    moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
+    if got < 0.4 * min(many * alone, 1e3 * cpus / (cpu + moved)):
+        text = f"samples wait, and {many} workers get {got:,.0f} samples/s where none gets {alone:,.0f}: "
         text += "what they wait for gives little more at once"
         fix = "read fewer bytes a sample, or use faster storage; more workers do not help"
         yield finding("bandwidth-bound", "info", text, tried, fix)
@@ -310,5 +316,5 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     inflating, listing, amplification, head_of_line, cheap, transport, main_busy, startup, first_batch, pauses, chatty, decoding, threads,
-    warm, bandwidth,
+    warm,
 )  # fmt: skip
