@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.lab.surroundings import cpu_count, memory_bytes, surroundings
+from dataloader_expert.lab.door import Outcome
+from dataloader_expert.lab.surroundings import cpu_count, memory_bytes, surroundings, throttled
+from dataloader_expert.tools.carrying import throttling
 
 GB = 1 << 30
 UNLIMITED_V1 = "9223372036854771712"
@@ -312,3 +314,39 @@ def test_any_depth_of_limits_leaves_the_least(given_levels: list[tuple[int, int]
     group = f"{'4:memory' if first else '0:'}:/{'/'.join(names)}\n"
     with tempfile.TemporaryDirectory() as folder:
         assert Machine(Path(folder), group, files).memory == min([HOST_KB * 1024, *left])
+
+
+STAT = "nr_periods 400\nnr_throttled 60\nthrottled_usec 123"
+STAT_CASES = {
+    "version 2": (V2, {"jobs/mine/cpu.stat": f"usage_usec 5\n{STAT}"}, (400, 60)),
+    "version 1": (V1, {"cpu,cpuacct/jobs/mine/cpu.stat": STAT}, (400, 60)),
+    "both at once": (HYBRID, {"unified/jobs/mine/cpu.stat": STAT}, (400, 60)),
+    "a parent's": (V2, {"jobs/mine/cpu.stat": "nr_periods 0\nnr_throttled 0", "jobs/cpu.stat": STAT}, (400, 60)),
+    "no quota": (V2, {"jobs/mine/cpu.stat": "usage_usec 5"}, (0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", STAT_CASES)
+def test_periods_in_which_a_quota_was_used_up_are_counted(name: str, tmp_path: Path) -> None:
+    """Our promise: a container that is stopped is told from a machine that is slow."""
+    groups, files, expected = STAT_CASES[name]
+    machine = Machine(tmp_path, groups, files)
+    assert throttled(machine.root, machine.proc) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        pytest.param((0, 0), (0, 0), False, id="no quota"),
+        pytest.param((100, 50), (400, 51), False, id="hardly ever"),
+        pytest.param((100, 50), (400, 90), True, id="often"),
+        pytest.param((100, 50), (105, 55), False, id="too few periods"),
+    ],
+)
+def test_throttling_is_a_finding_where_it_was_frequent(
+    before: tuple[int, int], after: tuple[int, int], says: bool
+) -> None:
+    """A twentieth of the periods, of at least ten."""
+    outcome = Outcome()
+    assert [f.code for f in throttling(before, after, outcome)] == (["cpu-throttled"] if says else [])
+    assert len(outcome.facts) == says

@@ -40,7 +40,7 @@ def bare_interpreter(folder: Path) -> Path:
 def test_a_reference_is_measured_where_only_torch_and_numpy_are_installed(tmp_path: Path) -> None:
     """Our promise: the user's own environment is enough."""
     tool = all_tools()["analyze_dataset"]
-    request = tool.request.model_validate({"source": f"{users.__file__}:with_own_sampler", "budget_s": 25})
+    request = tool.request.model_validate({"source": f"{users.__file__}:with_own_sampler", "budget_s": 12})
 
     async def ask() -> object:
         door = Door(str(bare_interpreter(tmp_path)))

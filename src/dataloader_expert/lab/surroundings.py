@@ -39,6 +39,15 @@ def cpu_count(root: Path = CGROUP, proc: Path = Path("/proc")) -> float:
     return cpus
 
 
+def throttled(root: Path = CGROUP, proc: Path = Path("/proc")) -> tuple[int, int]:
+    """Scheduling periods so far under a CPU quota, and those in which it was used up; (0, 0) without one."""
+    for folder in folders(root, proc, "cpu"):
+        periods, stopped = _stat(folder / "cpu.stat", "nr_periods"), _stat(folder / "cpu.stat", "nr_throttled")
+        if periods:
+            return periods, stopped
+    return 0, 0
+
+
 def memory_bytes(root: Path = CGROUP, proc: Path = Path("/proc")) -> int:
     """Memory that is left: the host's available memory, lowered to what the cgroups' limits leave."""
     left = _available(proc)

@@ -44,9 +44,12 @@ class Crowd(Probe):
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
-        if 4 * served.current.batch_size * sample_s(bench) > until - time.monotonic():
+        most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
+        if most < 1:
             yield Unknown("health of workers", "batches take too long for two workers to be watched within the budget")
             return
+        if served.sizable:  # dear samples in smaller batches
+            served.current = served.current.but(batch_size=min(most, served.current.batch_size))
         yield from crowd(bench, served, until)
 
 

@@ -11,17 +11,21 @@ from typing import Any
 
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import RequestError, shown
-from dataloader_expert.facts import Evidence, Fact, Unknown
+from dataloader_expert.facts import Evidence, Fact, Quantity, Unknown
 from dataloader_expert.lab.door import Door, Limits, OnEvent, Outcome
-from dataloader_expert.lab.surroundings import surroundings
+from dataloader_expert.lab.surroundings import surroundings, throttled
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import below
 from dataloader_expert.tools.base import FAILED, Measured, Request, Tool, result
 from dataloader_expert.tools.code import is_reference, ref_of
 
 MEMORY_SHARE = 0.7
+LEAST_PERIODS = 10
+"""Scheduling periods, a tenth of a second each as a rule, from which on a share of them says something."""
 RENDER_S = 0.6
 """Kept of the budget for judging and rendering."""
+
+THROTTLED = Quantity("cpu_throttled", "", "share of scheduling periods in which a CPU quota was used up")
 
 FINDING_OF = {
     "timed-out": "sample-hangs",
@@ -150,14 +154,29 @@ async def carry_out(
         "reserve": 1.0 if seconds is None else min(1.0, 0.15 * seconds),
         "folder": folder_of(settings.roots[0]),
     }
+    before = throttled()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
     facts, findings, unknowns = _with_failure(outcome)
+    findings += throttling(before, throttled(), outcome)
     measured = Measured(facts.facts, tuple(findings), tuple(unknowns), around, time.monotonic() - begun)
     return await asyncio.to_thread(_conclude, tool, request, measured)
 
 
 def _conclude(tool: Tool, request: Request, measured: Measured) -> Report:
     return result(tool, request, measured, tool.conclude(request, measured))
+
+
+def throttling(before: tuple[int, int], after: tuple[int, int], outcome: Outcome) -> list[Finding]:
+    """Whether a CPU quota was used up in a twentieth of the periods that measuring took."""
+    periods, stopped = after[0] - before[0], after[1] - before[1]
+    if periods < LEAST_PERIODS or stopped < 0.05 * periods:
+        return []
+    fact = Fact(THROTTLED, round(stopped / periods, 4), Evidence("counted", "surroundings", seen=periods))
+    outcome.facts.add(fact)
+    text = f"the CPU quota of this container was used up in {stopped / periods:.0%} of the time: its processes were stopped"
+    return [
+        finding("cpu-throttled", "warning", text, fact, "no more workers than the quota has cores, or a larger quota")
+    ]
 
 
 def _with_failure(outcome: Outcome) -> tuple[Outcome, list[Finding], list[Unknown]]:
