@@ -23,10 +23,11 @@ from dataloader_expert.advice.simulating import Costs, Setup, law, simulate
 NAME = "forecasting"
 REPEATS, RUN_S = 5, 0.8
 WORK = {
-    # CPU and waiting seconds of a sample, batch size
-    "computes": (0.002, 0.0, 16),
-    "waits": (0.0001, 0.006, 8),
-    "both": (0.001, 0.003, 16),
+    # CPU and waiting seconds of a sample, batch size, and what one sample in twenty waits beyond
+    "computes": (0.002, 0.0, 16, 0.0),
+    "waits": (0.0001, 0.006, 8, 0.0),
+    "both": (0.001, 0.003, 16, 0.0),
+    "uneven": (0.0002, 0.002, 4, 0.08),
 }
 
 
@@ -43,8 +44,8 @@ class Asked:
 
 def settings(cores: int) -> list[Asked]:
     found = []
-    for work, (cpu, waits, size) in WORK.items():
-        alone = size * (cpu + waits)
+    for work, (cpu, waits, size, long) in WORK.items():
+        alone = size * (cpu + waits + long / 20)
         found += [Asked(work, n, p) for n in (1, 2, 3, 4, 6) for p in (1, 2, 4) if (n, p) not in ((1, 2), (cores, 2))]
         found += [Asked(work, n, 2, in_order=False) for n in (2, 4)]
         found += [Asked(work, n, step_s=f * alone) for n in (0, 1, 2) for f in (0.3, 0.8, 2.0)]
@@ -60,7 +61,7 @@ def measured(asked: Asked) -> tuple[float, float]:
     from benchmarks import workloads
 
     users: Any = workloads
-    cpu, waits, size = WORK[asked.work]
+    cpu, waits, size, long = WORK[asked.work]
     more: dict[str, Any] = {}
     if asked.workers:
         more = {"prefetch_factor": asked.prefetch, "in_order": asked.in_order}
@@ -68,7 +69,7 @@ def measured(asked: Asked) -> tuple[float, float]:
     if asked.cores is not None:
         os.sched_setaffinity(0, set(sorted(before)[: asked.cores]))
     try:
-        dataset: Any = users.Costs(cpu, waits + asked.added_s)
+        dataset: Any = users.Costs(cpu, waits + asked.added_s, long=long)
         loader: Any = torch.utils.data.DataLoader(dataset, batch_size=size, num_workers=asked.workers, **more)
         stream = iter(loader)
         n = max(1, asked.workers)
@@ -94,16 +95,16 @@ def measured(asked: Asked) -> tuple[float, float]:
 
 def fitted(work: str, cores: int) -> Costs:
     """Costs by the samples' own and three runs, each the median of five."""
-    cpu, waits, size = WORK[work]
+    cpu, waits, size, long = WORK[work]
     runs = {n: [measured(Asked(work, n)) for _ in range(REPEATS)] for n in (0, 1, cores)}
     rates = {n: statistics.median(r for r, _ in found) for n, found in runs.items()}
     main = min(m for n, found in runs.items() if n for _, m in found)
     from benchmarks import workloads
 
     users: Any = workloads
-    dataset: Any = users.Costs(cpu, waits)
+    dataset: Any = users.Costs(cpu, waits, long=long)
     pairs = []
-    for i in range(200):
+    for i in range(400):
         wall, busy = time.perf_counter(), time.thread_time()
         dataset[i]
         wall, busy = time.perf_counter() - wall, time.thread_time() - busy

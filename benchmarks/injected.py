@@ -105,9 +105,9 @@ class Pillow(Real):
         from PIL import Image
 
         def a():
-            with Image.open(self.p) as f:
-                f.load()
-                return f.copy()
+            f = Image.open(self.p)
+            f.load()
+            return f
 
         q = self.kept("decode", a)
         return self.kept(

@@ -34,10 +34,10 @@ def burn(seconds):
 
 
 class Costs(Dataset):
-    """``cpu`` seconds of work and ``wait`` seconds of waiting a sample, which has ``shape``."""
+    """``cpu`` seconds of work and ``wait`` seconds of waiting a sample, of one in twenty ``long``; each has ``shape``."""
 
-    def __init__(self, cpu=0.0, wait=0.0, shape=(64,), n=100_000, door=None):
-        self.cpu, self.wait, self.n, self.door = cpu, wait, n, door
+    def __init__(self, cpu=0.0, wait=0.0, shape=(64,), n=100_000, door=None, long=0.0):
+        self.cpu, self.wait, self.n, self.door, self.long = cpu, wait, n, door, long
         self.x = torch.zeros(shape)
 
     def __len__(self):
@@ -48,7 +48,8 @@ class Costs(Dataset):
             with self.door:
                 time.sleep(self.wait)
         elif self.wait:
-            time.sleep(self.wait)
+            rare = self.long and (index * 2654435761 >> 7) % 20 == 0
+            time.sleep(self.wait + (self.long if rare else 0.0))
         if self.cpu:
             burn(self.cpu)
         return self.x + index
