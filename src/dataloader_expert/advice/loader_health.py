@@ -18,6 +18,8 @@ from dataloader_expert.probes.stages import HOTSPOTS, PULSES, READING, RECEIVING
 
 FRESH_BYTES_S = 1.2e9
 """Bytes a second into shared memory that was not used before, measured on two cores."""
+BATCH_CALLS = 12
+"""Write calls with which a worker sends a batch."""
 TRANSPORT = 3
 """CPU of bringing a batch from a worker, as a multiple of the main process's part."""
 TENSOR_MS = 0.39
@@ -207,7 +209,7 @@ def chatty(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(COUNTS)
     if fact is None:
         return
-    calls = fact.value["write_calls_per_sample"] - 8 * fact.value["batches_per_sample"]
+    calls = fact.value["write_calls_per_sample"] - BATCH_CALLS * fact.value["batches_per_sample"]
     if calls >= 0.5:
         text = f"the workers make {calls:.1f} write calls a sample: printing, logging or a progress bar"
         yield finding("chatty-workers", "info", text, fact, "print and log from the main process")

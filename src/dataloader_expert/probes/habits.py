@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hung
+from dataloader_expert.probes.loading import sample_s
 from dataloader_expert.probes.serving import Serving, serving
-from dataloader_expert.probes.stages import sample_s
 
 TWINS = Quantity(
     "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"

@@ -22,6 +22,7 @@ from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence,
 from dataloader_expert.probes.batch import STEP
 from dataloader_expert.probes.limits import bound
 from dataloader_expert.probes.running import T99, Runner, gated, interval
+from dataloader_expert.probes.scan import FIRST
 from dataloader_expert.probes.serving import Serving, serving
 
 THROUGHPUT = Quantity(
@@ -271,7 +272,8 @@ class Search:
         for plan in tries:
             if label(plan) in self.runners or bound(self.bench, plan) is not None:
                 continue
-            if self.left < self._check_s() + 2 * ROUNDS * runner.cost:
+            room = max(self.left, min(self.left + CHECK_S, 0.6 * self.bench.left()))
+            if room < self._check_s() + 3 * runner.cost + (runner.startup or 0.0):
                 return
             self.bench.progress(f"trying prefetch_factor={plan.prefetch or 2}, in_order={plan.in_order}", None)
             self._try(plan)
@@ -353,6 +355,15 @@ class Search:
         seen = evidence("timed", "loading", seen=sum(len(r.blocks) for r in tried))
         yield Fact(TRIALS, [trial(r) for r in tried], seen)
         yield Fact(SEARCHED, round(time.monotonic() - self.bench.begun, 3), evidence("timed", "loading", seen=1))
+
+
+def sample_s(bench: Bench) -> float:
+    """Seconds of a sample in this process, from what was measured; at the least what the scan's first took."""
+    alone = bench.facts.find(THROUGHPUT, workers=0)
+    some = alone if alone is not None else bench.facts.find(THROUGHPUT)
+    if some is None:
+        return float(bench.facts.value(FIRST, 0.0))
+    return max(1.0, float(some.at["workers"])) / float(some.value)
 
 
 def trial(runner: Runner) -> dict[str, Any]:

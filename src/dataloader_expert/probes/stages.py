@@ -249,12 +249,6 @@ def _transfer(seen: Seen) -> list[tuple[float, float, float]]:
     return [(feeder + received, feeder + received, 0.0)]
 
 
-def sample_s(bench: Bench) -> float:
-    """Seconds of a sample, CPU and blocked, once stages were measured; else 0."""
-    pairs = bench.facts.value(COSTS) or []
-    return float(sum(c + w for c, w in pairs) / len(pairs)) if pairs else 0.0
-
-
 def spans(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any], int]]:
     """The first and the last pulse of every process, and the samples that it read between them."""
     found = [(p[0], p[-1], p[-1]["samples"] - p[0]["samples"]) for p in by_process(lines)]

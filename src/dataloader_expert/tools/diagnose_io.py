@@ -185,9 +185,9 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             share=0.5,
             most_s=SEARCH_S,
         ),
-        Stages(batch_size=request.batch_size, num_workers=request.num_workers, share=0.5),
         Habits(request.batch_size),
         Whole(request.batch_size),
+        Stages(batch_size=request.batch_size, num_workers=request.num_workers, share=0.7),
         Crowd(request.batch_size),
         Storage(most_s=1.0),
     )
