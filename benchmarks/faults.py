@@ -1,7 +1,8 @@
 # mypy: ignore-errors
 """Loaders with one fault each, and the clean twin of each: a user's own file, which knows nothing of us.
 
-``CASES`` names for every code the function that returns the faulty loader or dataset and the one that returns its twin.
+What sleeps here stands for a store, an index or a state that takes its time: the wait is the fault, or the work of its twin.
+One file, since a user's file is one: the command names it with a function. ``CASES`` names for every code the function that returns the faulty loader or dataset and the one that returns its twin.
 """
 
 from __future__ import annotations
@@ -403,12 +404,12 @@ class Locks(Plain):
         self.lock, self.owner = threading.Lock(), os.getpid()
         if held:
             threading.Thread(target=self._hold, daemon=True).start()
-            time.sleep(0.05)
+            time.sleep(0.05)  # until it has the lock
 
     def _hold(self):
         with self.lock:
             while True:
-                time.sleep(1)
+                time.sleep(1)  # and never lets it go
 
     def __getitem__(self, index):
         if os.getpid() != self.owner:

@@ -75,7 +75,7 @@ def measured(asked: Asked) -> tuple[float, float]:
         n = max(1, asked.workers)
         for _ in range(n * (1 + (asked.prefetch if asked.workers else 0))):
             next(stream)
-            time.sleep(asked.step_s)
+            time.sleep(asked.step_s)  # the step: a device's, which takes none of these cores
         begun, batches, main = time.perf_counter(), 0, time.thread_time()
         while time.perf_counter() - begun < RUN_S:
             for _ in range(n):

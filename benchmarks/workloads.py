@@ -2,6 +2,7 @@
 """Loaders that differ in what bounds them, their costs drawn from a seed: a user's own file, which knows nothing of us.
 
 Each function returns a DataLoader with torch's defaults and a batch size; ``WORKLOADS`` names them all.
+What sleeps stands for storage that answers after a while.
 """
 
 from __future__ import annotations

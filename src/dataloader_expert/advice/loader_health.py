@@ -117,7 +117,7 @@ def cheap(facts: Facts) -> Iterator[Finding]:
 
 
 def transport(facts: Facts) -> Iterator[Finding]:
-    """B17, B18, B30: what bringing batches from the workers costs, by the number of tensors and by bytes."""
+    """B17, B18: what bringing batches from the workers costs, by the number of tensors and by bytes."""
     fact = facts.find(RECEIVING)
     batch = facts.find(BATCH)
     costs = {f.at["stage"]: f.value for f in facts.all(STAGE)}
@@ -235,7 +235,7 @@ def threads(facts: Facts) -> Iterator[Finding]:
     if fact is None or fact.value["cpu_s"] < 0.05:
         return
     waits = fact.value["queue_s"] / fact.value["cpu_s"]
-    if fact.value["threads"] > 4 + 2 * fact.value["cpus"] / 2 and waits >= 3:
+    if fact.value["threads"] > 4 + fact.value["cpus"] and waits >= 3:
         text = f"each worker runs {fact.value['threads']} threads, which wait {waits:.1f} times as long for a core as they run"
         fix = "cv2.setNumThreads(0), OMP_NUM_THREADS=1 or torch.set_num_threads(1) in worker_init_fn"
         yield finding("too-many-threads", "warning", text, fact, fix)

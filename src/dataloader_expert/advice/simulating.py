@@ -50,7 +50,6 @@ class Setup:
     in_order: bool = True
     cpus: float = 1.0
     step_s: float = 0.0
-    step_cpu: bool = False
     storage: Store | None = None
     loaders: int = 1
 
@@ -77,19 +76,27 @@ class Outcome:
 
 def law(costs: Costs, setup: Setup) -> float:
     """Samples/s by the closed bottleneck law: the least of what workers, cores, main process and step allow."""
-    cpu, waits = means(costs, setup)
     b = setup.batch_size
-    one = b * (cpu + waits) + costs.collate_s + costs.send_s
     if not setup.workers:
+        cpu, waits = means(costs, setup)
         return b / (b * (cpu + waits) + costs.collate_s + costs.own_s + setup.step_s)
-    whole = b * cpu + costs.collate_s + costs.send_s + costs.receive_s
-    rates = [_over(setup.workers, one), _over(setup.cpus, whole), _over(1, costs.receive_s)]
-    if setup.step_s:
-        rates.append(1 / (setup.step_s + costs.receive_s))
+    rates = list(bounds(costs, setup).values())
     store = setup.storage
     if store is not None and store.bytes_s and store.bytes_per_sample:
         rates.append(store.bytes_s / setup.loaders / (store.bytes_per_sample * b))
     return b * min(rates)
+
+
+def bounds(costs: Costs, setup: Setup) -> dict[str, float]:
+    """Batches a second that each part alone would allow, with workers."""
+    cpu, waits = means(costs, setup)
+    made = setup.batch_size * cpu + costs.collate_s + costs.send_s
+    return {
+        "waiting": _over(setup.workers, made + setup.batch_size * waits),
+        "cpu": _over(setup.cpus, made + costs.receive_s),
+        "main": _over(1, costs.receive_s),
+        "step": _over(1, setup.step_s + costs.receive_s) if setup.step_s else math.inf,
+    }
 
 
 def _over(servers: float, seconds: float) -> float:
@@ -164,26 +171,17 @@ class _Run:
         while self.taken < self.batches:
             self._advance()
         first = max(1, min(len(self.marks) - 2, max(len(self.marks) // 4, 2 * setup.workers)))
-        n = (len(self.marks) - 1 - first) // setup.workers * setup.workers or len(
-            self.marks
-        ) - 1 - first  # whole rounds
+        left = len(self.marks) - 1 - first
+        n = left // setup.workers * setup.workers or left  # whole rounds: batches come in bursts of one a worker
         span = self.marks[first + n] - self.marks[first]
         rate = n * setup.batch_size / span if span > 0 else math.inf
         waits = (self.waits_at[first + n] - self.waits_at[first]) / span if span > 0 else 0.0
-        return Outcome(rate, min(1.0, waits), self.busy / max(1e-12, self.now * setup.cpus), self._limit(rate))
+        return Outcome(rate, min(1.0, waits), self.busy / max(1e-12, self.now * setup.cpus), self._limit())
 
-    def _limit(self, rate: float) -> str:
-        costs, setup = self.costs, self.setup
-        cpu, waits = means(costs, setup)
-        b = setup.batch_size
-        whole = b * cpu + costs.collate_s + costs.send_s + costs.receive_s
-        bounds = {
-            "waiting": _over(setup.workers, b * (cpu + waits) + costs.collate_s + costs.send_s),
-            "cpu": _over(setup.cpus, whole),
-            "main": _over(1, costs.receive_s),
-            "step": 1 / (setup.step_s + costs.receive_s) if setup.step_s else math.inf,
-        }
-        name = min(bounds, key=lambda k: bounds[k])
+    def _limit(self) -> str:
+        cpu, waits = means(self.costs, self.setup)
+        allowed = bounds(self.costs, self.setup)
+        name = min(allowed, key=lambda k: allowed[k])
         return "cpu" if name == "waiting" and cpu > waits else name
 
     def _dispatch(self) -> None:
@@ -259,11 +257,8 @@ class _Run:
         self.waits_at.append(self.waited)
         if self.setup.step_s > 0:
             self.main = "step"
-            if self.setup.step_cpu:
-                self.jobs[-1] = self.setup.step_s
-            else:
-                self.order += 1
-                heapq.heappush(self.timers, (self.now + self.setup.step_s, self.order, -1))
+            self.order += 1
+            heapq.heappush(self.timers, (self.now + self.setup.step_s, self.order, -1))
         else:
             self._receive()
 
@@ -292,10 +287,8 @@ class _Run:
         for who in done:
             if who >= 0:
                 self._wait(who, self.parts[who][-1][1])
-            elif self.main == "receiving":
-                self._received()
             else:
-                self._receive()
+                self._received()
         while self.timers and self.timers[0][0] <= self.now + 1e-12:
             _, _, who = heapq.heappop(self.timers)
             if who >= 0:

@@ -8,6 +8,7 @@ from typing import Any
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.batch import BATCH
+from dataloader_expert.probes.limits import in_flight
 from dataloader_expert.probes.loading import CURRENT, RECOMMENDED, SPEEDUP, STARTUP, THROUGHPUT
 
 
@@ -35,8 +36,7 @@ def batch_bytes(facts: Facts, batch_size: int) -> int | None:
 def host_bytes(facts: Facts, batch_size: int, workers: int, prefetch: int | None) -> int | None:
     """Batches in flight: workers x prefetch, and one held by the consumer."""
     one = batch_bytes(facts, batch_size)
-    in_flight = workers * (prefetch or 2) + 1 if workers else 1
-    return None if one is None else int(one * in_flight)
+    return None if one is None else int(one * in_flight(workers, prefetch))
 
 
 def worker_advice(facts: Facts) -> list[Advice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -104,9 +105,9 @@ def like(
     )
 
 
-def arguments() -> Any:
-    """What makes a DataLoader, for whoever asks which arguments this torch knows."""
-    return DataLoader.__init__
+def may_give_up_order() -> bool:
+    """Whether this torch knows ``in_order`` (2.6 on)."""
+    return "in_order" in inspect.signature(DataLoader.__init__).parameters
 
 
 def release(loader: Any, iterator: Any) -> None:

@@ -229,7 +229,7 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
         fix = "make locks, threads and clients in each worker on first use; start workers before threads"
     if hung:
         said += _user_line(stacks)
-    at = {"workers": workers} if workers else {}
+    at: dict[str, Json] = {"workers": workers, "hung": hung} if workers else {"hung": hung}
     fact = Fact(LOADER_FAILED, said, evidence("counted", "loading", seen=1), at)
     yield fact
     yield finding(code, "error", said, fact, fix)
@@ -247,9 +247,9 @@ def _user_line(stacks: str) -> str:
     return next((f", in {m[3]} ({m[1]}:{m[2]})" for m in frames if is_users(m[1])), "")
 
 
-def hung(bench: Bench) -> bool:
+def hangs(bench: Bench) -> bool:
     """Whether workers were found to hang: what runs them again would wait as long."""
-    return any("timed out" in f.value or "wait for a lock" in f.value for f in bench.facts.all(LOADER_FAILED))
+    return bench.facts.find(LOADER_FAILED, hung=True) is not None
 
 
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hung
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
+from dataloader_expert.probes.habits import PATIENCE_S, WORKERS
 from dataloader_expert.probes.loading import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.stages import by_process, spans
@@ -29,8 +30,6 @@ COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of tw
 HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
 COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
 """Bytes of growth after the first third of a run: until then workers copy pages of the interpreter itself."""
-WORKERS = 2
-PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Crowd(Probe):
     most_s: float = 1.6
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        if bench.source.format != "reference" or not hasattr(os, "fork") or hung(bench):
+        if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
@@ -84,18 +83,18 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
         bench.at(-1)
     moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
     yield from _shared_handles(moved, before)
+    lines = list(watch.lines())
+    watch.close()
     if failed:
         yield Unknown("health of workers", failed)
         return
-    lines = list(watch.lines())
-    watch.close()
     yield from _memory(lines)
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)
     n = len(files) // 3
     slope = (files[-1] - files[n]) / max(1, len(files) - 1 - n)
-    fact = Fact(HELD, {"per_batch": round(slope, 4), "batches": batches}, evidence("counted", "habits", seen=batches))
+    fact = Fact(HELD, {"per_batch": round(slope, 4), "batches": batches}, evidence("counted", "crowd", seen=batches))
     yield fact
     if slope > 0.5 and batches >= 20:
         text = f"the main process keeps {slope:.1f} more descriptors open with every batch"
@@ -115,7 +114,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
             "decoded_pixels": sum(b["sized"][0] - a["sized"][0] for a, b, _ in parts) / samples,
             "used_pixels": sum(b["sized"][1] - a["sized"][1] for a, b, _ in parts) / samples,
         }
-        yield Fact(COUNTS, {k: round(v, 6) for k, v in value.items()}, evidence("counted", "habits", seen=samples))
+        yield Fact(COUNTS, {k: round(v, 6) for k, v in value.items()}, evidence("counted", "crowd", seen=samples))
 
 
 def _io(pulse: dict[str, Any], name: str) -> int:
@@ -144,7 +143,7 @@ def _files() -> int:
 
 def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Said]:
     names = [m.partition(" ")[2] for m in moved]
-    fact = Fact(POSITIONS, names[:20], evidence("counted", "habits", seen=len(before)))
+    fact = Fact(POSITIONS, names[:20], evidence("counted", "crowd", seen=len(before)))
     yield fact
     if names:
         text = f"workers read {os.path.basename(names[0])} through a handle opened before they were forked: they move"
@@ -171,7 +170,7 @@ def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
     private = [sum(s) / len(rows) for s in zip(*slopes, strict=True)]
     samples = sum(r[-1][0] - r[0][0] for r in rows)
     value = {"private_per_sample": [round(p, 1) for p in private], "shared_per_sample": round(shared, 1)}
-    fact = Fact(GROWTH, value, evidence("counted", "habits", seen=samples))
+    fact = Fact(GROWTH, value, evidence("counted", "crowd", seen=samples))
     yield fact
     later = sum(r[-1][1] - r[len(r) // 3][1] for r in rows)
     anon = sum(r[-1][3] - r[len(r) // 3][3] for r in rows)
@@ -197,7 +196,7 @@ def _opens(lines: list[dict[str, Any]]) -> Iterator[Said]:
         total += pulses[-1]["samples"]
         opened.update(pulses[-1].get("opens", {}))
     top = [[path, times] for path, times in opened.most_common(5)]
-    fact = Fact(OPENS, {"most": top, "samples": total, "paths": len(opened)}, evidence("counted", "habits", seen=total))
+    fact = Fact(OPENS, {"most": top, "samples": total, "paths": len(opened)}, evidence("counted", "crowd", seen=total))
     yield fact
     again = [(p, n) for p, n in opened.items() if n >= 0.9 * total and total >= 20]
     if again:

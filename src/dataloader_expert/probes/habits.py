@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hung
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
 from dataloader_expert.probes.loading import sample_s
+from dataloader_expert.probes.rereading import word_of
 from dataloader_expert.probes.serving import Serving, serving
 
 TWINS = Quantity(
@@ -42,7 +43,7 @@ class Habits(Probe):
     most_s: float = 3.0
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        if bench.source.format != "reference" or not hasattr(os, "fork") or hung(bench):
+        if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         served = serving(bench, self.batch_size, None)
         deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
@@ -66,16 +67,7 @@ def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persi
 
 def digests(samples: Any) -> list[str]:
     """The content of each sample as a word; runs in the workers, so that only words travel."""
-    from dataloader_expert.checks.fingerprint import content, digest64
-    from dataloader_expert.sources.reference import items_of
-
-    def word(sample: Any) -> str:
-        parts = [
-            digest64(content(v.detach().cpu().numpy() if hasattr(v, "detach") else v)) for _, v in items_of(sample)
-        ]
-        return ".".join(map(str, parts))
-
-    return [word(s) for s in samples]
+    return [word_of(s) for s in samples]
 
 
 def twins(bench: Bench, served: Serving) -> Iterator[Said]:

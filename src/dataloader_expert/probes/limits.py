@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from dataloader_expert.facts import Quantity
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.batch import BATCH
@@ -13,7 +12,6 @@ MOST_OF = 0.8
 """The share of what is left that a setting may take."""
 WORKER_FILES, TENSOR_FILES = 8, 1
 """Descriptors of the main process for a worker's queues and pipes, and for a tensor that waits in shared memory."""
-IN_FLIGHT = Quantity("in_flight_bytes", "bytes", "batches ready or held at these settings, by arithmetic")
 
 
 def batch_bytes(bench: Bench, batch_size: int) -> int:
@@ -25,16 +23,17 @@ def batch_bytes(bench: Bench, batch_size: int) -> int:
     return sum(-(-int(f["bytes_per_sample"] * batch_size) // page) * page for f in batch["fields"])
 
 
-def in_flight(plan: LoaderPlan) -> int:
+def in_flight(workers: int, prefetch: int | None) -> int:
     """Batches that wait at the most, and the one that the consumer holds."""
-    return plan.workers * (plan.prefetch or 2) + 1 if plan.workers else 1
+    return workers * (prefetch or 2) + 1 if workers else 1
 
 
 def bound(bench: Bench, plan: LoaderPlan) -> str | None:
     """Why a setting cannot be tried here, before it takes the machine down; None where it can."""
     if not plan.workers:
         return None
-    bytes_ = batch_bytes(bench, plan.batch_size) * in_flight(plan)
+    batches = in_flight(plan.workers, plan.prefetch)
+    bytes_ = batch_bytes(bench, plan.batch_size) * batches
     free = shared_free()
     if free is not None and bytes_ > MOST_OF * free:
         return f"its batches would take {bytes_ / 1e6:.0f} MB of the {free / 1e6:.0f} MB left in /dev/shm"
@@ -42,7 +41,7 @@ def bound(bench: Bench, plan: LoaderPlan) -> str | None:
         return f"its batches would take {bytes_ / 1e9:.1f} GB of the {bench.memory_bytes / 1e9:.1f} GB allowed"
     batch = bench.facts.value(BATCH)
     tensors = len(batch["fields"]) if batch is not None else 1
-    files = WORKER_FILES * plan.workers + TENSOR_FILES * tensors * in_flight(plan)
+    files = WORKER_FILES * plan.workers + TENSOR_FILES * tensors * batches
     most = files_left()
     if files > MOST_OF * most:
         return f"it would need {files} more descriptors of the {most} left to this process (ulimit -n)"
@@ -50,6 +49,7 @@ def bound(bench: Bench, plan: LoaderPlan) -> str | None:
 
 
 def shared_free() -> int | None:
+    """Bytes left in /dev/shm now: by the time of a trial others may have taken some."""
     try:
         s = os.statvfs("/dev/shm")
     except OSError:

@@ -1,7 +1,7 @@
 """Throughput of real DataLoaders: settings that a model of the costs calls for, timed in alternating blocks.
 
 Method: a few samples tell CPU and waiting, hence how many workers can pay; the settings are grown from the present one
-and 0 workers upwards. Each keeps its loader alive, stopped while another runs; blocks alternate, so that a slow spell
+and 0 workers upwards. Each keeps its loader alive, held at a gate while another runs; blocks alternate, so that a slow spell
 of the machine hits all alike, and what is clearly slower gets no more of them. The winner is checked against the
 present setting in fresh pairs. Ratios come from neighbouring blocks; intervals are Student's t on their logarithms,
 those of a throughput say where a further run falls.
@@ -173,7 +173,7 @@ class Search:
             best = max(r.blocks[0] for r in self.runners.values())
             runner = self._try(plan)
             behind = runner is not None and runner.blocks[0] < 0.75 * best
-            if runner is None or (behind and workers > max(1, *self.asked.also, 1)):
+            if runner is None or (behind and workers > max((1, *self.asked.also))):
                 break
         yield from self._told_broken()
         self._drop()
@@ -257,12 +257,14 @@ class Search:
 
     def refine(self) -> Iterator[Said]:
         """Giving up the order where a slow batch holds ready ones back; a deeper prefetch where batches come in bursts."""
+        from dataloader_expert.loaders.building import may_give_up_order
+
         runner = max(self.runners.values(), key=lambda r: r.blocks[0])
         workers, prefetch, _ = label(runner.plan)
         if not workers:
             return
         tries = []
-        if runner.overtaken >= OVERTAKEN and runner.plan.in_order and _orders():
+        if runner.overtaken >= OVERTAKEN and runner.plan.in_order and may_give_up_order():
             tries.append(runner.plan.but(in_order=False))
         if runner.bursty:
             tries.append(runner.plan.but(prefetch=2 * prefetch))
@@ -291,7 +293,7 @@ class Search:
 
     def told(self) -> Iterator[Said]:
         for runner in self.runners.values():
-            if len(runner.blocks) >= min(ROUNDS, LEAST_PAIRS):
+            if len(runner.blocks) >= ROUNDS:
                 yield throughput_fact(runner)
                 workers, prefetch, in_order = label(runner.plan)
                 at = {"workers": workers, "prefetch": prefetch, "in_order": in_order}
@@ -387,15 +389,6 @@ def trial(runner: Runner) -> dict[str, Any]:
         "startup_s": runner.startup,
         "main_ms": round(1e3 * runner.main_s / max(1, len(runner.gaps)), 4),
     }
-
-
-def _orders() -> bool:
-    """Whether this torch may give up the order (2.6 on)."""
-    import inspect
-
-    from dataloader_expert.loaders.building import arguments
-
-    return "in_order" in inspect.signature(arguments()).parameters
 
 
 def throughput_fact(runner: Runner) -> Fact:

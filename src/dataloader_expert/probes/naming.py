@@ -39,11 +39,11 @@ MODULES = {
 }
 NAMED = {
     "read": "open read readinto read_bytes read_text readline readlines recv recv_into fromfile memmap pread preadv stat "
-    "listdir scandir glob iterdir exists is_file seek download urlopen get_object getvalue_from read1 _read1_raw",
+    "listdir scandir glob iterdir exists is_file seek download urlopen get_object read1",
     "decode": "decompress decode imdecode imread decode_jpeg decode_png decode_image decode_gif loads frombytes "
     "from_bytes to_pylist to_pydict to_pandas to_numpy read_row_group read_row_groups read_table iter_batches "
-    "read_parquet read_csv inflate crc32 unpack unpackb imread_collection readframes fromstring genfromtxt loadtxt",
-    "transform": "resize crop rotate flip transpose_image normalize convert thumbnail paste filter warpAffine cvtColor "
+    "read_parquet read_csv inflate crc32 unpack unpackb readframes fromstring genfromtxt loadtxt",
+    "transform": "resize crop rotate flip normalize convert thumbnail paste filter warpAffine cvtColor "
     "GaussianBlur warpPerspective pad encode_batch tokenize batch_encode_plus transform augment jitter interpolate "
     "affine grid_sample",
 }

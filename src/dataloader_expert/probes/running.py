@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.fetchers import Fetch, wrapped
 from dataloader_expert.probes.serving import Serving
 from dataloader_expert.probes.watching import task_times
 
@@ -128,7 +129,7 @@ class Runner:
     def waiting_for(self) -> str:
         """``a lock`` where every worker is blocked on one and uses no CPU."""
         before = [task_times(f"/proc/{p}/schedstat")[0] for p in self.pids]
-        time.sleep(0.2)
+        time.sleep(0.2)  # long enough for whoever computes to be seen computing
         after = [task_times(f"/proc/{p}/schedstat")[0] for p in self.pids]
         still = bool(before) and all(b - a < 1e-3 for a, b in zip(before, after, strict=True))
         return "a lock" if still and all(map(_in_futex, self.pids)) else ""
@@ -174,33 +175,22 @@ def _in_futex(pid: int) -> bool:
 
 
 _GATE: list[Any] = []
+"""The gate of the runner that makes its workers now: they inherit it."""
 
 
-@contextlib.contextmanager
-def gated() -> Iterator[None]:
+def gated() -> contextlib.AbstractContextManager[None]:
     """Workers that are forked meanwhile wait at their runner's gate before each batch; others are not held."""
     from torch.utils.data import get_worker_info
-    from torch.utils.data._utils import fetch
 
-    kinds: tuple[Any, ...] = (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher)
-    plain = [kind.fetch for kind in kinds]
-
-    def held(own: Any) -> Any:
+    def held(fetch: Fetch) -> Fetch:
         def gated_fetch(self: Any, index: Any) -> Any:
             if get_worker_info() is not None and _GATE and not _GATE[0].is_set():
                 _GATE[0].wait()
-            return own(self, index)
+            return fetch(self, index)
 
         return gated_fetch
 
-    for kind, own in zip(kinds, plain, strict=True):
-        kind.fetch = held(own)
-    try:
-        yield
-    finally:
-        _GATE.clear()
-        for kind, own in zip(kinds, plain, strict=True):
-            kind.fetch = own
+    return wrapped(held)
 
 
 def later_ready(iterator: Any) -> bool:

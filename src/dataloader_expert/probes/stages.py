@@ -20,7 +20,6 @@ from dataloader_expert.probes.clock import now, since
 from dataloader_expert.probes.moving import to_device, transport
 from dataloader_expert.probes.naming import Namer, place_of
 from dataloader_expert.probes.rereading import NONDETERMINISTIC, same_twice, slow_samples
-from dataloader_expert.probes.running import later_ready
 from dataloader_expert.probes.serving import Serving, flat, serving, stage_fact
 from dataloader_expert.probes.ticking import Tick, Ticker
 from dataloader_expert.probes.watching import Watch, watching
@@ -29,9 +28,8 @@ OVERHEAD = Quantity("overhead", "", "the measuring's own CPU time as a share of 
 HOTSPOTS = Quantity("hotspots", "", "the functions that cost most, by their share of a sample's CPU and blocked time")
 READING = Quantity("reading", "", "bytes that a sample's process read, and bytes that were delivered")
 COSTS = Quantity("sample_costs", "s", "CPU and blocked seconds of single samples, together, as they came")
-RECEIVING = Quantity("receiving", "s", "CPU seconds of the main process per batch, and of a worker's sending thread")
-WAITING = Quantity("waiting", "", "how the main process waited: seconds, and those with a later batch at hand")
-PULSES = Quantity("pulses", "", "counters of the loading processes over the samples that they read")
+RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
+PULSES = Quantity("pulses", "s", "seconds of the loading processes, and those that their garbage collectors took")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
 EVERY_S, EVERY_OURS_S = 0.011, 0.03
@@ -57,12 +55,8 @@ class Seen:
     batches: int = 0
     samples: int = 0
     received_s: float = 0.0
-    waited_s: float = 0.0
-    overtaken_s: float = 0.0
-    files: list[int] = field(default_factory=list)
     bytes: int = 0
     tensors: int = 0
-    seconds: float = 0.0
     last: Any = None
 
 
@@ -114,7 +108,6 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     ticker = Ticker(workers, (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers) ** 0.5)
     watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
     seen = Seen()
-    begun = time.perf_counter()
     try:
         with watching(watch):
             told = time.monotonic()
@@ -128,7 +121,6 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     finally:
         seen.ticks, seen.scribe_s = ticker.finish()
         bench.at(-1)
-    seen.seconds = time.perf_counter() - begun
     seen.lines = first_dropped(list(watch.lines()))
     watch.close()
     return seen
@@ -154,14 +146,11 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
                 batch = next(iterator, None)
                 if batch is None:
                     break
-                took, busy = since((wall, cpu))
+                _, busy = since((wall, cpu))
                 got += 1
                 seen.last = batch
                 if seen.batches or got > 1:
                     seen.received_s += busy
-                    seen.waited_s += took - busy
-                    if plan.workers and later_ready(iterator):
-                        seen.overtaken_s += took - busy
                 leaves = [v for _, v in flat(batch) if isinstance(v, torch.Tensor)]
                 texts = [v for _, v in flat(batch) if isinstance(v, list | tuple)]
                 seen.bytes += sum(t.numel() * t.element_size() for t in leaves)
@@ -323,7 +312,7 @@ def _blocked(spent: list[tuple[float, float, float]]) -> float:
 
 
 def kept(served: Serving, seen: Seen) -> Iterable[Said]:
-    """What later judging needs of the run: reading, receiving, waiting."""
+    """What later judging needs of the run: reading, receiving, pauses."""
     parts = spans(seen.lines)
     samples = sum(m for _, _, m in parts)
     delivered = seen.bytes / max(1, seen.samples)
@@ -350,26 +339,17 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
     }
     yield Fact(READING, value, said)
     batches = max(1, seen.batches)
-    sent = [(b["feeder"] - a["feeder"]) / m for a, b, m in parts]
     receiving = {
         "main_s": seen.received_s / batches,
-        "feeder_s": (sum(sent) / len(sent) if sent else 0.0) * seen.samples / batches,
         "bytes": seen.bytes / batches,
         "tensors": seen.tensors,
         "samples": seen.samples / batches,
         "workers": served.current.workers,
     }
     yield Fact(RECEIVING, receiving, evidence("timed", "stages", seen=seen.batches))
-    waiting = {"waited_s": seen.waited_s, "overtaken_s": seen.overtaken_s, "workers": served.current.workers}
-    yield Fact(WAITING, waiting, evidence("timed", "stages", seen=seen.batches))
-    cpu = sum(b["cpu"] - a["cpu"] for a, b, _ in parts)
     pulses = {
-        "cpu_s": cpu + sum(b["others"] - a["others"] for a, b, _ in parts),
-        "queue_s": sum(b["queue"] - a["queue"] for a, b, _ in parts),
         "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
         "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
-        "threads": max((b["threads"] for _, b, _ in parts), default=0),
-        "samples": samples,
     }
     yield Fact(PULSES, pulses, said)
 

@@ -1,7 +1,7 @@
 """Watching real DataLoaders from inside: clocks around what their processes fetch and collate, and their counters.
 
-In this process, which ends with its request, torch's fetchers are wrapped; workers forked meanwhile inherit that. Each
-process appends a line of JSON for every batch, and ten times a second one for its counters, to an unnamed file.
+torch's fetchers are wrapped; workers forked meanwhile inherit that. Each process appends to an unnamed file a line of JSON
+for a batch (of cheap ones only some), now and then with the kernel's counters of the process.
 A worker of another start method imports torch anew and leaves no line: the caller then has nothing to read.
 """
 
@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.probes.clock import Laps
+from dataloader_expert.probes.fetchers import Fetch, wrapped
 from dataloader_expert.probes.ticking import Ticker
 
 PULSE_S = 0.25
@@ -30,7 +31,7 @@ LAP_S, LINE_S = 4e-6, 60e-6
 FIRST = 4
 """Batches of a process that are timed in any case."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
-"""A batch whose samples are not timed is told where it takes so many times the fastest, and so long."""
+"""Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
 WORTH = 0.01
 """The share of the time that this may cost: of cheaper batches only some are timed."""
 
@@ -69,17 +70,10 @@ def unnamed() -> int:
 @contextlib.contextmanager
 def watching(watch: Watch) -> Iterator[None]:
     """Loaders whose iterators are made meanwhile are watched."""
-    from torch.utils.data._utils import fetch
-
-    kinds: tuple[Any, ...] = (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher)
-    plain = [kind.fetch for kind in kinds]
-    for kind, own in zip(kinds, plain, strict=True):
-        kind.fetch = _watched(watch, own)  # given back below
     try:
-        yield
+        with wrapped(lambda fetch: _watched(watch, fetch)):
+            yield
     finally:
-        for kind, own in zip(kinds, plain, strict=True):
-            kind.fetch = own
         for eye in _EYE:
             eye.rest()
         _EYE.clear()
@@ -92,7 +86,7 @@ _PULSED: dict[int, float] = {}
 """When this process's counters were read last, by worker."""
 
 
-def _watched(watch: Watch, fetch: Any) -> Any:
+def _watched(watch: Watch, fetch: Fetch) -> Fetch:
     def watched_fetch(self: Any, index: Any) -> Any:
         if not _EYE or _EYE[0].pid != os.getpid():
             _EYE[:] = [Eye(watch)]
