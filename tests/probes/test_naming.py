@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from dataloader_expert.probes.naming import Namer, place_of
-from dataloader_expert.probes.ticking import below_fetch, frame_of
 
 SOURCE = """
 import io, os, time, zlib
@@ -95,15 +94,3 @@ def test_a_stack_that_inflates_or_looks_up_is_known(module: ModuleType) -> None:
     assert namer.traits(((module.__file__, 9, "q"),)) == (True, False)
     assert namer.traits(((module.__file__, 8, "q"),)) == (False, True)
     assert namer.traits(((module.__file__, 12, "q"),)) == (False, False)
-
-
-def test_a_dump_is_read_down_to_the_fetch() -> None:
-    """Frames below our own mark are the user's; a dump without it is of something else."""
-    dump = '  File "/a b/x.py", line 3 in <listcomp>\n  File "/y.py", line 12 in f\n  File "/w.py", line 1 in watched_fetch\n'
-    assert below_fetch(dump + '  File "/z.py", line 1 in main\n') == (
-        ("/a b/x.py", 3, "<listcomp>"),
-        ("/y.py", 12, "f"),
-    )
-    assert below_fetch('  File "/y.py", line 12 in f\n') == ()
-    assert frame_of('  File "/a", line x in f') is None
-    assert frame_of("garbage") is None

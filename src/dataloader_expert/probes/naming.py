@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dataloader_expert.probes.ticking import Stack
+from dataloader_expert.probes.frames import Stack
 
 OURS = str(Path(__file__).parent.parent)
 FETCHING = "torch/utils/data/_utils"

@@ -32,7 +32,7 @@ RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: 
 PULSES = Quantity("pulses", "s", "seconds of the loading processes, and those that their garbage collectors took")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
-EVERY_S, EVERY_OURS_S = 0.011, 0.03
+EVERY_S, EVERY_OURS_S = 0.008, 0.03
 """Seconds between two stacks of any process: the user's code is known by them, of ours they only name functions."""
 OURS_S = 2.5
 """The most seconds where no share rests on stacks."""
@@ -196,7 +196,10 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         if spent.get(name):
             yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
-    yield hotspots(namer, seen.ticks, spent, total)
+    if ticks or served.ours:
+        yield hotspots(namer, seen.ticks, spent, total)
+    else:
+        yield Unknown("hotspots", "no stack of a loading process could be read: too short a run, or not allowed here")
     yield Fact(OVERHEAD, overhead(seen, total), evidence("derived", "stages", seen=len(seen.lines)))
     keep = timed[:: max(1, len(timed) // KEPT)]
     pairs = [
@@ -297,8 +300,7 @@ def overhead(seen: Seen, per_sample: float) -> float | None:
     if not samples or not per_sample or not seen.samples:
         return None
     ours = sum(b["cost"] - a["cost"] for a, b, _ in parts) / samples
-    stacks = sum(t.running + t.blocked for t in seen.ticks) * sum(b["stack_s"] for _, b, _ in parts) / len(parts)
-    return float((ours + (stacks + seen.scribe_s) / seen.samples) / per_sample)
+    return float((ours + seen.scribe_s / seen.samples) / per_sample)
 
 
 def _mean(spent: list[tuple[float, float, float]]) -> tuple[float, float, float]:

@@ -1,46 +1,43 @@
 """Stacks of the processes that load, sampled whoever holds the interpreter lock.
 
-A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and sends it a signal
-at which faulthandler writes that thread's stack to a pipe: in C, so that code that holds the lock is seen too (a sampler
-in Python sees nothing of it), and in the thread itself, so that its frames hold still (faulthandler's timer walks them
-while they change, which crashed three of five data sets tried). Calls that the signal wakes are taken up again. The
-shares of running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked time, and a busy
-machine bends neither.
+A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and reads that thread's
+stack from outside (``frames``). A thread that samples sees nothing of code that holds the lock; a signal at which
+faulthandler writes the stack may come while a frame is being made, and crashed one call in two hundred. The shares of
+running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked time, and a busy machine
+bends neither.
 """
 
 from __future__ import annotations
 
 import contextlib
-import faulthandler
-import fcntl
+import ctypes
 import gc
 import json
 import mmap
 import os
 import random
-import re
 import signal
+import socket
+import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dataloader_expert.facts import Json
+from dataloader_expert.probes.frames import WORD, Layout, Memory, Reader, Stack, find_layout
 
-HEAD = b"Stack (most recent call first):\n"
-WHO = re.compile(rb"(?m)^#(\d+)\n")
-PIPE_BYTES = 1 << 20
-F_SETPIPE_SZ = 1031
-SIGNAL = getattr(signal, "SIGRTMIN", 0) + 7
 LEAST = 100
 MARK = "watched_fetch"
 """The function of ours below which everything is the loader's."""
-
-Stack = tuple[tuple[str, int, str], ...]
+PR_SET_PTRACER = 0x59616D61
+"""Of prctl(2): which process may read this one's memory although it is no ancestor (Yama)."""
+SEEN, MOST, OVER, WHO = range(4)
+"""The words shared with the scribe: stacks so far, those of the commonest line, the end, then two for each process."""
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A stack below the fetch, innermost frame ``(file, line, function)`` first, and how often it was seen."""
+    """A stack below the fetch, and how often it was seen."""
 
     stack: Stack
     running: int
@@ -48,61 +45,57 @@ class Tick:
 
 
 class Ticker:
-    """Pipes for ``workers`` processes (0: this one), and the scribe that samples them.
+    """The scribe that samples ``workers`` processes (0: this one) once they have called :meth:`start`.
 
     Args:
         every_s: seconds between two stacks of a process, on average.
     """
 
     def __init__(self, workers: int, every_s: float) -> None:
-        self.pipes = [os.pipe() for _ in range(max(1, workers))]
-        for _, w in self.pipes:
-            with contextlib.suppress(OSError):
-                fcntl.fcntl(w, F_SETPIPE_SZ, PIPE_BYTES)
-        self._shared = mmap.mmap(-1, 24)
+        self._shared = mmap.mmap(-1, WORD * (WHO + 2 * max(1, workers)))
         self._result = os.memfd_create("ticks")
+        ours, theirs = socket.socketpair()
+        parent, state, frame = os.getpid(), thread_state(), sys._getframe()
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                for _, w in self.pipes:
-                    os.close(w)
-                scribe([r for r, _ in self.pipes], every_s, self._shared, self._result)
+                ours.close()
+                theirs.recv(1)  # from here the parent waits in this frame's own copy
+                layout = find_layout(parent, state, frame)
+                theirs.close()
+                if layout is not None:
+                    scribe(layout, every_s, self._shared, self._result)
             finally:
                 os._exit(0)
-        for r, _ in self.pipes:
-            os.close(r)
+        theirs.close()
+        let_read(self._pid)
+        with contextlib.suppress(OSError):  # it may have been killed
+            ours.send(b"?")
+            ours.recv(1)
+        ours.close()
 
     def enough(self, half: float) -> bool:
         """Whether the share of the commonest innermost line, and so of any stage, is known within ``half`` at 95 %."""
-        seen, most = (int.from_bytes(self._shared[i : i + 8], "little") for i in (0, 8))
+        seen, most = word(self._shared, SEEN), word(self._shared, MOST)
         share = most / seen if seen else 0.5
         spread = 0.25 if share < 0.5 else share * (1 - share)
         return seen >= LEAST and seen >= spread * (1.96 / half) ** 2
 
-    def start(self, worker: int) -> float:
-        """From here on this process is sampled; gives the seconds that writing a stack takes it."""
-        w = self.pipes[max(0, worker)][1]
-        faulthandler.register(SIGNAL, file=w, all_threads=False, chain=False)
-        signal.siginterrupt(SIGNAL, False)
-        costs = []
-        for _ in range(3):
-            begun = time.thread_time()
-            os.kill(os.getpid(), SIGNAL)
-            costs.append(time.thread_time() - begun)
-        os.write(w, f"#{os.getpid()}\n".encode())
-        return sorted(costs)[1]
+    def start(self, worker: int) -> None:
+        """From here on this process is sampled."""
+        let_read(self._pid)
+        at = WHO + 2 * max(0, worker)
+        put(self._shared, at + 1, thread_state())
+        put(self._shared, at, os.getpid())
 
     def finish(self) -> tuple[list[Tick], float]:
         """What was seen, and the scribe's CPU seconds."""
-        self._shared[16:17] = b"\1"
+        put(self._shared, OVER, 1)
         until = time.monotonic() + 2.0
         while not os.waitpid(self._pid, os.WNOHANG)[0]:
             if time.monotonic() > until:  # no core for it: what it wrote is lost
                 os.kill(self._pid, signal.SIGKILL)
             time.sleep(0.002)
-        faulthandler.unregister(SIGNAL)
-        for _, w in self.pipes:
-            os.close(w)
         text = os.pread(self._result, os.fstat(self._result).st_size, 0)
         os.close(self._result)
         self._shared.close()
@@ -111,93 +104,83 @@ class Ticker:
         return ticks, float(found["cpu"])
 
 
+def word(shared: mmap.mmap, i: int) -> int:
+    return int.from_bytes(shared[i * WORD : (i + 1) * WORD], "little")
+
+
+def put(shared: mmap.mmap, i: int, value: int) -> None:
+    shared[i * WORD : (i + 1) * WORD] = value.to_bytes(WORD, "little")
+
+
+def thread_state() -> int:
+    """The address of this thread's state."""
+    get = ctypes.pythonapi.PyThreadState_Get
+    get.restype = ctypes.c_void_p
+    return int(get())
+
+
+def let_read(pid: int) -> None:
+    """Some systems let only ancestors read a process's memory; elsewhere this changes nothing."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
+
+
 @dataclass
 class Sampled:
-    """A pipe of one process at a time; ``pid`` 0 until it says who it is. ``asked``: whether it ran when signalled."""
+    """A process, known once it has said who it is; a later epoch's worker takes its predecessor's place."""
 
-    fd: int
+    layout: Layout
     pid: int = 0
     stat: int = -1
-    buffer: bytes = b""
-    asked: list[bool] = field(default_factory=list)
+    reader: Reader | None = None
 
-    def ask(self) -> None:
-        """Notes whether the process's first thread runs (or waits for a core), and asks for its stack."""
-        if self.stat < 0:
+    def is_now(self, pid: int, state: int) -> None:
+        if pid == self.pid:
             return
+        self.pid = pid
+        self.gone()
+        with contextlib.suppress(OSError):
+            self.stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+            self.reader = Reader(Memory(pid), self.layout, state)
+
+    def gone(self) -> None:
+        if self.stat >= 0:
+            os.close(self.stat)
+        if self.reader is not None:
+            self.reader.memory.close()
+        self.stat, self.reader = -1, None
+
+    def look(self) -> tuple[Stack, bool]:
+        """The stack below the fetch, if it is there, and whether its thread ran or waited for a core."""
+        if self.reader is None:
+            return (), False
         try:
             text = os.pread(self.stat, 512, 0)
-            running = text[text.rfind(b")") + 2 : text.rfind(b")") + 3] == b"R"
-            os.kill(self.pid, SIGNAL)
-            self.asked.append(running)
         except OSError:  # it has ended
-            self.stat = -1
-
-    def answers(self) -> list[tuple[bytes, bool]]:
-        """The whole stacks that have come, and whether their thread ran."""
-        try:
-            part = os.read(self.fd, PIPE_BYTES)
-        except BlockingIOError:
-            return []
-        who = WHO.findall(part)
-        if who:
-            part = part[part.rfind(b"#" + who[-1]) + len(who[-1]) + 2 :]
-            self.pid, self.buffer, self.asked = int(who[-1]), b"", []
-            with contextlib.suppress(OSError):
-                self.stat = os.open(f"/proc/{self.pid}/stat", os.O_RDONLY)
-        self.buffer += part
-        if not self.buffer.endswith(b"\n"):
-            return []
-        whole, self.buffer = self.buffer.split(HEAD)[1:], b""
-        asked, self.asked = self.asked, []
-        return list(zip(whole, asked, strict=False))
+            self.gone()
+            return (), False
+        running = text[text.rfind(b")") + 2 : text.rfind(b")") + 3] == b"R"
+        return self.reader.stack(MARK), running
 
 
-def scribe(fds: list[int], every_s: float, shared: mmap.mmap, result: int) -> None:
-    """Samples until told to stop; keeps stacks by their text, with how often their thread ran and was blocked."""
+def scribe(layout: Layout, every_s: float, shared: mmap.mmap, result: int) -> None:
+    """Samples until told to stop; keeps how often each stack's thread ran and was blocked."""
     gc.disable()
-    pipes = [Sampled(fd) for fd in fds]
-    for pipe in pipes:
-        os.set_blocking(pipe.fd, False)
-    seen: Counter[tuple[bytes, bool]] = Counter()
-    leaf: dict[bytes, Stack] = {}
-    lines: Counter[Stack] = Counter()
-    mark, spread = f" in {MARK}\n".encode(), random.Random(0)
-    while shared[16] == 0:
-        for pipe in pipes:
-            for dump, running in pipe.answers():
-                if dump not in leaf:
-                    leaf[dump] = below_fetch(dump.decode("utf-8", "replace"))[:1] if mark in dump else ()
-                if leaf[dump]:
-                    seen[dump, running] += 1
-                    lines[leaf[dump]] += 1
-        shared[:16] = sum(lines.values()).to_bytes(8, "little") + max(lines.values(), default=0).to_bytes(8, "little")
-        for pipe in pipes:
-            pipe.ask()
-        time.sleep(every_s * spread.uniform(0.5, 1.5))  # no stage keeps step with us
+    begun = time.process_time()
+    processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
     stacks: dict[Stack, list[int]] = {}
-    for (dump, running), times in seen.items():
-        stacks.setdefault(below_fetch(dump.decode("utf-8", "replace")), [0, 0])[0 if running else 1] += times
-    told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time()}
+    lines: Counter[tuple[str, int, str]] = Counter()
+    spread, seen = random.Random(0), 0
+    while not word(shared, OVER):
+        for i, process in enumerate(processes):
+            process.is_now(word(shared, WHO + 2 * i), word(shared, WHO + 2 * i + 1))
+            stack, running = process.look()
+            if stack:
+                stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
+                lines[stack[0]] += 1
+                seen += 1
+        put(shared, SEEN, seen)
+        put(shared, MOST, max(lines.values(), default=0))
+        time.sleep(every_s * spread.uniform(0.5, 1.5))  # no stage keeps step with us
+    told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
     os.write(result, json.dumps(told).encode())
-
-
-def below_fetch(dump: str) -> Stack:
-    """The frames from the innermost to our fetch, which stays out."""
-    frames: list[tuple[str, int, str]] = []
-    for line in dump.splitlines():
-        frame = frame_of(line)
-        if frame is not None:
-            if frame[2] == MARK:
-                return tuple(frames)
-            frames.append(frame)
-    return ()
-
-
-def frame_of(line: str) -> tuple[str, int, str] | None:
-    """``File "x.py", line 3 in f`` as ``("x.py", 3, "f")``."""
-    if not line.startswith('  File "'):
-        return None
-    file, _, rest = line[8:].rpartition('", line ')
-    number, _, function = rest.partition(" in ")
-    return (file, int(number), function) if number.isdigit() else None

@@ -119,7 +119,6 @@ class Eye:
         self._pause_begun = 0.0
         self.cost = 0.0
         self.own_bytes = 0
-        self.stack_s = 0.0
         self.opened: Counter[str] = Counter()
         gc.callbacks.append(self._collecting)
         self.sized = [0, 0]
@@ -127,7 +126,7 @@ class Eye:
             sys.addaudithook(self._audit)
             self._size_up()
         if watch.ticker is not None:
-            self.stack_s = watch.ticker.start(self.worker)
+            watch.ticker.start(self.worker)
 
     def adopt(self, fetcher: Any) -> None:
         """Puts clocks before the user's collate function and, where samples are read one by one, around each."""
@@ -215,7 +214,7 @@ class Eye:
         _PULSED[self.worker] = now
         pulse = {"t": now, "samples": self.samples, "pauses": self.pauses, **counters(self.watch.maps)}
         own = pulse["own_bytes"]
-        pulse |= {"cost": self.cost, "own_bytes": self.own_bytes, "stack_s": self.stack_s}
+        pulse |= {"cost": self.cost, "own_bytes": self.own_bytes}
         if self.opened:
             pulse["opens"] = dict(self.opened.most_common(16))
         pulse["sized"] = list(self.sized)

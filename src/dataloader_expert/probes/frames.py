@@ -1,0 +1,250 @@
+"""The Python stack of another process, read from its memory: it is neither stopped nor signalled, and nothing in it runs.
+
+Where CPython keeps what differs between its versions, and is therefore looked for: a process reads the one that forked
+it, whose frames, code objects and texts it knows from its own copy. Where they are not found, nothing is read. A stack
+may change while it is read; whatever is no code object on the way makes it none.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from bisect import bisect_right
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import CodeType, FrameType
+
+Stack = tuple[tuple[str, int, str], ...]
+"""Frames ``(file, line, function)``, innermost first."""
+
+WORD = 8
+FRAME, STATE = 16 * WORD, 64 * WORD
+"""How far into a frame, and into a thread's state, members are looked for."""
+BLOCK = 4096
+DEEPEST = 400
+TEXT_STATE = 34 if sys.version_info >= (3, 14) else 32
+"""The byte that tells the kinds of text apart."""
+KNOWN_TEXTS = tuple(
+    ("".join(map(chr, range(first, first + 24))), encoding)
+    for first, encoding in ((65, "latin-1"), (200, "latin-1"), (0x2200, "utf-16-le"), (0x1F600, "utf-32-le"))
+)
+
+
+class Memory:
+    """A process's memory, read by blocks, which :meth:`forget` drops: a stack lies in one or two.
+
+    Raises:
+        OSError: where it may not be read, or nothing is mapped.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.fd = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
+        self.blocks: dict[int, bytes] = {}
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+    def forget(self) -> None:
+        self.blocks.clear()
+
+    def bytes(self, at: int, n: int) -> bytes:
+        if not BLOCK <= at < 1 << 47 or not 0 <= n <= 1 << 22:
+            raise OSError(f"no address: {at:#x}")
+        start = at & -BLOCK
+        if at + n <= start + BLOCK:
+            if start not in self.blocks:
+                self.blocks[start] = os.pread(self.fd, BLOCK, start)
+            found = self.blocks[start][at - start : at - start + n]
+        else:
+            found = os.pread(self.fd, n, at)
+        if len(found) < n:
+            raise OSError(f"{len(found)} of {n} bytes at {at:#x}")
+        return found
+
+    def number(self, at: int, size: int = WORD) -> int:
+        return int.from_bytes(self.bytes(at, size), "little")
+
+    def pointer(self, at: int) -> int:
+        """Some versions mark pointers in their lowest bits."""
+        return self.number(at) & ~3
+
+    def where(self, at: int, value: int, span: int, size: int = WORD) -> set[int]:
+        """The offsets from ``at`` at which ``value`` is found."""
+        read = self.pointer if size == WORD and value % 4 == 0 else lambda a: self.number(a, size)
+        return {offset for offset in range(0, span, size) if read(at + offset) == value}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Offsets in bytes: ``head`` from a thread's state to its innermost frame, a pointer each; of a frame its code, the
+    frame that called it and its instruction (where ``counted``, the number of instructions before it); of a code object
+    its file, name, first line and table of lines. ``texts``: by the bits of a text's state that tell the kinds of text
+    apart, ``mask``, where its characters begin, how long each is, and how they are encoded."""
+
+    head: tuple[int, ...]
+    code: int
+    back: int
+    instruction: int
+    counted: bool
+    file: int
+    name: int
+    line: int
+    table: int
+    mask: int
+    texts: dict[int, tuple[int, int, str]]
+
+
+def find_layout(pid: int, state: int, frame: FrameType) -> Layout | None:
+    """The layout of process ``pid``, which forked this one and waits in ``frame``; None where it can't be told.
+
+    Args:
+        state: the address of its first thread's state.
+        frame: this process's copy of it; its callers, up to seven, are compared as well, and one at least is needed.
+    """
+    try:
+        with closing(Memory(pid)) as memory, closing(Memory(os.getpid())) as own:
+            return _found(memory, own, state, frame)
+    except (OSError, ValueError):  # not allowed; nothing to take the least of
+        return None
+
+
+def _found(memory: Memory, own: Memory, state: int, frame: FrameType) -> Layout:
+    known = [frame]
+    while known[-1].f_back is not None and len(known) < 8:
+        known.append(known[-1].f_back)
+    code: set[int] = set()
+    at: list[int] = []
+    for inside in (0, *range(2 * WORD, 6 * WORD, WORD)):  # a frame object is the frame, or points at it
+        at = [own.pointer(id(f) + inside) if inside else id(f) for f in known]
+        if all(at):
+            code = _common(memory.where(a, id(f.f_code), FRAME) for a, f in zip(at, known, strict=True))
+            if code:
+                break
+    # from C into Python, some versions put a frame of their own between two
+    backs = [memory.where(a, b, FRAME) for a, b in pairwise(at)]
+    outer = [(a, f.f_lasti, id(f.f_code)) for a, f in zip(at, known, strict=True)][1:]  # where it waits: further on
+    pointed = _common(memory.where(a, begin(c) + lasti, FRAME) for a, lasti, c in outer)
+    counted = _common(memory.where(a, lasti // 2, FRAME, 4) for a, lasti, _ in outer)
+    codes, size = [f.__code__ for f in (Memory.bytes, Memory.number, os.walk)], CodeType.__basicsize__
+    mask, texts = _texts(memory)
+    return Layout(
+        _head(memory, state, at[0]),
+        min(code),
+        min(_common(found for found in backs if found)),
+        min(pointed or counted),
+        not pointed,
+        min(_common(memory.where(id(c), id(c.co_filename), size) for c in codes)),
+        min(_common(memory.where(id(c), id(c.co_name), size) for c in codes)),
+        min(_common(memory.where(id(c), c.co_firstlineno, size, 4) for c in codes)),
+        min(_common(memory.where(id(c), id(c.co_linetable), size) for c in codes)),
+        mask,
+        texts,
+    )
+
+
+def _common(found: Iterable[set[int]]) -> set[int]:
+    sets = list(found)
+    if not sets:
+        raise ValueError("too few frames to compare")
+    return set.intersection(*sets)
+
+
+def begin(code: int) -> int:
+    """The address of a code object's instructions, where they are part of it."""
+    return code + CodeType.__basicsize__
+
+
+def _head(memory: Memory, state: int, frame: int) -> tuple[int, ...]:
+    straight = memory.where(state, frame, STATE)
+    if straight:
+        return (min(straight),)
+    for offset in range(2 * WORD, STATE, WORD):
+        try:
+            found = memory.where(memory.pointer(state + offset), frame, 4 * WORD)
+        except OSError:
+            continue
+        if found:
+            return offset, min(found)
+    raise ValueError("the thread's state leads to no frame")
+
+
+def _texts(memory: Memory) -> tuple[int, dict[int, tuple[int, int, str]]]:
+    states = [memory.number(id(text) + TEXT_STATE, 1) for text, _ in KNOWN_TEXTS]
+    mask = 0
+    for state in states:
+        mask |= state ^ states[0]
+    found = {}
+    for state, (text, encoding) in zip(states, KNOWN_TEXTS, strict=True):
+        raw = text.encode(encoding)
+        found[state & mask] = (memory.bytes(id(text), 256).index(raw), len(raw) // len(text), encoding)
+    return mask, found
+
+
+@dataclass(frozen=True)
+class Code:
+    file: str
+    name: str
+    starts: list[int]
+    lines: list[int]
+
+    def line(self, offset: int) -> int:
+        """Of the instruction at ``offset`` bytes."""
+        return self.lines[max(0, bisect_right(self.starts, offset) - 1)]
+
+
+@dataclass
+class Reader:
+    """Reads the stack of one process's first thread. ``codes``: what was found at an address so far."""
+
+    memory: Memory
+    layout: Layout
+    state: int
+    codes: dict[int, Code] = field(default_factory=dict)
+
+    def stack(self, mark: str) -> Stack:
+        """Down to the function ``mark``, which stays out; empty where there is none such, or the stack changed."""
+        self.memory.forget()
+        number, layout = self.memory.number, self.layout
+        found: list[tuple[str, int, str]] = []
+        try:
+            at = self.state
+            for offset in layout.head:
+                at = number(at + offset)
+            for _ in range(DEEPEST):
+                address = self.memory.pointer(at + layout.code)
+                if address != id(None):  # between two calls through C, some versions put a frame without code
+                    code = self.codes.get(address) or self._code(address)
+                    if code.name == mark:
+                        return tuple(found)
+                    if code.lines:
+                        found.append((code.file, code.line(self._offset(at, address)), code.name))
+                at = number(at + layout.back)
+        except (OSError, LookupError, ValueError):  # no longer what it was
+            pass
+        return ()
+
+    def _offset(self, frame: int, code: int) -> int:
+        """Of a frame's instruction from the first, in bytes."""
+        if self.layout.counted:
+            return 2 * self.memory.number(frame + self.layout.instruction, 4)
+        return self.memory.number(frame + self.layout.instruction) - begin(code)
+
+    def _code(self, address: int) -> Code:
+        memory, layout = self.memory, self.layout
+        if memory.number(address + WORD) != id(CodeType):
+            raise ValueError(f"no code object at {address:#x}")
+        file, name = (self._text(memory.number(address + o)) for o in (layout.file, layout.name))
+        table = memory.number(address + layout.table)
+        raw = memory.bytes(table + 4 * WORD, memory.number(table + 2 * WORD))
+        lined = _found.__code__.replace(co_linetable=raw, co_firstlineno=memory.number(address + layout.line, 4))
+        spans = [(start, line) for start, _, line in lined.co_lines() if line is not None]
+        found = Code(file, name, [start for start, _ in spans], [line for _, line in spans])
+        self.codes[address] = found
+        return found
+
+    def _text(self, at: int) -> str:
+        state = self.memory.number(at + TEXT_STATE, 1)
+        begins, width, encoding = self.layout.texts[state & self.layout.mask]
+        return self.memory.bytes(at + begins, width * self.memory.number(at + 2 * WORD)).decode(encoding)
