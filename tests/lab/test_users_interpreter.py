@@ -6,6 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
+
 from dataloader_expert.lab.door import Door
 from dataloader_expert.tools.base import all_tools
 from dataloader_expert.tools.carrying import Settings, carry_out
@@ -53,6 +55,27 @@ def test_a_reference_is_measured_where_only_torch_and_numpy_are_installed(tmp_pa
     assert report.coverage.complete  # type: ignore[attr-defined]  # of that tool
     assert report.io.recommended.throughput.value > 0  # type: ignore[attr-defined]  # of that tool
     assert report.quality.checklist.no_nan_or_inf == "pass"  # type: ignore[attr-defined]  # of that tool
+
+
+def test_another_version_of_ours_in_the_users_environment_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our promise: the server measures with its own code, whatever the user has installed."""
+    other = tmp_path / "dataloader_expert"
+    other.mkdir()
+    (other / "__init__.py").write_text("raise ImportError('an older version')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    tool = all_tools()["characterize_dataset"]
+    request = tool.request.model_validate({"source": f"{users.__file__}:Fine", "budget_s": 12})
+
+    async def ask() -> object:
+        door = Door()
+        try:
+            return await carry_out(tool, request, door, Settings((str(CHECKOUT),)))
+        finally:
+            door.close()
+
+    assert asyncio.run(ask()).samples > 0  # type: ignore[attr-defined]  # of that tool
 
 
 def test_an_interpreter_without_torch_is_refused_with_what_it_needs(tmp_path: Path) -> None:

@@ -26,8 +26,10 @@ def quick(tool: Tool) -> Tool:
 
 def shorter(probe: Probe) -> Probe:
     if isinstance(probe, Loading):
-        return replace(probe, block_s=0.01, pairs=3, most_s=2.0)
-    if isinstance(probe, BatchSizes | Draws):
+        return replace(probe, block_s=0.01, pairs=3, most_s=1.0)
+    if isinstance(probe, BatchSizes):
+        return replace(probe, block_s=0.005, sizes=(16, 64))
+    if isinstance(probe, Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):
         return replace(probe, most_s=0.3, half=0.1)

@@ -75,6 +75,17 @@ def forget(package: str) -> None:
         os.rmdir(package)
 
 
+def load(folder: str) -> None:
+    """Our package from where it really lies, so that its files go by their own names; the link is for new interpreters."""
+    import importlib.util
+
+    file = os.path.join(folder, "__init__.py")
+    spec = importlib.util.spec_from_file_location("dataloader_expert", file, submodule_search_locations=[folder])
+    assert spec is not None and spec.loader is not None
+    sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[spec.name])
+
+
 def main() -> None:
     control, package = int(sys.argv[1]), sys.argv[2]
     prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -86,8 +97,9 @@ def main() -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         if os.getppid() != warden:
             os._exit(1)
-        del sys.path[0]  # this file's folder: its siblings' names would shadow others
-        sys.path.append(package)
+        # instead of this file's folder, whose names would shadow others; first, for the user may have another version
+        sys.path[0] = package
+        load(os.path.realpath(os.path.join(package, "dataloader_expert")))
         from dataloader_expert.lab.host import serve
 
         serve(control)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
+import torch
 from torch.utils.data import default_collate
 
 
@@ -23,13 +25,16 @@ class Gathered(Sequence[dict[str, Any]]):
         return self.size
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        at = range(self.size)[index]
-        return {name: values[at] for name, values in self.batch.items()}
+        return self._samples[index]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self[i] for i in range(self.size))
+        return iter(self._samples)
+
+    @cached_property
+    def _samples(self) -> list[dict[str, Any]]:
+        """Made once: torch's own collate function goes through all samples for every key."""
+        columns = [v.unbind() if isinstance(v, torch.Tensor) else v for v in self.batch.values()]
+        return [dict(zip(self.batch, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 class GatheredRows(Sequence[tuple[Any, ...]]):

@@ -412,20 +412,21 @@ class BatchSizes(Probe):
     name: ClassVar[str] = "batch-sizes"
     block_s: float = 0.1
     share: float = 0.4
+    sizes: tuple[int, ...] = SIZES
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         served = serving(bench, None, 0)
         if not served.sizable:
             return
         total = 1 << 20 if bench.source.iterable else bench.source.samples
-        widest = replace(served, current=served.current.but(batch_size=SIZES[-1]))
+        least, widest = self.sizes[0], replace(served, current=served.current.but(batch_size=self.sizes[-1]))
         widest.fit(bench, 0.03 * bench.left())
         most = widest.current.batch_size
-        if most < SIZES[0]:
-            yield Unknown("batch_size", f"a batch of {SIZES[0]} takes too long for sizes to be timed: raise budget_s")
+        if most < least:
+            yield Unknown("batch_size", f"a batch of {least} takes too long for sizes to be timed: raise budget_s")
             return
         deadline = bench.until(self.share, 6.0)
-        sizes = [b for b in SIZES if b <= max(SIZES[0], min(total // 4, most))]
+        sizes = [b for b in self.sizes if b <= max(least, min(total // 4, most))]
         runners = {b: Runner(served.current.but(batch_size=min(b, total), workers=0), served) for b in sizes}
         for i in range(3):
             for runner in runners.values():
