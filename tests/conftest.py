@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -13,6 +14,10 @@ settings.register_profile(
     "full", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# Servers and hosts that tests start need not compile our modules each time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MAY_SKIP = {"gpu", "client"}
 STRICT = os.environ.get("DATALOADER_EXPERT_CI") == "1"

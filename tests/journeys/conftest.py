@@ -1,4 +1,4 @@
-"""One asker for a module's tests: the measuring host starts once."""
+"""One asker for all tests of a process: the measuring hosts start once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tests.making.asking import Asker
 from tests.making.quick import quick
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def asker() -> Iterator[Asker]:
     asker = Asker()
     yield asker
     asker.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def quickly() -> Iterator[Asker]:
     """The asker with the tools' own recipes in shorter blocks."""
     asker = Asker()

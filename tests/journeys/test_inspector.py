@@ -11,13 +11,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dataloader_expert.tools.base import all_tools
-from tests.driving import SERVE
+from tests.driving import SERVE, http
 from tests.making.tiny import TINY
 
 pytestmark = pytest.mark.client
@@ -62,7 +63,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def inspected(bins: Path, root: Path, *words: str) -> tuple[int, dict[str, Any], str]:
     """The Inspector's exit status, what it printed as JSON, and its stderr."""
-    command = [str(bins / "mcp-inspector"), "--cli", *SERVE, "--root", str(root), *words, "--format", "json"]
+    return asked(bins, root, *SERVE, "--root", str(root), *words)
+
+
+def asked(bins: Path, root: Path, *words: str) -> tuple[int, dict[str, Any], str]:
+    command = [str(bins / "mcp-inspector"), "--cli", *words, "--format", "json"]
     done = subprocess.run(command, env=with_path(bins), capture_output=True, text=True, timeout=120, cwd=root)
     return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stderr
 
@@ -76,13 +81,23 @@ def test_it_lists_the_tools_without_a_portability_error(bin_folder: Path, root: 
     assert "inputSchema" not in said, "an input schema is less portable than it could be"
 
 
+@pytest.fixture(scope="module")
+def address(root: Path) -> Iterator[str]:
+    """One server over HTTP for all tools: its measuring host starts once."""
+    with http(root.parent / "mark", "--root", str(root)) as (address, _):
+        yield address
+
+
 @pytest.mark.parametrize("name", all_tools())
-def test_it_calls_each_tool(bin_folder: Path, root: Path, name: str) -> None:
-    """Our promise: a foreign client gets the report in both channels."""
-    arguments = json.dumps({"source": str(root), "budget_s": 6})
-    status, printed, said = inspected(
-        bin_folder, root, "--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments
+def test_it_calls_each_tool(bin_folder: Path, root: Path, name: str, request: pytest.FixtureRequest) -> None:
+    """Our promise: a foreign client gets the report in both channels, over stdio (one tool) and over HTTP."""
+    over_stdio = name == "characterize_dataset"
+    server = (
+        [*SERVE, "--root", str(root)] if over_stdio else [request.getfixturevalue("address"), "--transport", "http"]
     )
+    arguments = json.dumps({"source": str(root), "budget_s": 3})
+    call = ("--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments)
+    status, printed, said = asked(bin_folder, root, *server, *call)
     assert status == 0, said
     result = printed["result"]
     assert result["structuredContent"]["tool"] == name

@@ -12,6 +12,7 @@ from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.loading import BatchSizes, Loading
 from dataloader_expert.probes.stages import Stages
 from dataloader_expert.probes.storage import Storage
+from dataloader_expert.probes.whole import Whole
 from dataloader_expert.tools.base import Tool
 
 
@@ -19,18 +20,20 @@ def quick(tool: Tool) -> Tool:
     """The tool with blocks of a few hundredths of a second: the same runs, shorter."""
 
     def recipe(request: Any) -> tuple[Probe, ...]:
-        return tuple(shorter(p) for p in tool.recipe(request))
+        users = ".py:" in request.source
+        return tuple(shorter(p, users) for p in tool.recipe(request))
 
     return replace(tool, recipe=recipe)
 
 
-def shorter(probe: Probe) -> Probe:
+def shorter(probe: Probe, users: bool) -> Probe:
+    """``users``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
     if isinstance(probe, Loading):
-        return replace(probe, block_s=0.01, pairs=3, most_s=1.0)
+        return replace(probe, block_s=0.01, pairs=3, most_s=2.0 if users else 0.6)
     if isinstance(probe, BatchSizes):
         return replace(probe, block_s=0.005, sizes=(16, 64))
     if isinstance(probe, Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):
-        return replace(probe, most_s=0.3, half=0.1)
-    return replace(probe, most_s=0.3) if isinstance(probe, Storage | Crowd | Habits) else probe
+        return replace(probe, most_s=0.25 if users else 0.1, half=0.1)
+    return replace(probe, most_s=0.2) if isinstance(probe, Storage | Crowd | Habits | Whole) else probe
