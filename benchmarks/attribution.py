@@ -27,6 +27,8 @@ NAME = "attribution"
 STAGES, SHARES = ("read", "decode", "transform", "collate"), (0.1, 0.3, 0.6)
 WITHIN = 0.05
 BUSY = "while True: pass"
+PROCESSES, CALLS = 5, 3
+"""Fresh processes of an ablation and calls of the tool: where a process's memory lies bears on what its code costs."""
 
 
 def ask(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -95,52 +97,57 @@ def told(rows: list[dict[str, Any]]) -> None:
     print(f"{max(worst):.3f}); bottleneck right in {right}")
 
 
-def seconds_of(name: str, held: tuple[str, ...]) -> float:
-    """CPU seconds of a sample, by batches of a loader in this process."""
-    from benchmarks import injected as users
+def ablated(name: str, stages: tuple[str, str]) -> tuple[dict[str, float], dict[str, float]]:
+    """What a sample saves without each of two stages, over the whole sample, and the mean of leaving it out of the whole
+    and of what is left without the other: the two differ where one stage bears on what the other costs (what it reads
+    lies in a cache; a branch is foreseen). Medians; a fresh process for each time.
+    """
+    alone: dict[str, list[float]] = {s: [] for s in stages}
+    orders: dict[str, list[float]] = {s: [] for s in stages}
+    for _ in range(PROCESSES):
+        took = {}
+        for held in ((), (stages[0],), (stages[1],), stages):
+            given = [sys.executable, "-m", "benchmarks.injected", name, *held]
+            done = subprocess.run(given, capture_output=True, text=True, check=True, env=environment(), cwd=HERE.parent)
+            took[held] = float(done.stdout)
+        for stage, other in (stages, stages[::-1]):
+            saved = took[()] - took[(stage,)]
+            alone[stage].append(saved / took[()])
+            orders[stage].append((saved + took[(other,)] - took[stages]) / 2 / took[()])
+    one, both = ({s: round(statistics.median(v), 4) for s, v in found.items()} for found in (alone, orders))
+    return one, both
 
-    made: Any = users
-    loader = made.real(name, held)
-    stream = iter(loader)
-    next(stream)
-    begun, n = time.thread_time(), 0
-    while time.thread_time() - begun < 0.4:
-        next(stream)
-        n += loader.batch_size
-    return (time.thread_time() - begun) / n
 
-
-def real() -> None:
-    os.environ["WORKLOADS_FOLDER"] = str(CACHE / "workloads")
+def real(only: list[str]) -> None:
     from benchmarks import injected as users
 
     named: Any = users
     rows = []
     for name, stages in named.REAL.items():
-        times: dict[tuple[str, ...], list[float]] = {held: [] for held in ((), *((s,) for s in stages))}
-        for _ in range(5):
-            for held, seen in times.items():
-                seen.append(seconds_of(name, held))
-        whole = statistics.median(times[()])
-        true = {s: (whole - statistics.median(times[(s,)])) / whole for s in stages}
-        result = ask("real", {"name": name})
-        found = shares_of(result)
-        errors = {s: found.get(s, 0.0) - share for s, share in true.items()}
+        if only and name not in only:
+            continue
+        true, orders = ablated(name, stages)
+        results = [ask("real", {"name": name}) for _ in range(CALLS)]
+        shares = [shares_of(r) for r in results]
+        errors = {s: statistics.median(found.get(s, 0.0) for found in shares) - share for s, share in true.items()}
         top = max(true, key=lambda s: true[s])
-        row = {
+        spots = [r["hotspots"][0] for r in results if r["hotspots"]]
+        row: dict[str, Any] = {
             "kind": "real",
             "cell": [name],
-            "true": {k: round(v, 4) for k, v in true.items()},
+            "true": true,
+            "both_orders": orders,
             "errors": {k: round(v, 4) for k, v in errors.items()},
-            "right": result["bottleneck"] == top,
-            "hotspot": [result["hotspots"][0][k] for k in ("function", "line", "stage")]
-            if result["hotspots"]
-            else None,
-            "overhead": result["overhead"],
+            "unattributed": round(statistics.median(found.get("unattributed", 0.0) for found in shares), 4),
+            "right": all(r["bottleneck"] == top for r in results),
+            "hotspot": [[spot[k] for k in ("function", "line", "stage")] for spot in spots],
+            "overhead": [r["overhead"] for r in results],
         }
         keep(NAME, row)
         rows.append(row)
-        print(name, "ablation", row["true"], "error", row["errors"], row["hotspot"], flush=True)
+        print(
+            name, "ablation", true, orders, "error", row["errors"], row["unattributed"], row["hotspot"][0], flush=True
+        )
     told(rows)
 
 
@@ -185,8 +192,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=("injected", "real", "overhead"))
     parser.add_argument("--cells", type=int, default=None, help="about so many of the injected cells, evenly")
+    parser.add_argument("--only", nargs="+", default=[], help="these of the real ones")
     asked = parser.parse_args()
-    {"injected": lambda: injected(asked.cells), "real": real, "overhead": overhead}[asked.part]()
+    {"injected": lambda: injected(asked.cells), "real": lambda: real(asked.only), "overhead": overhead}[asked.part]()
 
 
 if __name__ == "__main__":

@@ -168,6 +168,7 @@ def test_a_gathered_batch_is_a_sequence_of_samples() -> None:
     with pytest.raises(IndexError):
         gathered[3]
     assert torch.equal(default_collate(list(gathered))["x"], gathered.batch["x"])
+    assert all(one is other for one, other in zip(gathered, gathered, strict=True)), "made anew for each key"
 
 
 def test_collate_gathered_stacks_what_was_not_gathered() -> None:
