@@ -49,7 +49,8 @@ class Costs(Dataset):
             with self.door:
                 time.sleep(self.wait)
         elif self.wait:
-            rare = self.long and (index * 2654435761 >> 7) % 20 == 0
+            # drawn for each index: at even distances they might come to the same worker every time
+            rare = self.long and np.random.default_rng(index).random() < 0.05
             time.sleep(self.wait + (self.long if rare else 0.0))
         if self.cpu:
             burn(self.cpu)
