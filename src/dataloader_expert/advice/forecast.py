@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -46,7 +47,11 @@ def fit(
     own = 0.0
     if 0 in rates:
         own = b / rates[0] - b * (cpu + waits) - collate_s
-        if own < 0 or own > 0.25 * b * cpu:  # the samples were read in another spell of the machine, or scaled
+        spread = statistics.pstdev(w for _, w in samples) / n**0.5 if n > 1 else 0.0
+        if abs(own) < 4 * b * spread:  # rare long waits: the run had more of them, or fewer, than the samples
+            scale = max(0.05, 1 + own / (b * waits))
+            samples, own, waits = tuple((c, w * scale) for c, w in samples), 0.0, waits * scale
+        elif own < 0 or own > 0.25 * b * cpu:  # the samples were read in another spell of the machine, or scaled
             scale = max(0.05, (b / rates[0] - b * waits - collate_s) / (b * cpu)) if cpu else 1.0
             samples, own, cpu = tuple((c * scale, w) for c, w in samples), 0.0, cpu * scale
     costs = Costs(samples, collate_s, 0.0, receive_s, own)
