@@ -33,6 +33,8 @@ WORK = {
 
 @dataclass(frozen=True)
 class Asked:
+    """A setting of a workload, which a real loader is given; the simulator's ``Setup`` is made of it."""
+
     work: str
     workers: int
     prefetch: int = 2
@@ -81,7 +83,7 @@ def measured(asked: Asked) -> tuple[float, float]:
             for _ in range(n):
                 next(stream)
                 if asked.step_s:
-                    time.sleep(asked.step_s)
+                    time.sleep(asked.step_s)  # as above
             batches += n
         spent = time.perf_counter() - begun
         main = time.thread_time() - main

@@ -47,11 +47,11 @@ class Costs(Dataset):
     def __getitem__(self, index):
         if self.door is not None:
             with self.door:
-                time.sleep(self.wait)
+                time.sleep(self.wait)  # the store's answer, for which all wait in turn
         elif self.wait:
             # drawn for each index: at even distances they might come to the same worker every time
             rare = self.long and np.random.default_rng(index).random() < 0.05
-            time.sleep(self.wait + (self.long if rare else 0.0))
+            time.sleep(self.wait + (self.long if rare else 0.0))  # what the workload is made to wait
         if self.cpu:
             burn(self.cpu)
         return self.x + index

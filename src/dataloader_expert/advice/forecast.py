@@ -14,6 +14,8 @@ from dataloader_expert.probes.stages import COSTS, READING, RECEIVING
 
 MOST_WORKERS = 256
 BISECTIONS = 18
+CHANCE = 4
+"""Standard errors of the mean wait within which a run and single samples agree: either is a draw of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def fit(
     if 0 in rates:
         own = b / rates[0] - b * (cpu + waits) - collate_s
         spread = statistics.pstdev(w for _, w in samples) / n**0.5 if n > 1 else 0.0
-        if abs(own) < 4 * b * spread:  # rare long waits: the run had more of them, or fewer, than the samples
+        if abs(own) < CHANCE * b * spread:  # rare long waits: the run had more of them, or fewer, than the samples
             scale = max(0.05, 1 + own / (b * waits))
             samples, own, waits = tuple((c, w * scale) for c, w in samples), 0.0, waits * scale
         elif own < 0 or own > 0.25 * b * cpu:  # the samples were read in another spell of the machine, or scaled
