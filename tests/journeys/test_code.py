@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -59,6 +60,18 @@ def test_the_code_of_an_analysis_runs_for_every_format(name: str, quickly: Asker
     made = TINY[name](tmp_path)
     report = quickly.ask("analyze_dataset", made.source, str(made.root), label=made.label, budget_s=20)
     assert runs(rendered(quickly, report)) == 2
+
+
+def test_a_padded_length_is_asserted_by_no_code_though_all_batches_looked_at_agree(
+    quickly: Asker, tmp_path: Path
+) -> None:
+    lines = [json.dumps({"steps": [0.5] * (8 if i % 2 else 3), "kind": i % 2}) for i in range(64)]
+    (tmp_path / "steps.jsonl").write_text("\n".join(lines))
+    report = quickly.ask("recommend_batch_spec", str(tmp_path / "steps.jsonl"), str(tmp_path), budget_s=5)
+    [steps] = [f for f in report.fields if f.name == "steps"]
+    assert (steps.shape, steps.variable) == (["B", None], True)
+    assert "ndim == 2" in report.code
+    assert runs(rendered(quickly, report)) == 1
 
 
 @pytest.mark.parametrize("objective", ["balanced", "metric", "curriculum", "throughput", "representative"])

@@ -46,10 +46,12 @@ class BatchLook(Probe):
         if not batches:
             raise RuntimeError("the loader delivers no batch; is drop_last on with fewer samples than a batch?")
         sizes = [served.count(b) for b in batches]
+        leaves = [dict(flat(b)) for b in batches]
+        padded = {n for b in leaves for n in b if f"{n}_lengths" in b} if served.collate_name == "pad" else set()
         fields = [
-            field_of(name, [dict(flat(b))[name] for b in batches], sizes)
-            for name, _ in flat(batches[0])
-            if all(name in dict(flat(b)) for b in batches)
+            field_of(name, [b[name] for b in leaves], sizes, name in padded)
+            for name in leaves[0]
+            if all(name in b for b in leaves)
         ]
         structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
         yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
@@ -73,8 +75,11 @@ def in_this_process(served: Serving) -> Any:
         return served.loader(served.current)
 
 
-def field_of(name: str, values: list[Any], sizes: list[int]) -> dict[str, Json]:
-    """One field over several batches; a dimension that differs between them varies and is null."""
+def field_of(name: str, values: list[Any], sizes: list[int], padded: bool = False) -> dict[str, Json]:
+    """One field over several batches; a dimension that differs between them varies and is null.
+
+    That of a padded field varies in any case: the longest sample of some batches may be as long by chance.
+    """
     first = values[0]
     if hasattr(first, "shape") and hasattr(first, "dtype"):
         ranks = {v.ndim for v in values}
@@ -83,6 +88,8 @@ def field_of(name: str, values: list[Any], sizes: list[int]) -> dict[str, Json]:
             shape = [d[0] if len(set(d)) == 1 else None for d in zip(*(v.shape for v in values), strict=True)]
         if first.ndim and all(v.shape[0] == n for v, n in zip(values, sizes, strict=True)):
             shape[0] = "B"
+        if padded and len(shape) > 1:
+            shape[1] = None
         per = sum(v.element_size() * v.nelement() if hasattr(v, "element_size") else v.nbytes for v in values) / sum(
             sizes
         )

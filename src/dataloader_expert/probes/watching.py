@@ -30,6 +30,8 @@ LAP_S, LINE_S = 4e-6, 60e-6
 """What it costs to close a sample with its clocks, and to write a batch's line."""
 FIRST = 4
 """Batches of a process that are timed in any case."""
+TWO = 2
+"""Batches of a process after which its counters are read in any case: growth shows between two readings."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
 """Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
 WORTH = 0.01
@@ -209,7 +211,8 @@ class Eye:
     def _pulse(self) -> dict[str, Any]:
         """This process's counters, where it is time for them; else nothing."""
         now = time.monotonic()
-        if now - _PULSED.get(self.worker, 0.0) <= min(PULSE_S, (now - self.watch.begun) / 8):
+        soon = now - _PULSED.get(self.worker, 0.0) <= min(PULSE_S, (now - self.watch.begun) / 8)
+        if soon and self.batches > TWO:
             return {}
         _PULSED[self.worker] = now
         pulse = {"t": now, "samples": self.samples, "pauses": self.pauses, **counters(self.watch.maps)}
