@@ -12,10 +12,11 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data._utils import fetch
 
+from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.probes.clock import Laps
 from dataloader_expert.probes.naming import Namer
 from dataloader_expert.probes.running import interval
-from dataloader_expert.probes.stages import first_dropped, shares, spans
+from dataloader_expert.probes.stages import MEMORY_GROWTH, OPEN_FILES, Seen, first_dropped, health, shares, spans
 from dataloader_expert.probes.ticking import Ticker
 from dataloader_expert.probes.watching import Watch, watching
 
@@ -124,3 +125,14 @@ def test_where_one_more_falls_is_wider_than_where_the_mean_lies() -> None:
     mean, low, high = interval([100.0, 110.0, 95.0])
     _, lower, higher = interval([100.0, 110.0, 95.0], further=True)
     assert lower < low < mean < high < higher
+
+
+@pytest.mark.parametrize("marks", [[32, 64, 96], [32, 64, 288, 288], [32, 64, 64], [32, 320]])
+def test_growth_is_told_wherever_two_readings_lie_apart(marks: list[int]) -> None:
+    """Our promise: also where the last reading stands at the same sample as the one before it."""
+    pulses = [{"samples": n, "files": 3 + n, "anon": n << 20} for n in marks]
+    seen = Seen([{"worker": -1, "batch": i, "pulse": pulse} for i, pulse in enumerate(pulses)])
+    found = {fact.quantity: fact.value for fact in health(seen) if isinstance(fact, Fact)}
+    assert found[OPEN_FILES] == 1000
+    assert found[MEMORY_GROWTH] == pytest.approx(1000 * (1 << 20) / 1e6, rel=1e-3)
+    assert {type(said) for said in health(Seen(seen.lines[:1]))} == {Unknown}

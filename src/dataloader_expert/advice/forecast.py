@@ -17,6 +17,13 @@ BISECTIONS = 18
 CHANCE = 4
 """Standard errors of the mean wait within which a run and single samples agree: either is a draw of its own."""
 
+DRAWN, SEEDS = 120, 5
+"""Batches of a simulated run, and such runs of other draws: their spread is that of chance."""
+BY_CHANCE = 3
+"""Standard deviations of such runs within which a rate is one of them."""
+LEAST_SLOWDOWN, MOST_SLOWDOWN = 0.7, 2.5
+"""Two threads of one core slow each other at most twice; shared caches and memory add to it, frequencies take away."""
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -63,15 +70,23 @@ def fit(
         main_bound = b / rates[1]
         costs = replace(costs, receive_s=min(receive_s, main_bound))
     many = max((w for w in rates if w > 1), default=0)
-    if many:
-        low, high = 0.7, 4.0
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            tried = replace(costs, slowdown=middle)
-            rate = simulate(tried, Setup(b, many, cpus=cpus), 120).throughput
-            low, high = (middle, high) if rate > rates[many] else (low, middle)
-        costs = replace(costs, slowdown=(low + high) / 2)
-    return costs
+    return replace(costs, slowdown=_slowdown(costs, Setup(b, many, cpus=cpus), rates[many])) if many else costs
+
+
+def _slowdown(costs: Costs, setup: Setup, rate: float) -> float:
+    """How much slower busy cores are, if that is what keeps several workers from the rate that the costs allow.
+
+    A run of uneven samples differs from the next of the same loader: what such chance explains is no slowness.
+    """
+    alike = [simulate(costs, setup, DRAWN, seed).throughput for seed in range(SEEDS)]
+    if abs(rate - statistics.fmean(alike)) < BY_CHANCE * statistics.stdev(alike):
+        return 1.0
+    low, high = LEAST_SLOWDOWN, MOST_SLOWDOWN
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        here = simulate(replace(costs, slowdown=middle), setup, DRAWN).throughput
+        low, high = (middle, high) if here > rate else (low, middle)
+    return (low + high) / 2
 
 
 def fitted(facts: Facts, cpus: float) -> tuple[Costs, Setup, int] | None:

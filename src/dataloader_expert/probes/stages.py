@@ -87,7 +87,7 @@ class Stages(Probe):
             yield stage_fact("worker_transfer", transport(seen.last, size))
         yield from to_device(seen.last, size)
         yield from kept(served, seen)
-        yield from health(bench, seen)
+        yield from health(seen)
         each = [(w - q, i) for line in timed for i, w, _, q in line.get("each", ())]
         doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
         yield from slow_samples(bench, served, each, doubtful)
@@ -356,15 +356,16 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
     yield Fact(PULSES, pulses, said)
 
 
-def health(bench: Bench, seen: Seen) -> Iterable[Said]:
+def health(seen: Seen) -> Iterable[Said]:
     """Growth of descriptors and of private memory in the loading processes, after the first third of what they read."""
     files, memory, span = 0.0, 0.0, 0
     first_file = 0.0
     for pulses in by_process(seen.lines):
         done = pulses[-1]["samples"]
-        start = next((p for p in pulses if p["samples"] >= done / 3), pulses[0])
-        if start is pulses[-1]:
+        earlier = [p for p in pulses if p["samples"] < done]
+        if not earlier:
             continue
+        start = next((p for p in earlier if p["samples"] >= done / 3), earlier[-1])
         span += done - start["samples"]
         files += pulses[-1].get("files", 0) - start.get("files", 0)
         first_file += pulses[-1].get("files", 0) - pulses[0].get("files", 0)
