@@ -76,7 +76,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Row, Seen]]
 
 async def _drive(folder: Path, root: Path) -> dict[Row, Seen]:
     """Both wires at once; what fills /dev/shm runs alone, since its growth is everybody's."""
-    options = ("--root", str(root), "--memory-limit", "0.8")
+    options = ("--root", str(root), "--memory-limit", "0.5")
     marks = {"stdio": folder / "stdio", "http": folder / "http"}
     seen: dict[Row, Seen] = {}
     with http(marks["http"], *options) as (address, _):

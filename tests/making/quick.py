@@ -29,7 +29,8 @@ def quick(tool: Tool) -> Tool:
 def shorter(probe: Probe, users: bool) -> Probe:
     """``users``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
     if isinstance(probe, Loading):
-        return replace(probe, block_s=0.01, pairs=3, most_s=3.0 if users else 0.6)
+        most = probe.max_workers if users or probe.max_workers is not None else 2
+        return replace(probe, block_s=0.01, pairs=3, most_s=2.0 if users else 0.6, max_workers=most)
     if isinstance(probe, BatchSizes):
         return replace(probe, block_s=0.005, sizes=(16, 64))
     if isinstance(probe, Draws):

@@ -17,8 +17,8 @@ TEXTUAL = {".csv", ".tsv", ".json", ".jsonl", ".txt"}
 Names = dict[str, str]
 
 
-def renamed(source: Path, target: Path, seed: int, suffixes: tuple[str, ...]) -> list[Path]:
-    """Copies the files with these suffixes under random names, folder by folder; says where they are now.
+def renamed(source: Path, target: Path, seed: int, suffixes: tuple[str, ...]) -> Names:
+    """Copies the files with these suffixes under random names, folder by folder; gives the columns' new names.
 
     A suffix is kept where bytes do not say the format; else it is dropped or scrambled.
     """
@@ -40,7 +40,7 @@ def renamed(source: Path, target: Path, seed: int, suffixes: tuple[str, ...]) ->
         rename = RENAMES.get(suffixes[0])
         if rename is not None:
             rename(file, lambda name: columns.setdefault(name, f"{word(rng)}{len(columns)}"))
-    return made
+    return columns
 
 
 def word(rng: random.Random) -> str:

@@ -231,6 +231,10 @@ def fields_with_nulls(source: Source) -> set[str]:
     return found
 
 
+_WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
+"""What holds numbers of kinds that few of torch's operations know."""
+
+
 def _supported(array: Any) -> Any:
-    wider = {"uint16": np.int32, "uint32": np.int64, "uint64": np.int64}.get(str(array.dtype))
+    wider = _WIDER.get(array.dtype)
     return array if wider is None else array.astype(wider)

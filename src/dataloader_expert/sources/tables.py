@@ -41,16 +41,13 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
     import pyarrow.types as t
 
     kind = array.type
-    nulls = np.asarray(array.is_null()) if array.null_count else None
+    nulls = values_of(array.is_null()) if array.null_count else None
     if isinstance(kind, pa.ExtensionType):
         return _column(array.storage, name, file, problems)
     if t.is_dictionary(kind):
         return _column(array.dictionary_decode(), name, file, problems)
-    if t.is_boolean(kind):
-        return Column(np.asarray(array.fill_null(False)) if nulls is not None else np.asarray(array), nulls)
-    if t.is_integer(kind) or t.is_floating(kind):
-        filled = array.fill_null(0) if nulls is not None else array
-        return Column(filled.to_numpy(zero_copy_only=False), nulls)
+    if t.is_boolean(kind) or t.is_integer(kind) or t.is_floating(kind):
+        return Column(values_of(array), nulls)
     if t.is_temporal(kind) and not t.is_interval(kind):
         return Column(_seconds(array), nulls)
     if t.is_decimal(kind):
@@ -68,6 +65,25 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
     return Column(array.to_pylist(), nulls)
 
 
+def values_of(array: pa.Array) -> Any:
+    """Numbers or truth values as a numpy array, not copied where that can be; where one is absent, 0 or False.
+
+    By DLPack: ``to_numpy`` and ``fill_null`` import pandas wherever it is installed, a fifth of a second a process.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.types as t
+
+    if not array.null_count:
+        numbers = array.cast(pa.uint8()) if t.is_boolean(array.type) else array
+        values = np.from_dlpack(numbers)
+        return values.view(np.bool_) if t.is_boolean(array.type) else values
+    whole = pa.Array.from_buffers(array.type, len(array), [None, array.buffers()[1]], offset=array.offset)
+    values = values_of(whole).copy()
+    values[values_of(array.is_null())] = 0
+    return values
+
+
 def _seconds(array: pa.Array) -> Any:
     """Times as seconds: of the epoch, of the day, or of a duration; float64."""
     import numpy as np
@@ -77,25 +93,26 @@ def _seconds(array: pa.Array) -> Any:
     if t.is_date(array.type):
         array = array.cast(pa.timestamp("s"))
     unit = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[array.type.unit]
-    wide = array.cast(pa.int32() if t.is_time32(array.type) else pa.int64()).fill_null(0)
-    return np.asarray(wide, np.float64) / unit
+    wide = array.cast(pa.int32() if t.is_time32(array.type) else pa.int64())
+    return values_of(wide).astype(np.float64) / unit
 
 
 def _lists(array: pa.Array) -> Any:
     import numpy as np
     import pyarrow.types as t
 
-    if t.is_fixed_size_list(array.type) and not array.null_count and not t.is_nested(array.type.value_type):
-        flat = array.flatten()
-        if not flat.null_count and not t.is_string(flat.type):
-            return flat.to_numpy(zero_copy_only=False).reshape(len(array), -1)
     inner = array.type.value_type
-    if (t.is_integer(inner) or t.is_floating(inner)) and not array.null_count:
+    numbers = t.is_integer(inner) or t.is_floating(inner)
+    if t.is_fixed_size_list(array.type) and not array.null_count and (numbers or t.is_boolean(inner)):
         flat = array.flatten()
         if not flat.null_count:
-            values = flat.to_numpy(zero_copy_only=False)
+            return values_of(flat).reshape(len(array), -1)
+    if numbers and not array.null_count:
+        flat = array.flatten()
+        if not flat.null_count:
+            values = values_of(flat)
             ends = np.cumsum([len(x) for x in array]) if t.is_fixed_size_list(array.type) else None
-            offsets = np.asarray(array.offsets) if ends is None else np.concatenate([[0], ends])
+            offsets = values_of(array.offsets) if ends is None else np.concatenate([[0], ends])
             offsets = offsets - offsets[0]
             return stacked([values[a:b] for a, b in itertools.pairwise(offsets)])
     return as_arrays(array.to_pylist())
