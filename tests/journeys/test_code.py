@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataloader_expert.report import Report
+from dataloader_expert.tools.recommend_batch_spec import Result
 from dataloader_expert.tools.rendering import in_detail
 from tests.making import users
 from tests.making.asking import Asker
@@ -68,6 +69,7 @@ def test_a_padded_length_is_asserted_by_no_code_though_all_batches_looked_at_agr
     lines = [json.dumps({"steps": [0.5] * (8 if i % 2 else 3), "kind": i % 2}) for i in range(64)]
     (tmp_path / "steps.jsonl").write_text("\n".join(lines))
     report = quickly.ask("recommend_batch_spec", str(tmp_path / "steps.jsonl"), str(tmp_path), budget_s=5)
+    assert isinstance(report, Result)
     [steps] = [f for f in report.fields if f.name == "steps"]
     assert (steps.shape, steps.variable) == (["B", None], True)
     assert "ndim == 2" in report.code

@@ -32,7 +32,7 @@ def shorter(probe: Probe, users: bool) -> Probe:
         most = probe.max_workers if users or probe.max_workers is not None else 2
         return replace(probe, block_s=0.01, pairs=3, most_s=2.0 if users else 0.6, max_workers=most)
     if isinstance(probe, BatchSizes):
-        return replace(probe, block_s=0.005, sizes=(16, 64))
+        return replace(probe, block_s=0.005, sizes=(16, 32))
     if isinstance(probe, Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):

@@ -368,14 +368,15 @@ def preload() -> dict[str, str]:
         raise ImportError(
             f"Python >= 3.10 and torch >= 2.4 are needed, found {sys.version.split()[0]}, {torch.__version__}"
         )
-    for name in ("probes.base", "probes.scan", "probes.loading", "sources.reference", "loaders.building", "lab.child"):
-        importlib.import_module(f"dataloader_expert.{name}")
-    if os.environ.get("DATALOADER_EXPERT_HOST") == "scan":
-        import PIL.Image
-        import PIL.JpegImagePlugin
-        import PIL.PngImagePlugin  # noqa: F401  # loaded here so that no child pays for it
-
+    ours = [f"dataloader_expert.{name}" for name in ("sources.reference", "loaders.building", "lab.child")]
+    for name in ("numpy.random", "numpy.ma", "multiprocessing.queues", *ours):  # so that no child pays for it
+        importlib.import_module(name)
+    importlib.import_module("dataloader_expert.probes.base").probes()
+    if os.environ.get("DATALOADER_EXPERT_HOST") == "scan":  # pyarrow would start a thread: not in a host
+        for name in ("PIL.Image", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"):
+            importlib.import_module(name)
         importlib.import_module("dataloader_expert.sources.registry").formats()
+        importlib.import_module("dataloader_expert.checks.base").all_checks()
     return {
         "python": sys.version.split()[0],
         "torch": torch.__version__,

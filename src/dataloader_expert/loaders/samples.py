@@ -27,6 +27,30 @@ class Clock(Protocol):
         """A sample is done; what no stage claimed was making tensors of it."""
 
 
+class Blocks:
+    """Decoded units of one source, up to 256 MiB by what they hold on disk; the least recently used go first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, tuple[Block, int]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, at: int) -> Block | None:
+        if at not in self._kept:
+            return None
+        self._kept.move_to_end(at)
+        return self._kept[at][0]
+
+    def keep(self, at: int, block: Block, size: int) -> None:
+        self._kept[at] = block, 4 * size
+        self._bytes += 4 * size
+        while self._bytes > CACHE_BYTES and len(self._kept) > 1:
+            self._bytes -= self._kept.popitem(last=False)[1][1]
+
+    def forget(self) -> None:
+        self._kept.clear()
+        self._bytes = 0
+
+
 class SourceDataset(Dataset[dict[str, Any]]):
     """Samples of a source as dictionaries: images uint8 [c, h, w], arrays as stored, label an int64 class index.
 
@@ -39,6 +63,7 @@ class SourceDataset(Dataset[dict[str, Any]]):
         classes: class names in index order; None leaves labels as stored.
         nullable: fields in which some sample has no value: their numbers are float64, with NaN where it is absent.
             None: found by decoding the whole source once.
+        blocks: decoded blocks that another dataset over the same source and classes has kept.
     """
 
     def __init__(
@@ -47,13 +72,13 @@ class SourceDataset(Dataset[dict[str, Any]]):
         size: tuple[int, int] | None = None,
         classes: tuple[str, ...] | None = None,
         nullable: Iterable[str] | None = None,
+        blocks: Blocks | None = None,
     ) -> None:
         self.source, self.size = source, size
         self.codes = None if classes is None else {name: i for i, name in enumerate(classes)}
         self.units = source.units
         self.starts = np.cumsum([0, *(u.samples for u in self.units)])
-        self.cache: OrderedDict[int, Block] = OrderedDict()
-        self.cached = 0
+        self.blocks = Blocks() if blocks is None else blocks
         self.nullable = set(nullable) if nullable is not None else fields_with_nulls(source)
         self.clock: Clock | None = None
 
@@ -138,9 +163,8 @@ class SourceDataset(Dataset[dict[str, Any]]):
 
     def _block(self, at: int) -> Block:
         """A unit's decoded samples, kept where they are many."""
-        block = self.cache.get(at)
+        block = self.blocks.get(at)
         if block is not None:
-            self.cache.move_to_end(at)
             return block
         unit, clock = self.units[at], self.clock
         raw = self.source.read(unit)
@@ -150,7 +174,7 @@ class SourceDataset(Dataset[dict[str, Any]]):
         if clock is not None:
             clock.lap("decode")
         if unit.samples > 1:
-            self._keep(at, block, unit.bytes)
+            self.blocks.keep(at, block, unit.bytes)
         return block
 
     def _sample(self, index: int) -> dict[str, Any]:
@@ -163,13 +187,6 @@ class SourceDataset(Dataset[dict[str, Any]]):
         if self.clock is not None:
             self.clock.sample(index)
         return sample
-
-    def _keep(self, at: int, block: Block, size: int) -> None:
-        self.cache[at] = block
-        self.cached += 4 * size
-        while self.cached > CACHE_BYTES and len(self.cache) > 1:
-            old, _ = self.cache.popitem(last=False)
-            self.cached -= 4 * self.units[old].bytes
 
     def _value(self, name: str, column: Any, row: int) -> Any:
         value = column.values[row]

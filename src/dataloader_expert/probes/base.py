@@ -51,6 +51,8 @@ class Bench:
     train: Any = None
     stacks: bool | None = None
     """Whether the default collate takes the user's samples, once it was tried."""
+    blocks: Any = None
+    """What a source of ours has decoded so far, for every probe: none pays again for what another has read."""
     begun: float = field(default_factory=time.monotonic)
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)

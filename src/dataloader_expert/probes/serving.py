@@ -133,7 +133,7 @@ class Serving:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""
         return samples_in(batch) or self.current.batch_size
 
-    def costs(self, bench: Bench, seconds: float = 0.15, most: int = 256) -> tuple[float, float]:
+    def costs(self, bench: Bench, seconds: float = 0.15, most: int = 128) -> tuple[float, float]:
         """CPU and blocked seconds of a sample, from some that are read here; of a stream nothing is known so."""
         import numpy as np
 
@@ -220,7 +220,7 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
         return _reference(bench, source, batch_size, workers)
     from dataloader_expert.checks.base import MISSING
     from dataloader_expert.loaders.collate import COLLATES
-    from dataloader_expert.loaders.samples import SourceDataset
+    from dataloader_expert.loaders.samples import Blocks, SourceDataset
     from dataloader_expert.probes.scan import SCANNED
 
     size = image_size(bench)
@@ -228,7 +228,8 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     seen = bench.facts.value(SCANNED, {"read": 0, "failed": 0})
     if seen["read"] + seen["failed"] < source.samples:  # an absent value may stand where nothing was read yet
         nullable |= {f.name for f in source.fields if f.kind == "number" and not f.shape}
-    dataset = SourceDataset(source, size, bench.classes if source.label else None, nullable)
+    bench.blocks = bench.blocks or Blocks()
+    dataset = SourceDataset(source, size, bench.classes if source.label else None, nullable, bench.blocks)
     name = collate_for(bench)
     plan = LoaderPlan(batch_size=min(batch_size or 32, max(1, len(dataset))), workers=workers or 0, seed=bench.seed)
     made = "torch's defaults" if workers is None else "as given"

@@ -137,8 +137,7 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
     try:
         while True:
             if served.ours:
-                served.dataset.cache.clear()
-                served.dataset.cached = 0
+                served.dataset.blocks.forget()
             iterator = iter(loader)
             got = 0
             while True:
