@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
+import select
+import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +31,7 @@ NAME = "searching"
 TRIAL_S, REPEATS, BLOCK_S, BLOCKS = 2.0, 3, 0.5, 40
 FOREIGN = 0.15
 """Cores that others may use in a block that counts."""
+HUNG_S = 60.0
 Setting = tuple[int, int, bool, int]
 """Workers, prefetch factor, order, torch threads of a worker."""
 
@@ -85,6 +90,30 @@ class Trial:
         self.stream = None
 
 
+def tried(name: str, seed: int, setting: Setting, seconds: float) -> float:
+    """A trial in a process of its own, forked from this one, which computes nothing: OpenMP's threads do not live
+    through a fork, and a worker that is given two would wait for them for ever. NaN where it hangs."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        try:
+            os.close(reading)
+            trial = Trial(name, seed, setting)
+            os.write(writing, struct.pack("d", trial.run(seconds)))
+            trial.close()
+        finally:
+            os._exit(0)
+    os.close(writing)
+    came, _, _ = select.select([reading], [], [], HUNG_S)
+    told = os.read(reading, 8) if came else b""
+    os.close(reading)
+    if not told:
+        os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return float(struct.unpack("d", told)[0]) if told else float("nan")
+
+
 class _Threads:
     def __init__(self, n: int) -> None:
         self.n = n
@@ -117,11 +146,8 @@ def measure_grid(name: str, seed: int, settings: list[Setting]) -> tuple[dict[Se
         order = settings[:]
         random.Random(repeat).shuffle(order)
         for setting in order:
-            trial = Trial(name, seed, setting)
-            try:
-                found[setting].append(trial.run(TRIAL_S))
-            finally:
-                trial.close()
+            rate = tried(name, seed, setting, TRIAL_S)
+            found[setting].append(0.0 if math.isnan(rate) else rate)
     return found, time.perf_counter() - begun
 
 
@@ -133,10 +159,8 @@ def head_to_head(name: str, seed: int, ours: Setting, theirs: Setting) -> dict[s
     discarded = 0
     for i in range(BLOCKS // 2):
         for setting in (ours, theirs) if i % 2 == 0 else (theirs, ours):
-            trial = Trial(name, seed, setting)  # made anew: an idle loader's workers would fill their queues meanwhile
             mark = usage()
-            rate = trial.run(BLOCK_S)
-            trial.close()
+            rate = tried(name, seed, setting, BLOCK_S)  # made anew: an idle loader's workers would fill their queues
             if foreign(mark) > FOREIGN and discarded < BLOCKS:
                 discarded += 1
             rates[setting].append(rate)

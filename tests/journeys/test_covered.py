@@ -102,7 +102,6 @@ EXCUSED: dict[str, str] = {
     f"{ALL}.next.arguments": "a hint",
     f"{ALL}.next.why": "a hint",
     "characterize_dataset.location": "remote sources are refused by this version: always local",
-    "diagnose_io.cacheable": "not yet measured",
     "diagnose_io.storage.to_device_gb_s": "no device",
     "diagnose_io.recommended.throughput_batch_size": "said of current; recommended shares its model",
     "diagnose_io.recommended.made_by": "said of current; recommended shares its model",

@@ -107,7 +107,26 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         ),
         None,
     ),
-    "random content": ("diagnose_io", "Random", {}, lambda r: r.health.nondeterministic is True, "Fine"),
+    "samples worth keeping": (
+        "diagnose_io",
+        "Burns",
+        {"max_workers": 0},
+        lambda r: (
+            bool(r.cacheable)
+            and r.cacheable[0].gain.low > 2
+            and r.cacheable[0].bytes == 40 * 64
+            and r.cacheable[0].stage in ("unattributed", "transform")
+            and {a.setting for a in r.advice} >= {"dataset"}
+        ),
+        "Fine",
+    ),
+    "random content": (
+        "diagnose_io",
+        "Random",
+        {},
+        lambda r: r.health.nondeterministic is True and r.cacheable is None,
+        "Fine",
+    ),
     "a consumer that waits": (
         "diagnose_io",
         "Waits",

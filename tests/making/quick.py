@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.caching import Caching
 from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.draws import Draws
 from dataloader_expert.probes.habits import Habits
@@ -37,4 +38,6 @@ def shorter(probe: Probe, users: bool) -> Probe:
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):
         return replace(probe, most_s=0.25 if users else 0.1, half=0.1)
+    if isinstance(probe, Caching):
+        return replace(probe, block_s=0.01, most_s=0.5 if users else 0.15)
     return replace(probe, most_s=0.2) if isinstance(probe, Storage | Crowd | Habits | Whole) else probe

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dataloader_expert.loaders.caching import CachedDataset
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.collators.base import CollatorInfo
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
@@ -46,6 +47,7 @@ from dataloader_expert.loaders.validating import validate_first_batch
 __all__ = [
     "Batch",
     "BatchTransform",
+    "CachedDataset",
     "CollatorInfo",
     "CollatorRegistry",
     "DataLoaderConfig",

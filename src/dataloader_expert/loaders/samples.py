@@ -142,10 +142,11 @@ class SourceDataset(Dataset[dict[str, Any]]):
             return codes[rows]
         values = column.values
         if isinstance(values, list):
-            if not values or not all(isinstance(v, str) for v in values):
+            picked = [values[row] for row in rows.tolist()]
+            if not all(isinstance(v, str) for v in picked):
                 return None
             part = np.empty(len(rows), object)
-            part[:] = [values[row] for row in rows.tolist()]
+            part[:] = picked
             return part
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "biufc" or values.ndim > 3:
             return None

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BatchLook
+from dataloader_expert.probes.caching import Caching
+from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.draws import Draws
 from dataloader_expert.probes.environment import Environment
+from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
 from dataloader_expert.probes.loading import BatchSizes, Loading
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.probes.stages import Stages
+from dataloader_expert.probes.standing import Standing
 from dataloader_expert.probes.storage import Storage
+from dataloader_expert.probes.whole import Whole
 from dataloader_expert.report import Model, Next, Report
 from dataloader_expert.tools import (
     characterize_dataset,
@@ -44,7 +49,12 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         BatchSizes(share=0.2),
         Storage(),
         Draws(),
-        Loading(share=0.85),
+        Standing(),
+        Loading(share=0.8),
+        Habits(),
+        Whole(),
+        Crowd(),
+        Caching(),
     )
 
 

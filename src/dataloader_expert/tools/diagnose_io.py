@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
@@ -13,6 +14,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
+from dataloader_expert.probes.caching import CACHED, Caching
 from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.habits import Habits
@@ -35,7 +37,6 @@ from dataloader_expert.tools.code import loader_code
 
 SEARCH_S = 9.0
 """Seconds within which the search ends where the budget leaves it more: what comes before takes some too."""
-LATER = "not yet measured by this version"
 
 
 class WhatIf(Model):
@@ -111,6 +112,12 @@ class StorageLine(Model):
     to_device_gb_s: Figure | None
 
 
+class Cacheable(Model):
+    stage: str
+    bytes: int
+    gain: Figure
+
+
 class Health(Model):
     open_files_per_1000: float | None
     memory_mb_per_1000: float | None
@@ -154,7 +161,7 @@ class Fields(Model):
     trials: list[Trial]
     consumer: Consumer | None
     storage: StorageLine
-    cacheable: list[dict[str, Any]] | None
+    cacheable: list[Cacheable] | None
     health: Health
     forecast: ForecastLine | None
     code: str | None
@@ -189,6 +196,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Whole(request.batch_size),
         Stages(batch_size=request.batch_size, num_workers=request.num_workers, share=0.7),
         Crowd(request.batch_size),
+        Caching(request.batch_size),
         Storage(most_s=1.0),
     )
 
@@ -196,7 +204,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
 def conclude(request: Request, measured: Measured) -> Said:
     facts, around = measured.facts, measured.surroundings
     current, recommended = settings(facts)
-    unknowns = [Unknown(name, LATER) for name in ("cacheable",)]
+    unknowns: list[Unknown] = []
     if request.what_if is None:
         unknowns.append(Unknown("forecast", "pass what_if"))
     step_ms = request.step_ms if request.step_ms is not None else facts.value(STEP)
@@ -230,7 +238,7 @@ def conclude(request: Request, measured: Measured) -> Said:
             open_ms=figure_of(facts.find(OPEN)),
             to_device_gb_s=figure_of(facts.find(TO_DEVICE)),
         ),
-        "cacheable": None,
+        "cacheable": cacheable_of(facts),
         "health": health_of(facts),
         "forecast": forecast_of(request, facts, around.cpus, step_ms),
         "code": None if recommended is None else loader_code(request, facts, recommended["settings"]),
@@ -241,7 +249,7 @@ def conclude(request: Request, measured: Measured) -> Said:
     return Said(
         fields,
         summary(facts, stages, step_ms),
-        worker_advice(facts),
+        [*worker_advice(facts), *cache_advice(facts, around.memory_bytes)],
         steps,
         unknowns,
         [
@@ -358,6 +366,19 @@ def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | No
         limit=found.limit,
         workers_for_limit=found.workers_for_limit,
         stall_share=None if step is None else Figure(value=found.waits, unit="", n=found.runs, how="derived"),
+    )
+
+
+def cacheable_of(facts: Facts) -> list[Cacheable] | None:
+    """What would pay if its output were kept; empty where keeping it was run and did not win."""
+    if facts.find(CACHED) is None:
+        return None
+    found = paying(facts)
+    gain = figure_of(found)
+    return (
+        []
+        if found is None or gain is None
+        else [Cacheable(stage=found.at["stage"], bytes=found.at["bytes"], gain=gain)]
     )
 
 
