@@ -194,7 +194,13 @@ def ask(name: str, seed: int) -> dict[str, Any]:
     best = result["recommended"]
     setting = (best["num_workers"], best["prefetch_factor"] or 0, best["in_order"], 1 if best["num_workers"] else 0)
     found = result["found_after_s"] + seconds - result["elapsed_s"]
-    return {"setting": setting, "found_s": found, "throughput": best["throughput"], "code": result["code"]}
+    return {
+        "setting": setting,
+        "batch_size": best["batch_size"],
+        "found_s": found,
+        "throughput": best["throughput"],
+        "code": result["code"],
+    }
 
 
 def environment() -> dict[str, str]:
@@ -258,8 +264,7 @@ def run(name: str, seed: int) -> dict[str, Any]:
     medians = {s: statistics.median(r) for s, r in found.items()}
     winner = max(medians, key=lambda s: medians[s])
     duel = head_to_head(name, seed, ours["setting"], winner)
-    size = getattr(workloads, name)(seed).batch_size
-    rate, interval = run_code(ours["code"], size), ours["throughput"]
+    rate, interval = run_code(ours["code"], ours["batch_size"]), ours["throughput"]
     return {
         "workload": name,
         "seed": seed,
