@@ -95,6 +95,20 @@ def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
     assert report.stages  # type: ignore[attr-defined]  # of that tool
 
 
+def test_workers_that_take_too_much_memory_are_ended_and_fewer_are_tried(asker: Asker) -> None:
+    """Our promise: the trial fails, not the request; what was measured before and after it stays."""
+    more = {"num_workers": 4, "batch_size": 4, "budget_s": 9, "memory_limit_gb": 0.75}
+    report: Any = asker.ask("diagnose_io", f"{USERS}:Hoards", str(CHECKOUT), **more)
+    [said] = [f for f in report.findings if f.severity == "error"]
+    assert said.code == "memory-limit-reached"
+    assert said.message.startswith("4 workers took ")
+    assert 0 in {t.num_workers for t in report.trials}
+    assert max(t.num_workers for t in report.trials) < 4
+    assert report.recommended.num_workers < 4
+    assert report.speedup is None
+    assert report.stages
+
+
 def test_a_batch_beyond_the_budget_is_no_hang(asker: Asker) -> None:
     """Our promise: two batches that do not fit into the budget are measured smaller, and the result says so."""
     report: Any = asker.ask("recommend_batch_spec", f"{USERS}:Waits", str(CHECKOUT), batch_size=400, budget_s=3)

@@ -21,10 +21,11 @@ class Asker:
         self.door = Door()
         self.tools = all_tools()
 
-    def ask(self, tool: str, source: str, root: str, **more: Any) -> Report:
+    def ask(self, tool: str, source: str, root: str, *, memory_limit_gb: Any = None, **more: Any) -> Report:
         made = self.tools[tool]
         request = made.request.model_validate({"source": source, "budget_s": BUDGET_S, "detail": "full", **more})
-        return self.loop.run_until_complete(carry_out(made, request, self.door, Settings((root,))))
+        settings = Settings((root,), memory_limit_gb=memory_limit_gb)
+        return self.loop.run_until_complete(carry_out(made, request, self.door, settings))
 
     def close(self) -> None:
         async def hosts_closed() -> None:

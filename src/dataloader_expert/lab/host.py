@@ -29,6 +29,7 @@ from dataloader_expert.lab.boot import (
     prctl,
 )
 from dataloader_expert.lab.notes import sample_at
+from dataloader_expert.probes.resident import group_bytes, shm_used
 
 POLL_S = 0.1
 STRAY_S = 0.2
@@ -54,7 +55,6 @@ class Child:
     reason: str | None = None
     figures: dict[str, int] = field(default_factory=dict)
     shm_names: set[str] = field(default_factory=set)
-    peak: int = 0
     since: float = field(default_factory=time.monotonic)
 
 
@@ -179,15 +179,12 @@ class Host:
                 continue
             shm = max(0, shm_used() - child.shm_before)
             group = [child.pid, *descendants_of(child.pid)]
-            cheap = sum(map(rss_bytes, group)) + shm
             if shm > 1 << 20:
                 child.shm_names |= shm_held(group)
-            if cheap > 0.8 * child.limit_bytes:
-                used = pss_bytes(group, shm) or cheap
-                child.peak = max(child.peak, used)
-                if used > child.limit_bytes:
-                    child.figures = {"used": used, "limit": child.limit_bytes, "processes": len(group)}
-                    self._end(child, "memory")
+            used = group_bytes(group, shm, int(0.8 * child.limit_bytes))
+            if used > child.limit_bytes:
+                child.figures = {"used": used, "limit": child.limit_bytes, "processes": len(group)}
+                self._end(child, "memory")
 
     def _end(self, child: Child, reason: str) -> None:
         """Stops and kills the whole group. At the time limit, first lets each process write its stack."""
@@ -265,14 +262,6 @@ def ask_stack(pid: int, notes: int) -> None:
             return
 
 
-def shm_used() -> int:
-    try:
-        s = os.statvfs("/dev/shm")
-    except OSError:
-        return 0
-    return (s.f_blocks - s.f_bfree) * s.f_frsize
-
-
 def shm_held(group: list[int]) -> set[str]:
     """Names below /dev/shm that these processes hold open or mapped: they die with them."""
     found: set[str] = set()
@@ -306,35 +295,6 @@ def is_tracker(pid: int) -> bool:
             return b"resource_tracker" in f.read()
     except OSError:
         return False
-
-
-def rss_bytes(pid: int) -> int:
-    """Anonymous and shared resident memory: cheap, and counts shared pages once a process."""
-    total = 0
-    try:
-        with open(f"/proc/{pid}/status") as f:
-            for line in f:
-                if line.startswith(("RssAnon:", "RssShmem:")):
-                    total += int(line.split()[1]) * 1024
-    except OSError:
-        return 0
-    return total
-
-
-def pss_bytes(group: list[int], shm: int) -> int:
-    """Proportional anonymous memory plus the larger of mapped shared memory and the growth of /dev/shm."""
-    anon = shared = 0
-    for pid in group:
-        try:
-            with open(f"/proc/{pid}/smaps_rollup") as f:
-                for line in f:
-                    if line.startswith("Pss_Anon:"):
-                        anon += int(line.split()[1]) * 1024
-                    elif line.startswith("Pss_Shmem:"):
-                        shared += int(line.split()[1]) * 1024
-        except OSError:
-            continue
-    return anon + max(shared, shm) if anon or shared else 0
 
 
 def serve(control: int) -> None:

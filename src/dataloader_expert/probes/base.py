@@ -44,6 +44,8 @@ class Bench:
     facts: Facts = field(default_factory=Facts)
     cpus: float = 1.0
     memory_bytes: int = 8 << 30
+    limit_bytes: int = 8 << 30
+    """What this request's processes may hold together before they are ended."""
     labels: Any = None
     lengths: Any = None
     groups: Any = None
@@ -137,6 +139,7 @@ def run(
         return
     bench = Bench(source, ref, request["seed"], deadline, at, progress, begun=begun, ask_stacks=stacks)
     bench.cpus, bench.memory_bytes = request["cpus"], request["memory_bytes"]
+    bench.limit_bytes = request.get("limit_bytes", bench.memory_bytes)
     known = probes()
     for unknown in unknowns:
         emit({"event": "unknown", "unknown": unknown.to_json()})
@@ -249,11 +252,18 @@ def _user_line(stacks: str) -> str:
     return next((f", in {m[3]} ({m[1]}:{m[2]})" for m in frames if is_users(m[1])), "")
 
 
+def too_many(bench: Bench) -> float:
+    """So many workers were ended because they took the memory allowed."""
+    found = bench.facts.find(OVERFULL)
+    return math.inf if found is None else float(found.at["workers"])
+
+
 def hangs(bench: Bench) -> bool:
     """Whether workers were found to hang: what runs them again would wait as long."""
     return bench.facts.find(LOADER_FAILED, hung=True) is not None
 
 
+OVERFULL = Quantity("overfull", "", "what workers had taken that were ended for their memory")
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")
 
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs, too_many
 from dataloader_expert.probes.habits import PATIENCE_S, WORKERS
 from dataloader_expert.probes.loading import sample_s
 from dataloader_expert.probes.serving import Serving, serving
@@ -41,6 +41,9 @@ class Crowd(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
+            return
+        if too_many(bench) <= WORKERS:
+            yield Unknown("health of workers", f"{WORKERS} workers take more than the memory allowed")
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s

@@ -16,10 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence, loader_failed
+from dataloader_expert.probes.base import OVERFULL, Bench, Probe, Said, TooDear, evidence, loader_failed
 from dataloader_expert.probes.batch import STEP
+from dataloader_expert.probes.guarding import Guard
 from dataloader_expert.probes.limits import bound
 from dataloader_expert.probes.running import T99, Runner, gated, interval
 from dataloader_expert.probes.scan import FIRST
@@ -112,6 +114,7 @@ class Loading(Probe):
         with contextlib.ExitStack() as ending:
             ending.enter_context(gated())
             ending.callback(search.close)
+            ending.enter_context(search.guard.watching())
             search.step_s = self._step_s(bench, served, current)
             yield from search.grow()
             if self.search:
@@ -137,8 +140,21 @@ class Search:
         self.dropped: dict[tuple[int, int, bool], Runner] = {}
         self.failed: dict[str, str] = {}
         self.step_s = 0.0
+        self.trying: Runner | None = None
+        self.guard = Guard(bench.limit_bytes, self._pids)
+        self.most: float = math.inf
+        """The number of workers that were ended for their memory: so many are not tried again."""
+        self.overfull = ""
         self.broken: list[tuple[Exception, int, str, str]] = []
         """What was raised at how many workers, what these then waited for, and where."""
+
+    def _pids(self) -> tuple[list[int], list[int]]:
+        """The workers at work, and those that are held meanwhile."""
+        working = self.trying
+        return (
+            [] if working is None else working.pids,
+            [pid for runner in [*self.runners.values()] if runner is not working for pid in runner.pids],
+        )
 
     def close(self) -> None:
         for runner in [*self.runners.values(), *self.dropped.values()]:
@@ -155,13 +171,17 @@ class Search:
         if self._try(self.served.current) is None:
             yield from self._told_broken()
             self.now = (0, 0, True)
-            if self._try(self._with(0)) is None or not self.asked.search:
+            if self._try(self._with(0)) is None or (self.broken and not self.asked.search):
                 raise self.broken[-1][0]
-            return
-        for workers in sorted({*self._candidates(), *self.asked.also}) if self.asked.search else []:
+            if self.broken:
+                return
+        fewer = {int(self.most) // 2} if self.most < math.inf else set()
+        for workers in sorted({*self._candidates(), *self.asked.also, *fewer}) if self.asked.search else []:
             plan = self._with(workers)
             if label(plan) in self.runners or workers == self.now[0]:
                 continue
+            if workers >= self.most:
+                break
             limit = bound(self.bench, plan)
             if limit is not None:
                 yield Unknown(f"throughput at {workers} workers and more", limit)
@@ -181,6 +201,13 @@ class Search:
     def _told_broken(self) -> Iterator[Said]:
         for which, why in self.failed.items():
             yield Unknown(f"throughput at {which}", why)
+        if self.overfull:
+            fact = Fact(OVERFULL, self.overfull, evidence("counted", "loading", seen=1), {"workers": self.most})
+            yield fact
+            text = f"{self.overfull}: they were ended before all else was"
+            fix = "fewer workers, or one copy for all: a memory map, or arrays made before workers are forked"
+            yield finding("memory-limit-reached", "error", text, fact, fix)
+            self.overfull = ""
         if self.bench.source.format == "reference":
             for error, workers, waits, where in self.broken[:1]:
                 yield from loader_failed(error, workers, waits, where)
@@ -193,7 +220,7 @@ class Search:
             if key == self.now or max(runner.blocks) >= BEHIND * best:
                 continue
             if max(runner.blocks) >= DOUBTFUL * best and self.left > self._check_s() + runner.cost:
-                if runner.block(self.asked.block_s, self.deadline) >= BEHIND * best:
+                if not self._block(runner, self.deadline) or runner.blocks[-1] >= BEHIND * best:
                     continue
             self.dropped[key] = self.runners.pop(key)
             runner.close()
@@ -205,14 +232,25 @@ class Search:
         if len(alive) < 2 and self.now not in alive:
             return
         for _ in range(ROUNDS - 1):
-            for key in alive:
+            for key in [k for k in alive if k in self.runners]:
                 if key == self.now or self.left > 0:
                     self.bench.progress(f"timing {key[0]} workers", None)
-                    self.runners[key].block(self.asked.block_s, self.deadline)
-        for key in [k for k in alive if len(self.runners[k].blocks) < ROUNDS]:  # fewer blocks decide nothing
+                    self._block(self.runners[key], self.deadline)
+        yield from self._told_broken()
+        self._stand()
+        for key in [
+            k for k in alive if k in self.runners and len(self.runners[k].blocks) < ROUNDS
+        ]:  # fewer blocks decide nothing
             self.dropped[key] = self.runners.pop(key)
             self.dropped[key].close()
             yield Unknown(f"throughput at {key[0]} workers", f"the budget ended before its {ROUNDS} blocks")
+
+    def _stand(self) -> None:
+        """The main process alone is what others are compared with, where the present workers were ended."""
+        if self.now not in self.runners:
+            self.now = (0, 0, True)
+            if self.now not in self.runners:
+                self._try(self._with(0))
 
     def _with(self, workers: int) -> LoaderPlan:
         plan = self.served.current
@@ -225,7 +263,8 @@ class Search:
             plan = plan.but(persistent=plan.workers > 0, timeout=patience)  # a hung worker is then an outcome
         runner = Runner(plan, self.served, step_s=self.step_s)
         try:
-            runner.block(self.asked.block_s, self.deadline)
+            if not self._block(runner, self.deadline):
+                return None
         except Exception as e:  # the user's code, torch or the system may refuse: an outcome, not the end
             waits = runner.waiting_for() if "timed out after" in str(e) else ""
             stacks = self.bench.ask_stacks(runner.pids[:2]) if "timed out after" in str(e) else ""
@@ -238,6 +277,26 @@ class Search:
             return None
         self.runners[label(plan)] = runner
         return runner
+
+    def _block(self, runner: Runner, until: float | None) -> bool:
+        """One block; whether it came to its end: workers that took the memory allowed are ended, and not tried again."""
+        self.trying = runner
+        try:
+            runner.block(self.asked.block_s, until)
+            return True
+        except RuntimeError:
+            if not self.guard.tripped:
+                raise
+        finally:
+            self.trying = None
+        workers, taken = runner.plan.workers, self.guard.tripped
+        self.failed[f"{workers} workers and more"], self.guard.tripped = taken, ""
+        if self.guard.alone:
+            self.most, self.overfull = workers, taken
+        for key in [k for k, r in self.runners.items() if r is runner or k[0] > workers]:
+            self.runners.pop(key).close()
+        runner.close()
+        return False
 
     def _candidates(self) -> list[int]:
         """0, 1, the CPUs of this process and twice as many; where samples wait, what hides the waiting, in doublings."""
@@ -315,12 +374,16 @@ class Search:
                 yield Unknown("recommended", why)
             for i in range(pairs):
                 self.bench.progress(f"checking the recommended settings, pair {i + 1}", None)
-                for runner in pair if i % 2 == 0 else pair[::-1]:
-                    runner.block(asked.block_s, None)
+                if not all(self._block(runner, None) for runner in (pair if i % 2 == 0 else pair[::-1])):
+                    break
                 ratios.append(self.runners[best].paced[-1] / self.runners[now].paced[-1])
                 if len(ratios) >= LEAST_PAIRS and interval(ratios, T99)[1] > SURE:
                     break
-            if len(ratios) < LEAST_PAIRS or interval(ratios, T99)[1] <= WORTH:
+            if not {best, now} <= self.runners.keys():
+                yield from self._told_broken()
+                self._stand()
+                best, now, ratios = self.now, self.now, []
+            elif len(ratios) < LEAST_PAIRS or interval(ratios, T99)[1] <= WORTH:
                 both = zip(self.runners[now].paced, self.runners[best].paced, strict=False)
                 looked = ratios or [b / a for a, b in both]
                 seen = evidence("timed", "loading", seen=len(looked), spread=(min(looked), max(looked)))
@@ -329,7 +392,9 @@ class Search:
                 best, ratios = now, []
         if len(self.runners[now].blocks) < ROUNDS:
             for _ in range(ROUNDS - len(self.runners[now].blocks)):
-                self.runners[now].block(asked.block_s, None)
+                if not self._block(self.runners[now], None):
+                    yield from self._told_broken()
+                    raise TooDear("the present workers took the memory allowed")
         yield from self.told()
         chosen = self.runners[best]
         plan = chosen.plan.but(batch_size=current.batch_size)
@@ -342,7 +407,7 @@ class Search:
             "workers": best[0],
         }
         yield Fact(RECOMMENDED, value, evidence("timed", "loading", seen=len(chosen.blocks)))
-        if self.broken and current.workers and self.now[0] != current.workers:
+        if current.workers and self.now[0] != current.workers:
             pass  # a loader that does not run is no rate to compare with
         elif ratios:
             ratio, low, high = interval(ratios)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence, too_many
 from dataloader_expert.probes.clock import now, since
 from dataloader_expert.probes.moving import to_device, transport
 from dataloader_expert.probes.naming import Namer, place_of
@@ -38,6 +38,8 @@ OURS_S = 2.5
 """The most seconds where no share rests on stacks."""
 HALF = 0.03
 """Stacks are gathered until a share is known within this at 95 %."""
+SETTLED = 4
+"""Batches of a process from which on growth is judged: the first ones are on their way with files of their own."""
 KEPT = 256
 """Samples whose costs are kept, for the forecast."""
 MOST_HOTSPOTS = 10
@@ -72,6 +74,8 @@ class Stages(Probe):
     def measure(self, bench: Bench) -> Iterable[Said]:
         broken = bench.facts.find(LOADER_FAILED) is not None
         served = serving(bench, self.batch_size, 0 if broken else self.num_workers)
+        if served.current.workers >= too_many(bench):
+            served = serving(bench, self.batch_size, 0)
         most = min(self.most_s, OURS_S) if served.ours else self.most_s
         deadline = bench.until(self.share, most) or time.monotonic() + most
         served.fit(bench, max(0.02, (deadline - time.monotonic()) / 8))
@@ -358,7 +362,7 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
 def health(seen: Seen) -> Iterable[Said]:
     """Growth of descriptors and of private memory in the loading processes, after the first third of what they read."""
     files, memory, span = 0.0, 0.0, 0
-    first_file = 0.0
+    first_file, judged = 0.0, 0
     for pulses in by_process(seen.lines):
         done = pulses[-1]["samples"]
         earlier = [p for p in pulses if p["samples"] < done]
@@ -369,13 +373,14 @@ def health(seen: Seen) -> Iterable[Said]:
         files += pulses[-1].get("files", 0) - start.get("files", 0)
         first_file += pulses[-1].get("files", 0) - pulses[0].get("files", 0)
         memory += pulses[-1]["anon"] - start["anon"]
+        judged += done - start["samples"] if done >= SETTLED * pulses[0]["samples"] else 0
     if not span:
         yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too shortly for growth to show")
         return
     growth = files / span * 1000
     fact = Fact(OPEN_FILES, round(growth, 3), evidence("counted", "stages", seen=span))
     yield fact
-    if growth >= 20 and span >= 8 and first_file >= 4:
+    if growth >= 20 and judged >= 8 and first_file >= 4:
         yield finding(
             "file-descriptors-grow",
             "error",

@@ -151,6 +151,7 @@ async def carry_out(
         "seed": request.seed,
         "cpus": around.cpus,
         "memory_bytes": around.memory_bytes,
+        "limit_bytes": memory,
         "reserve": 1.0 if seconds is None else min(1.0, 0.15 * seconds),
         "folder": folder_of(settings.roots[0]),
     }
