@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.making.asking import Asker
-from tests.making.quick import quick
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +17,6 @@ def asker() -> Iterator[Asker]:
 
 
 @pytest.fixture(scope="session")
-def quickly() -> Iterator[Asker]:
+def quickly(asker: Asker) -> Asker:
     """The asker with the tools' own recipes in shorter blocks."""
-    asker = Asker()
-    asker.tools = {name: quick(tool) for name, tool in asker.tools.items()}
-    yield asker
-    asker.close()
+    return asker.quick()

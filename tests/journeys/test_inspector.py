@@ -95,7 +95,7 @@ def test_it_calls_each_tool(bin_folder: Path, root: Path, name: str, request: py
     server = (
         [*SERVE, "--root", str(root)] if over_stdio else [request.getfixturevalue("address"), "--transport", "http"]
     )
-    arguments = json.dumps({"source": str(root), "budget_s": 3})
+    arguments = json.dumps({"source": str(root), "budget_s": 1.5})
     call = ("--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments)
     status, printed, said = asked(bin_folder, root, *server, *call)
     assert status == 0, said

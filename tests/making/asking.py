@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import Any
 
 from dataloader_expert.lab.door import Door
 from dataloader_expert.report import Report
 from dataloader_expert.tools.base import all_tools
 from dataloader_expert.tools.carrying import Settings, carry_out
+from tests.making.quick import quick
 
 BUDGET_S = 240.0
 
@@ -20,6 +22,12 @@ class Asker:
         self.loop = asyncio.new_event_loop()
         self.door = Door()
         self.tools = all_tools()
+
+    def quick(self) -> Asker:
+        """One with the tools' own recipes in shorter blocks, through the same door."""
+        other = copy.copy(self)
+        other.tools = {name: quick(tool) for name, tool in self.tools.items()}
+        return other
 
     def ask(self, tool: str, source: str, root: str, *, memory_limit_gb: Any = None, **more: Any) -> Report:
         made = self.tools[tool]

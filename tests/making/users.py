@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch.utils.data import (
@@ -173,7 +173,7 @@ class Burns(Arrays):
 class Hoards(Fine):
     """In workers each sample leaves eight megabytes behind, up to 160: two workers may, four are too many."""
 
-    held: list[bytearray] = []
+    held: ClassVar[list[bytearray]] = []
 
     def __getitem__(self, index: int) -> Sample:
         if get_worker_info() is not None and len(self.held) < 20:

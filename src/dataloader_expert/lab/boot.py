@@ -68,9 +68,20 @@ def sweep() -> None:
                 return
 
 
+def clear(folder: str) -> None:
+    """Removes a request's folder, with the sockets that its processes left there when they were killed."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
 def forget(package: str) -> None:
     """Removes the folder that made our package visible: by host and warden, for either may be killed."""
     with contextlib.suppress(OSError):
+        for name in os.listdir(package):
+            if name.isdigit():
+                clear(os.path.join(package, name))
         os.unlink(os.path.join(package, "dataloader_expert"))  # a link, or this fails and nothing is lost
         os.rmdir(package)
 
@@ -102,7 +113,7 @@ def main() -> None:
         load(os.path.realpath(os.path.join(package, "dataloader_expert")))
         from dataloader_expert.lab.host import serve
 
-        serve(control)
+        serve(control, package)
         forget(package)
         os._exit(0)
     os.close(control)

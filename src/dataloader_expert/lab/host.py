@@ -24,6 +24,7 @@ from dataloader_expert.lab.boot import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
     children_of,
+    clear,
     descendants_of,
     kill,
     prctl,
@@ -34,6 +35,8 @@ from dataloader_expert.probes.resident import group_bytes, shm_used
 POLL_S = 0.1
 STRAY_S = 0.2
 STACK_S = 0.05
+LONGEST_FOLDER = 84
+"""The path of a socket has at most 107 bytes, its name some twenty."""
 STACKS_OF = 9
 """Processes of a group that are asked for their stacks: the child and eight workers."""
 
@@ -59,8 +62,8 @@ class Child:
 
 
 class Host:
-    def __init__(self, control: socket.socket) -> None:
-        self.control = control
+    def __init__(self, control: socket.socket, package: str) -> None:
+        self.control, self.package = control, package
         self.children: dict[int, Child] = {}
         self.ended: list[tuple[float, Child, int]] = []
         self.stop = False
@@ -121,6 +124,7 @@ class Host:
 
     def _become_child(self, host: int, fds: list[int], deadline: float | None) -> None:
         request, out, err, notes = fds
+        keep_sockets_in(os.path.join(self.package, str(os.getpid())))
         signal.set_wakeup_fd(-1)
         for signum in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, signal.SIG_DFL)
@@ -224,6 +228,7 @@ class Host:
             return
         for _, child, status in self.ended:
             os.close(child.notes)
+            clear(os.path.join(self.package, str(child.pid)))
             for name in child.shm_names:
                 try:
                     os.unlink(f"/dev/shm/{name}")
@@ -248,6 +253,15 @@ class Host:
             self.control.send(json.dumps(event).encode())
         except OSError:
             self.stop = True
+
+
+def keep_sockets_in(folder: str) -> None:
+    """multiprocessing puts the sockets of this process and of its workers there, where their paths are not too long."""
+    from multiprocessing.process import current_process
+
+    if len(folder) <= LONGEST_FOLDER:
+        os.mkdir(folder, 0o700)
+        current_process()._config["tempdir"] = folder  # type: ignore[attr-defined]  # what its get_temp_dir looks at
 
 
 def ask_stack(pid: int, notes: int) -> None:
@@ -297,8 +311,11 @@ def is_tracker(pid: int) -> bool:
         return False
 
 
-def serve(control: int) -> None:
-    """Preloads what every child needs, says so, and serves until the control socket ends."""
+def serve(control: int, package: str) -> None:
+    """Preloads what every child needs, says so, and serves until the control socket ends.
+
+    Below ``package`` each request has a folder for the sockets of its processes: they are killed, and clear up nothing.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.dont_write_bytecode = True
     channel = socket.socket(fileno=control)
@@ -313,7 +330,7 @@ def serve(control: int) -> None:
     gc.freeze()
     ready = {"event": "host", **versions, "pid": os.getpid(), "seconds": time.monotonic() - begun}
     channel.send(json.dumps(ready).encode())
-    Host(channel).run()
+    Host(channel, package).run()
 
 
 def preload() -> dict[str, str]:

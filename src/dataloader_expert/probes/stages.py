@@ -32,7 +32,7 @@ RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: 
 PULSES = Quantity("pulses", "s", "seconds of the loading processes, and those that their garbage collectors took")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
-EVERY_S, EVERY_OURS_S = 0.008, 0.03
+EVERY_S, EVERY_OURS_S = 0.012, 0.03
 """Seconds between two stacks of any process: the user's code is known by them, of ours they only name functions."""
 OURS_S = 2.5
 """The most seconds where no share rests on stacks."""

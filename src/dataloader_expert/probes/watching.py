@@ -34,7 +34,7 @@ TWO = 2
 """Batches of a process after which its counters are read in any case: growth shows between two readings."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
 """Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
-WORTH = 0.01
+WORTH = 0.005
 """The share of the time that this may cost: of cheaper batches only some are timed."""
 
 
