@@ -34,7 +34,7 @@ FAULTS: dict[str, dict[int, str | None]] = {
 ROWS: list[Row] = [(how, n, wire) for wire in ("stdio", "http") for how, codes in FAULTS.items() for n in codes]
 TOOL_ERRORS = {"worker-crashed", "timed-out", "out-of-memory", "dataset-raised"}
 BUDGET_S = 3
-GROWING = {"private": 20, "shared": 20, "shm": 20}
+GROWING = {"private": 6, "shared": 6, "shm": 6}
 """What grows ends at the memory limit: the time limit stands far off, also on a busy machine."""
 
 

@@ -97,7 +97,7 @@ def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
 
 def test_workers_that_take_too_much_memory_are_ended_and_fewer_are_tried(asker: Asker) -> None:
     """Our promise: the trial fails, not the request; what was measured before and after it stays."""
-    more = {"num_workers": 4, "batch_size": 4, "budget_s": 9, "memory_limit_gb": 0.75}
+    more = {"num_workers": 4, "batch_size": 4, "budget_s": 9, "allowed_gb": 0.75}
     report: Any = asker.ask("diagnose_io", f"{USERS}:Hoards", str(CHECKOUT), **more)
     [said] = [f for f in report.findings if f.severity == "error"]
     assert said.code == "memory-limit-reached"

@@ -29,10 +29,10 @@ class Asker:
         other.tools = {name: quick(tool) for name, tool in self.tools.items()}
         return other
 
-    def ask(self, tool: str, source: str, root: str, *, memory_limit_gb: Any = None, **more: Any) -> Report:
+    def ask(self, tool: str, source: str, root: str, *, allowed_gb: Any = None, **more: Any) -> Report:
         made = self.tools[tool]
         request = made.request.model_validate({"source": source, "budget_s": BUDGET_S, "detail": "full", **more})
-        settings = Settings((root,), memory_limit_gb=memory_limit_gb)
+        settings = Settings((root,), memory_limit_gb=allowed_gb)
         return self.loop.run_until_complete(carry_out(made, request, self.door, settings))
 
     def close(self) -> None:

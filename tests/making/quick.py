@@ -39,5 +39,5 @@ def shorter(probe: Probe, users: bool) -> Probe:
     if isinstance(probe, Stages):
         return replace(probe, most_s=0.25 if users else 0.1, half=0.1)
     if isinstance(probe, Caching):
-        return replace(probe, block_s=0.01, most_s=0.5 if users else 0.15)
+        return replace(probe, block_s=0.01, most_s=0.5 if users else 0.0)
     return replace(probe, most_s=0.2) if isinstance(probe, Storage | Crowd | Habits | Whole) else probe
