@@ -21,7 +21,8 @@ from dataloader_expert.advice.forecast import fit
 from dataloader_expert.advice.simulating import Costs, Setup, law, simulate
 
 NAME = "forecasting"
-REPEATS, RUN_S = 5, 0.8
+REPEATS, RUN_S, LONG_RUN_S = 5, 0.8, 3.0
+"""Runs of a setting and their seconds; longer where slow samples are rare, for else a run holds a dozen of them."""
 WORK = {
     # CPU and waiting seconds of a sample, batch size, and what one sample in twenty waits beyond
     "computes": (0.002, 0.0, 16, 0.0),
@@ -79,7 +80,7 @@ def measured(asked: Asked) -> tuple[float, float]:
             next(stream)
             time.sleep(asked.step_s)  # the step: a device's, which takes none of these cores
         begun, batches, main = time.perf_counter(), 0, time.thread_time()
-        while time.perf_counter() - begun < RUN_S:
+        while time.perf_counter() - begun < (LONG_RUN_S if long else RUN_S):
             for _ in range(n):
                 next(stream)
                 if asked.step_s:

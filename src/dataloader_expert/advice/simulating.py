@@ -11,9 +11,10 @@ Method: event-driven simulation with processor sharing; its bounds are those of 
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 Pair = tuple[float, float]
@@ -128,11 +129,19 @@ def simulate(costs: Costs, setup: Setup, batches: int = 0, seed: int = 0) -> Out
     return _alone(costs, setup, batches, seed) if not setup.workers else _Run(costs, setup, batches, seed).run()
 
 
+def _drawn(samples: Sequence[Pair], seed: int) -> Iterator[Pair]:
+    """Samples in ever new orders, each once before any comes again: rare slow ones are neither too many nor too few."""
+    draw, order = random.Random(seed), list(samples)
+    while True:
+        draw.shuffle(order)
+        yield from order
+
+
 def _alone(costs: Costs, setup: Setup, batches: int, seed: int) -> Outcome:
-    draw = random.Random(seed)
+    draw = _drawn(costs.samples, seed)
     load = 0.0
     for _ in range(batches):
-        picks = draw.choices(costs.samples, k=setup.batch_size)
+        picks = itertools.islice(draw, setup.batch_size)
         load += sum(c + _waiting(w, setup) for c, w in picks) + costs.collate_s + costs.own_s
     total = load + batches * setup.step_s
     cpu = sum(c for c, _ in costs.samples) / len(costs.samples) * setup.batch_size * batches
@@ -145,7 +154,7 @@ class _Run:
 
     def __init__(self, costs: Costs, setup: Setup, batches: int, seed: int) -> None:
         self.costs, self.setup, self.batches = costs, setup, batches
-        self.draw = random.Random(seed)
+        self.draw = _drawn(costs.samples, seed)
         self.now, self.busy = 0.0, 0.0
         self.jobs: dict[int, float] = {}
         """CPU work left, by who does it: a worker's number, or -1 for the main process."""
@@ -202,7 +211,7 @@ class _Run:
             self.at[w] = None
             return
         self.at[w] = self.queues[w].pop(0)
-        picks = self.draw.choices(self.costs.samples, k=self.setup.batch_size)
+        picks = list(itertools.islice(self.draw, self.setup.batch_size))
         ending = self.costs.collate_s + self.costs.send_s
         if all(_waiting(x, self.setup) <= 0 for _, x in picks):
             self.parts[w] = [(sum(c for c, _ in picks) + ending, 0.0)]
