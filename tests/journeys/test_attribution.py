@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.probes.layout import Layout
+from dataloader_expert.probes.standing import Standing
+from dataloader_expert.probes.starting import Starting
 from tests.making.asking import Asker
 
 ROOT = Path(__file__).parents[2]
 FAULTS = ROOT / "benchmarks" / "faults.py"
+USERS = ROOT / "tests" / "making" / "users.py"
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,18 @@ def test_the_search_tells_what_it_tried_and_when_it_was_done(told: Any) -> None:
     assert {t.in_order for t in loose.trials if t.num_workers} == {False}
     busy = max(t.main_ms for t in told("nested", max_workers=1).trials if t.num_workers)
     assert busy > max(t.main_ms for t in told("flat", max_workers=1).trials if t.num_workers)
+
+
+def test_start_methods_are_timed_once(asker: Asker) -> None:
+    """Our promise: seconds to the first batch by each method; what does not travel says why."""
+    other = asker.but("diagnose_io", lambda probe: isinstance(probe, Layout | Standing | Starting))
+    late: Any = other.ask("diagnose_io", f"{USERS}:StartsLate", str(ROOT), budget_s=30)
+    seconds = {line.method: line.first_batch_s for line in late.start_methods}
+    assert seconds.keys() == {"fork", "forkserver", "spawn"}
+    assert 1 < seconds["fork"] < min(seconds["forkserver"], seconds["spawn"])  # these import torch anew
+    stuck: Any = other.ask("diagnose_io", f"{FAULTS}:unpicklable", str(ROOT), budget_s=30)
+    assert {line.method for line in stuck.start_methods} == {"fork"}
+    assert {u.what for u in stuck.unknowns} >= {"start_methods: forkserver", "start_methods: spawn"}
 
 
 def test_a_forecast_follows_the_hardware(told: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dataloader_expert.report import AdviceLine, Figure, FindingLine
 from dataloader_expert.tools.characterize_dataset import Statistics
-from dataloader_expert.tools.diagnose_io import ForecastLine, Reading
+from dataloader_expert.tools.diagnose_io import ForecastLine, Reading, StartMethod
 from tests.journeys import (
     test_attribution,
     test_hostile,
@@ -66,6 +66,7 @@ COVERED: dict[str, str] = {
     "diagnose_io.bottleneck": "test_the_costly_line_is_named_with_its_stage",
     **{f"diagnose_io.hotspots.{n}": "test_the_costly_line_is_named_with_its_stage" for n in SPOT},
     **{f"diagnose_io.cacheable.{n}": "samples worth keeping" for n in ("stage", "bytes", "gain")},
+    **{f"diagnose_io.start_methods.{n}": "test_start_methods_are_timed_once" for n in StartMethod.model_fields},
     "diagnose_io.hotspots.called_from": "test_a_line_in_a_library_comes_with_the_users_that_led_there",
     **{f"diagnose_io.reading.{n}": "test_bytes_read_stand_beside_bytes_delivered" for n in Reading.model_fields},
     "diagnose_io.found_after_s": "test_the_search_tells_what_it_tried_and_when_it_was_done",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.lab.door import Door
+from dataloader_expert.probes.base import Probe
 from dataloader_expert.report import Report
 from dataloader_expert.tools.base import all_tools
 from dataloader_expert.tools.carrying import Settings, carry_out
@@ -27,6 +30,13 @@ class Asker:
         """One with the tools' own recipes in shorter blocks, through the same door."""
         other = copy.copy(self)
         other.tools = {name: quick(tool) for name, tool in self.tools.items()}
+        return other
+
+    def but(self, name: str, kept: Callable[[Probe], bool]) -> Asker:
+        """One whose tool of this name runs only the probes of its recipe that are kept."""
+        other, tool = copy.copy(self), self.tools[name]
+        recipe = replace(tool, recipe=lambda request: tuple(p for p in tool.recipe(request) if kept(p)))
+        other.tools = {**self.tools, name: recipe}
         return other
 
     def ask(self, tool: str, source: str, root: str, *, allowed_gb: Any = None, **more: Any) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from dataloader_expert.probes.draws import Draws
 from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.loading import BatchSizes, Loading
 from dataloader_expert.probes.stages import Stages
+from dataloader_expert.probes.starting import Starting
 from dataloader_expert.probes.storage import Storage
 from dataloader_expert.probes.whole import Whole
 from dataloader_expert.tools.base import Tool
@@ -40,4 +42,6 @@ def shorter(probe: Probe, users: bool) -> Probe:
         return replace(probe, most_s=0.25 if users else 0.1, half=0.1)
     if isinstance(probe, Caching):
         return replace(probe, block_s=0.01, most_s=0.5 if users else 0.0)
+    if isinstance(probe, Starting):
+        return replace(probe, least_s=math.inf)
     return replace(probe, most_s=0.2) if isinstance(probe, Storage | Crowd | Habits | Whole) else probe

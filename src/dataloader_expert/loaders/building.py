@@ -105,6 +105,19 @@ def like(
     )
 
 
+def started(loader: DataLoader[Any] | None, dataset: Any, collate: Any, method: str, timeout: float) -> DataLoader[Any]:
+    """A loader of one worker that is started by this method, with the initialiser of another."""
+    return DataLoader(
+        dataset,
+        batch_size=2,
+        num_workers=1,
+        collate_fn=collate,
+        timeout=timeout,
+        multiprocessing_context=method,
+        worker_init_fn=None if loader is None else loader.worker_init_fn,
+    )
+
+
 def may_give_up_order() -> bool:
     """Whether this torch knows ``in_order`` (2.6 on)."""
     return "in_order" in inspect.signature(DataLoader.__init__).parameters

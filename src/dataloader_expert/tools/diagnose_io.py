@@ -27,6 +27,7 @@ from dataloader_expert.probes.scan import Scan
 from dataloader_expert.probes.serving import STAGE
 from dataloader_expert.probes.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.standing import Standing
+from dataloader_expert.probes.starting import START, Starting
 from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.probes.whole import Whole
 from dataloader_expert.report import Figure, Model, Next, Report
@@ -118,6 +119,11 @@ class Cacheable(Model):
     gain: Figure
 
 
+class StartMethod(Model):
+    method: str
+    first_batch_s: float
+
+
 class Health(Model):
     open_files_per_1000: float | None
     memory_mb_per_1000: float | None
@@ -162,6 +168,7 @@ class Fields(Model):
     consumer: Consumer | None
     storage: StorageLine
     cacheable: list[Cacheable] | None
+    start_methods: list[StartMethod]
     health: Health
     forecast: ForecastLine | None
     code: str | None
@@ -198,6 +205,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Crowd(request.batch_size),
         Caching(request.batch_size),
         Storage(most_s=1.0),
+        Starting(),
     )
 
 
@@ -239,6 +247,7 @@ def conclude(request: Request, measured: Measured) -> Said:
             to_device_gb_s=figure_of(facts.find(TO_DEVICE)),
         ),
         "cacheable": cacheable_of(facts),
+        "start_methods": [StartMethod(method=str(f.at["method"]), first_batch_s=f.value) for f in facts.all(START)],
         "health": health_of(facts),
         "forecast": forecast_of(request, facts, around.cpus, step_ms),
         "code": None if recommended is None else loader_code(request, facts, recommended["settings"]),
