@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataloader_expert.lab.door import Outcome
-from dataloader_expert.lab.surroundings import cpu_count, memory_bytes, surroundings, throttled
-from dataloader_expert.tools.carrying import throttling
+from dataloader_expert.lab.surroundings import cpu_count, held, memory_bytes, surroundings, throttled
+from dataloader_expert.tools.carrying import cache_growth, throttling
 
 GB = 1 << 30
 UNLIMITED_V1 = "9223372036854771712"
@@ -349,4 +349,49 @@ def test_throttling_is_a_finding_where_it_was_frequent(
     """A twentieth of the periods, of at least ten."""
     outcome = Outcome()
     assert [f.code for f in throttling(before, after, outcome)] == (["cpu-throttled"] if says else [])
+    assert len(outcome.facts) == says
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "told"),
+    [
+        (
+            V2,
+            {"jobs/mine/memory.max": str(4 * GB), "jobs/mine/memory.stat": f"anon {GB}\nfile {2 * GB}"},
+            (2 * GB, GB, 4 * GB),
+        ),
+        (
+            V1,
+            {
+                "memory/jobs/mine/memory.limit_in_bytes": str(4 * GB),
+                "memory/jobs/mine/memory.stat": f"total_cache {GB}\ntotal_rss {2 * GB}",
+            },
+            (GB, 2 * GB, 4 * GB),
+        ),
+        (V2, {"jobs/memory.max": str(8 * GB), "jobs/memory.stat": "anon 5\nfile 7"}, (7, 5, 8 * GB)),
+        (V2, {"jobs/mine/memory.stat": "anon 5\nfile 7"}, (0, 0, 0)),
+    ],
+)
+def test_what_a_group_holds_is_read_where_it_has_a_limit(
+    tmp_path: Path, groups: str, files: dict[str, str], told: tuple[int, int, int]
+) -> None:
+    machine = Machine(tmp_path, groups, files)
+    assert held(machine.root, machine.proc) == told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        pytest.param((GB, GB, 4 * GB), (2 * GB, GB, 4 * GB), True, id="files were read"),
+        pytest.param((GB, GB, 4 * GB), (2 * GB, 3 * GB // 2, 4 * GB), False, id="anonymous memory grew too"),
+        pytest.param((GB, GB, 4 * GB), (GB + 1, GB, 4 * GB), False, id="hardly"),
+        pytest.param((0, GB, 40 * GB), (3 * GB, GB, 40 * GB), False, id="there is room"),
+        pytest.param((0, 0, 0), (0, 0, 0), False, id="no limit"),
+    ],
+)
+def test_page_cache_is_told_from_a_leak(before: tuple[int, int, int], after: tuple[int, int, int], says: bool) -> None:
+    """Harmless, and what a container's total shows as memory that grows."""
+    outcome = Outcome()
+    found = cache_growth(before, after, outcome)
+    assert [(f.code, f.severity) for f in found] == ([("page-cache-growth", "info")] if says else [])
     assert len(outcome.facts) == says

@@ -61,6 +61,21 @@ def memory_bytes(root: Path = CGROUP, proc: Path = Path("/proc")) -> int:
     return left
 
 
+def held(root: Path = CGROUP, proc: Path = Path("/proc")) -> tuple[int, int, int]:
+    """Bytes of page cache, of anonymous memory, and the limit of the innermost group that has one; zeros without."""
+    for folder in folders(root, proc, "memory"):
+        limits = (_number(folder / "memory.max"), _number(folder / "memory.limit_in_bytes"))
+        limit = next((most for most in limits if most is not None and most < 1 << 60), None)
+        if limit is not None:
+            stat = folder / "memory.stat"
+            cache, anon = (
+                _stat(stat, "file") or _stat(stat, "total_cache"),
+                _stat(stat, "anon") or _stat(stat, "total_rss"),
+            )
+            return cache, anon, limit
+    return 0, 0, 0
+
+
 def shm_bytes() -> int:
     try:
         s = os.statvfs("/dev/shm")

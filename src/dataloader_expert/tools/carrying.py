@@ -13,7 +13,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import RequestError, shown
 from dataloader_expert.facts import Evidence, Fact, Quantity, Unknown
 from dataloader_expert.lab.door import Door, Limits, OnEvent, Outcome
-from dataloader_expert.lab.surroundings import surroundings, throttled
+from dataloader_expert.lab.surroundings import held, surroundings, throttled
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import below
 from dataloader_expert.tools.base import FAILED, Measured, Request, Tool, result
@@ -25,6 +25,9 @@ LEAST_PERIODS = 10
 RENDER_S = 0.6
 """Kept of the budget for judging and rendering."""
 
+PAGE_CACHE = Quantity("page_cache", "B", "page cache of the container, and what reading added to it")
+CACHE_GREW, CACHE_HOLDS = 0.05, 0.3
+"""Shares of a container's limit that page cache must have grown by, and hold, to be told."""
 THROTTLED = Quantity("cpu_throttled", "", "share of scheduling periods in which a CPU quota was used up")
 
 FINDING_OF = {
@@ -155,10 +158,10 @@ async def carry_out(
         "reserve": 1.0 if seconds is None else min(1.0, 0.15 * seconds),
         "folder": folder_of(settings.roots[0]),
     }
-    before = throttled()
+    before, cache = throttled(), held()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
     facts, findings, unknowns = _with_failure(outcome)
-    findings += throttling(before, throttled(), outcome)
+    findings += throttling(before, throttled(), outcome) + cache_growth(cache, held(), outcome)
     measured = Measured(facts.facts, tuple(findings), tuple(unknowns), around, time.monotonic() - begun)
     return await asyncio.to_thread(_conclude, tool, request, measured)
 
@@ -178,6 +181,20 @@ def throttling(before: tuple[int, int], after: tuple[int, int], outcome: Outcome
     return [
         finding("cpu-throttled", "warning", text, fact, "no more workers than the quota has cores, or a larger quota")
     ]
+
+
+def cache_growth(before: tuple[int, int, int], after: tuple[int, int, int], outcome: Outcome) -> list[Finding]:
+    """Whether reading has filled a container with page cache, which its total counts and which is no leak."""
+    cache, anon, limit = after[0] - before[0], after[1] - before[1], after[2]
+    if not limit or cache < CACHE_GREW * limit or after[0] < CACHE_HOLDS * limit or anon > 0.2 * cache:
+        return []
+    value = {"cache_bytes": after[0], "grown_bytes": cache, "limit_bytes": limit}
+    fact = Fact(PAGE_CACHE, value, Evidence("counted", "surroundings", seen=1))
+    outcome.facts.add(fact)
+    text = f"{after[0] / 1e6:,.0f} of the {limit / 1e6:,.0f} MB of this container are page cache, {cache / 1e6:,.0f} MB of it"
+    text += " from this reading: it is given back when memory is wanted, and is no leak"
+    fix = "watch anon in the container's memory.stat, not its total"
+    return [finding("page-cache-growth", "info", text, fact, fix)]
 
 
 def _with_failure(outcome: Outcome) -> tuple[Outcome, list[Finding], list[Unknown]]:
