@@ -70,28 +70,39 @@ class Serving:
         """
         if math.isinf(bench.left()):
             return False
-        size, n = self.current.batch_size, 1
-        until = bench.until(FIT_SHARE, FIT_MOST_S) or math.inf
-        fetch, warm = self._fetching(bench), False
-        while True:
-            begun = time.perf_counter()
-            fetch(n)
-            each = (time.perf_counter() - begun) / n
-            self.batch_s = each * size
-            if self.batch_s <= most:
-                return False
-            n = min(2 * n, size, int((until - time.monotonic()) / each))
-            if n < 1 and not warm and each < COLD_SHARE * bench.left():
-                n = 1
-            if n < 1:
-                break
-            warm = True
+        size = self.current.batch_size
+        each = bench.sample_s if bench.sample_s is not None else self._sample_s(bench, most)
+        self.batch_s = each * size
+        if self.batch_s <= most:
+            return False
         small = min(size, max(2, int(most / each)))
         if self.user_loader is not None and small < size:
             self.user_loader = self._smaller(small, self.batch_s)
         self.current = self.current.but(batch_size=small)
         self.batch_s = each * small
         return small < size
+
+    def _sample_s(self, bench: Bench, most: float) -> float:
+        """Seconds of a sample in a batch; kept for the request's other probes where it was not of a cold one alone."""
+        n, warm = 1, False
+        size = self.current.batch_size
+        until = bench.until(FIT_SHARE, FIT_MOST_S) or math.inf
+        fetch = self._fetching(bench)
+        while True:
+            begun = time.perf_counter()
+            fetch(n)
+            each = (time.perf_counter() - begun) / n
+            if each * size <= most:
+                break
+            n = min(2 * n, size, int((until - time.monotonic()) / each))
+            if n < 1 and not warm and each < COLD_SHARE * bench.left():
+                n = 1
+            if n < 1:
+                break
+            warm = True
+        if warm:
+            bench.sample_s = each
+        return each
 
     def _smaller(self, size: int, took: float) -> Any:
         from dataloader_expert.loaders.building import CannotRebuild, rebuild
