@@ -91,7 +91,7 @@ def test_start_methods_are_timed_once(asker: Asker) -> None:
     other = asker.but("diagnose_io", lambda probe: isinstance(probe, Layout | Standing | Starting))
     late: Any = other.ask("diagnose_io", f"{USERS}:StartsLate", str(ROOT), budget_s=30)
     seconds = {line.method: line.first_batch_s for line in late.start_methods}
-    assert seconds.keys() == {"fork", "forkserver", "spawn"}
+    assert seconds.keys() == {"fork", "forkserver", "spawn"}, late.unknowns
     assert 1 < seconds["fork"] < min(seconds["forkserver"], seconds["spawn"])  # these import torch anew
     stuck: Any = other.ask("diagnose_io", f"{FAULTS}:unpicklable", str(ROOT), budget_s=30)
     assert {line.method for line in stuck.start_methods} == {"fork"}

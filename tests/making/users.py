@@ -178,7 +178,7 @@ class Hoards(Fine):
     def __getitem__(self, index: int) -> Sample:
         if get_worker_info() is not None and len(self.held) < 20:
             self.held.append(bytearray(b"x") * (8 << 20))
-        time.sleep(0.02)
+        time.sleep(0.02)  # slow enough for memory to be looked at between two samples
         return super().__getitem__(index)
 
 

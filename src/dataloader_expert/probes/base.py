@@ -55,8 +55,8 @@ class Bench:
     """Whether the default collate takes the user's samples, once it was tried."""
     blocks: Any = None
     """What a source of ours has decoded so far, for every probe: none pays again for what another has read."""
-    sample_s: float | None = None
-    """Seconds of a sample in a batch in this process, once some were timed."""
+    fitted_s: float | None = None
+    """Seconds of a sample in a batch, once a probe that fits its batches to the budget has timed some."""
     begun: float = field(default_factory=time.monotonic)
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)

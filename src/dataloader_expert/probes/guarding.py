@@ -57,4 +57,4 @@ class Guard:
         for pid in sorted(held, key=lambda p: -held[p]):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(STILL_S)
+        time.sleep(STILL_S)  # of this thread: the main one learns meanwhile that they are gone

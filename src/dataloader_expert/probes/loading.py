@@ -153,7 +153,7 @@ class Search:
         working = self.trying
         return (
             [] if working is None else working.pids,
-            [pid for runner in [*self.runners.values()] if runner is not working for pid in runner.pids],
+            [pid for runner in list(self.runners.values()) if runner is not working for pid in runner.pids],
         )
 
     def close(self) -> None:

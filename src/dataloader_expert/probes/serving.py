@@ -71,7 +71,7 @@ class Serving:
         if math.isinf(bench.left()):
             return False
         size = self.current.batch_size
-        each = bench.sample_s if bench.sample_s is not None else self._sample_s(bench, most)
+        each = bench.fitted_s if bench.fitted_s is not None else self._sample_s(bench, most)
         self.batch_s = each * size
         if self.batch_s <= most:
             return False
@@ -101,7 +101,7 @@ class Serving:
                 break
             warm = True
         if warm:
-            bench.sample_s = each
+            bench.fitted_s = each
         return each
 
     def _smaller(self, size: int, took: float) -> Any:

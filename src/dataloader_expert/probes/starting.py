@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import time
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from typing import ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
 from dataloader_expert.probes.loading import sample_s
-from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.standing import PICKLING
 
 START = Quantity("worker_start", "s", "from making an iterator with one worker to its first batch, by start method")
@@ -37,9 +38,7 @@ class Starting(Probe):
                 continue
             began = time.perf_counter()
             try:
-                spent = _first_batch(
-                    served.user_loader, served.dataset, served.collate, method, self.share * bench.left()
-                )
+                spent = _first_batch(served, method, self.share * bench.left())
             except Exception as e:  # what does not travel, does not import or takes too long: an outcome
                 took = time.perf_counter() - began
                 yield Unknown(f"start_methods: {method}", f"{type(e).__name__} after {took:.1f} s: {str(e)[-200:]}")
@@ -58,17 +57,19 @@ class Starting(Probe):
         return ""
 
 
-def _first_batch(loader: object, dataset: object, collate: object, method: str, patience: float) -> float:
+def _first_batch(served: Serving, method: str, patience: float) -> float:
     from dataloader_expert.loaders.building import release, started
 
-    made = started(loader, dataset, collate, method, max(1.0, patience))  # type: ignore[arg-type]  # the user's, if any
+    made = started(served.user_loader, served.dataset, served.collate, method, max(1.0, patience))
     begun = time.perf_counter()
     iterator = iter(made)
     try:
         next(iterator, None)
         return time.perf_counter() - begun
     finally:
-        release(made, iterator)
+        # what is not forked ends as an interpreter does, and torch's threads abort one in twenty then: after its batch
+        with contextlib.suppress(RuntimeError):
+            release(made, iterator)
 
 
 PROBES = (Starting,)

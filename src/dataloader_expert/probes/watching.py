@@ -30,7 +30,7 @@ LAP_S, LINE_S = 4e-6, 60e-6
 """What it costs to close a sample with its clocks, and to write a batch's line."""
 FIRST = 4
 """Batches of a process that are timed in any case."""
-TWO = 2
+COUNTED = 2
 """Batches of a process after which its counters are read in any case: growth shows between two readings."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
 """Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
@@ -212,7 +212,7 @@ class Eye:
         """This process's counters, where it is time for them; else nothing."""
         now = time.monotonic()
         soon = now - _PULSED.get(self.worker, 0.0) <= min(PULSE_S, (now - self.watch.begun) / 8)
-        if soon and self.batches > TWO:
+        if soon and self.batches > COUNTED:
             return {}
         _PULSED[self.worker] = now
         pulse = {"t": now, "samples": self.samples, "pauses": self.pauses, **counters(self.watch.maps)}
