@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.caching import Caching
+from dataloader_expert.probes.crowd import Crowd
+from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
+from dataloader_expert.probes.loading import Loading
+from dataloader_expert.probes.stages import Stages
 from dataloader_expert.probes.standing import Standing
 from dataloader_expert.probes.starting import Starting
+from dataloader_expert.probes.whole import Whole
 from tests.making.asking import Asker
 
 ROOT = Path(__file__).parents[2]
@@ -17,73 +24,75 @@ FAULTS = ROOT / "benchmarks" / "faults.py"
 USERS = ROOT / "tests" / "making" / "users.py"
 
 
+def report_on(quickly: Asker, *left_out: type[Probe]) -> Any:
+    """Asks ``diagnose_io``, without these probes, about a loader of the file of faults."""
+    other = quickly.but("diagnose_io", lambda probe: not isinstance(probe, left_out))
+    return lambda name, **more: other.ask("diagnose_io", f"{FAULTS}:{name}", str(ROOT), budget_s=8, **more)
+
+
 @pytest.fixture(scope="module")
-def told(quickly: Asker) -> Any:
-    """The report on a loader of the file of faults, asked once."""
-    kept: dict[tuple[str, str], Any] = {}
+def parted(quickly: Asker) -> Any:
+    return report_on(quickly, Loading, Habits, Whole, Crowd, Caching)
 
-    def of(name: str, **more: Any) -> Any:
-        key = (name, repr(sorted(more.items())))
-        if key not in kept:
-            kept[key] = quickly.ask("diagnose_io", f"{FAULTS}:{name}", str(ROOT), budget_s=8, **more)
-        return kept[key]
 
-    return of
+@pytest.fixture(scope="module")
+def searched(quickly: Asker) -> Any:
+    return report_on(quickly, Stages, Habits, Whole, Crowd, Caching)
 
 
 def line_of(text: str) -> int:
     return next(i + 1 for i, line in enumerate(FAULTS.read_text().splitlines()) if text in line)
 
 
-def test_the_costly_line_is_named_with_its_stage(told: Any) -> None:
+def test_the_costly_line_is_named_with_its_stage(parted: Any) -> None:
     """Our promise: function, file, line and share, also of what holds the interpreter's lock or hides in a library."""
-    report = told("inflates", max_workers=0)
+    report = parted("inflates")
     top = report.hotspots[0]
     assert (top.function, Path(top.file).name, top.stage) == ("__getitem__", "faults.py", "decode")
     assert top.line == line_of("zlib.decompress(blob)")
     assert top.share.value > 0.4
     assert report.bottleneck == "decode"
     assert "inflate-per-sample" in {f.code for f in report.findings}
-    other = told("stored", max_workers=0)
+    other = parted("stored")
     assert other.bottleneck == "transform"
     assert "inflate-per-sample" not in {f.code for f in other.findings}
 
 
-def test_a_line_in_a_library_comes_with_the_users_that_led_there(told: Any) -> None:
+def test_a_line_in_a_library_comes_with_the_users_that_led_there(parted: Any) -> None:
     """Our promise: a cost inside an installed package names the user's call too."""
-    spots = told("pictures_whole", batch_size=2, max_workers=0).hotspots
+    spots = parted("pictures_whole", batch_size=2).hotspots
     inside = next(h for h in spots if "PIL" in h.file)
     assert inside.called_from is not None
     assert inside.called_from.rpartition(":")[0].endswith("faults.py")
 
 
-def test_bytes_read_stand_beside_bytes_delivered(told: Any) -> None:
+def test_bytes_read_stand_beside_bytes_delivered(parted: Any) -> None:
     """Our promise: what is read for a row and thrown away shows, and what is not does not."""
-    whole, row = told("groups_for_a_row", max_workers=0), told("rows_for_a_row", max_workers=0)
+    whole, row = parted("groups_for_a_row"), parted("rows_for_a_row")
     assert whole.reading.bytes_read_per_sample == pytest.approx(204_800, rel=0.3)
     assert whole.reading.bytes_delivered_per_sample == row.reading.bytes_delivered_per_sample == 2048
     assert whole.reading.amplification > 20 * row.reading.amplification
     assert row.reading.from_disk_per_sample >= 0
     assert {"read-amplification"} <= {f.code for f in whole.findings}
     assert "read-amplification" not in {f.code for f in row.findings}
-    many = told("many_tensors", max_workers=0)
+    many = parted("many_tensors")
     assert many.reading.fields_used == 40
     assert many.reading.fields_read is None
-    assert many.bottleneck != told("inflates", max_workers=0).bottleneck
+    assert many.bottleneck != "decode"
 
 
-def test_the_search_tells_what_it_tried_and_when_it_was_done(told: Any) -> None:
+def test_the_search_tells_what_it_tried_and_when_it_was_done(searched: Any) -> None:
     """Our promise: every setting, in its order and depth, with what the main process did for it."""
-    report = told("stragglers", max_workers=2)
+    report = searched("stragglers", max_workers=2)
     assert {t.prefetch_factor for t in report.trials} >= {None, 2}
     assert report.current.in_order is True
     assert 0 < report.found_after_s < report.elapsed_s
-    loose = told("stragglers_out_of_order", num_workers=4)
+    loose = searched("stragglers_out_of_order", num_workers=4)
     assert loose.current.in_order is False
     assert loose.recommended.in_order is False
     assert {t.in_order for t in loose.trials if t.num_workers} == {False}
-    busy = max(t.main_ms for t in told("nested", max_workers=1).trials if t.num_workers)
-    assert busy > max(t.main_ms for t in told("flat", max_workers=1).trials if t.num_workers)
+    busy = max(t.main_ms for t in searched("nested", max_workers=1).trials if t.num_workers)
+    assert busy > max(t.main_ms for t in searched("flat", max_workers=1).trials if t.num_workers)
 
 
 def test_start_methods_are_timed_once(asker: Asker) -> None:
@@ -98,8 +107,9 @@ def test_start_methods_are_timed_once(asker: Asker) -> None:
     assert {u.what for u in stuck.unknowns} >= {"start_methods: forkserver", "start_methods: spawn"}
 
 
-def test_a_forecast_follows_the_hardware(told: Any) -> None:
+def test_a_forecast_follows_the_hardware(quickly: Asker) -> None:
     """Our promise: more cores bring more of what computes, faster storage more of what waits."""
+    told = report_on(quickly, Habits, Whole, Crowd, Caching)
     report = told("crowded", max_workers=2, what_if={"cpus": 8})
     eight, here = report.forecast, max(t.throughput.value for t in report.trials)
     assert eight.throughput.value > 2 * here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,11 @@ def rendered(asker: Asker, report: Report) -> str:
 def runs(text: str) -> int:
     """Runs each Python block of a report as a script; gives how many there were."""
     blocks = FENCE.findall(text)
-    for block in blocks:
-        exec(compile(block, "<report>", "exec"), {"__name__": "__main__"})
+    with warnings.catch_warnings():
+        # torch's own, of more workers than cores: so many were found to pay
+        warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
+        for block in blocks:
+            exec(compile(block, "<report>", "exec"), {"__name__": "__main__"})
     return len(blocks)
 
 

@@ -26,6 +26,8 @@ def stage(report: Any, name: str) -> float:
 
 Moved = Callable[[Any], bool]
 WAITING = {"max_workers": 4, "batch_size": 8}
+ALONE = {"max_workers": 0}
+"""In the main process: nothing is searched."""
 OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
     # trait: tool, dataset, arguments, whether the field moved, the twin (None: the field has no neutral value)
     "samples that wait: workers": (
@@ -57,33 +59,33 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         lambda r: r.bottleneck == "collate",
         "Waits",
     ),
-    "leaked descriptors": ("diagnose_io", "LeaksFiles", {}, lambda r: r.health.open_files_per_1000 > 900, "Fine"),
+    "leaked descriptors": ("diagnose_io", "LeaksFiles", ALONE, lambda r: r.health.open_files_per_1000 > 900, "Fine"),
     "leaked descriptors: finding": (
         "diagnose_io",
         "LeaksFiles",
-        {},
+        ALONE,
         lambda r: "file-descriptors-grow" in codes(r),
         "Fine",
     ),
-    "leaked memory": ("diagnose_io", "LeaksMemory", {}, lambda r: r.health.memory_mb_per_1000 > 100, "Fine"),
+    "leaked memory": ("diagnose_io", "LeaksMemory", ALONE, lambda r: r.health.memory_mb_per_1000 > 100, "Fine"),
     "a slow sample": (
         "diagnose_io",
         "OneSlow",
-        {},
+        ALONE,
         lambda r: [s["sample"] for s in r.health.slow_samples][:1] == [7],
         "Fine",
     ),
     "a sample that was slow once": (
         "diagnose_io",
         "SlowOnce",
-        {},
+        ALONE,
         lambda r: r.health.slow_samples == [],
         "OneSlow",
     ),
     "transport that is not there": (
         "diagnose_io",
         "Fine",
-        {},
+        ALONE,
         lambda r: stage(r, "worker_transfer") == 0 and r.bottleneck != "worker_transfer",
         "with_own_settings",
     ),
@@ -110,7 +112,7 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
     "samples worth keeping": (
         "diagnose_io",
         "Burns",
-        {"max_workers": 0},
+        ALONE,
         lambda r: (
             bool(r.cacheable)
             and r.cacheable[0].gain.low > 2
@@ -123,7 +125,7 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
     "random content": (
         "diagnose_io",
         "Random",
-        {},
+        ALONE,
         lambda r: r.health.nondeterministic is True and r.cacheable is None,
         "Fine",
     ),
@@ -134,11 +136,17 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         lambda r: r.consumer.stall_share_current.value > 0.5 > r.consumer.stall_share_recommended.value,
         None,
     ),
-    "a model's step": ("diagnose_io", "Fine", {"model": f"{USERS}:Net"}, lambda r: 0 < r.consumer.step_ms < 1000, None),
+    "a model's step": (
+        "diagnose_io",
+        "Fine",
+        {**ALONE, "model": f"{USERS}:Net"},
+        lambda r: 0 < r.consumer.step_ms < 1000,
+        None,
+    ),
     "the sampler kept": (
         "diagnose_io",
         "with_own_sampler",
-        {},
+        ALONE,
         lambda r: r.current.batch_size == 10 and r.current.made_by == "the user's DataLoader",
         None,
     ),
@@ -268,7 +276,7 @@ def reported(quickly: Asker) -> Callable[[str, str, dict[str, Any]], Any]:
     def of(tool: str, name: str, arguments: dict[str, Any]) -> Any:
         key = f"{tool} {name} {arguments}"
         if key not in known:
-            known[key] = quickly.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=20, **arguments)
+            known[key] = quickly.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=10, **arguments)
         return known[key]
 
     return of

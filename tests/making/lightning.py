@@ -1,7 +1,7 @@
-"""A Lightning run over our data module, or over a ``LightningDataModule`` of it, in one process or two.
+"""Lightning runs over our data module (``ours``) and over a ``LightningDataModule`` of it (``theirs``).
 
-``python -m tests.making.lightning PROCESSES FOLDER KIND…`` writes, for each kind (``ours``, ``theirs``),
-``FOLDER/KIND-rank-N.json``: the ids of each epoch of training and of validation, and the sampler that training used.
+``python -m tests.making.lightning FOLDER`` writes, for ``theirs`` in two processes and for both in one,
+``FOLDER/KIND-PROCESSES-rank-N.json``: the ids of each epoch of training and of validation, and the sampler of training.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")  # of Lightning's own, on workers and logging
     import pytorch_lightning as pl
 
-    processes, folder, kinds = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]
+    folder = Path(sys.argv[1])
 
     class Model(pl.LightningModule):
         def __init__(self, kind: str, data: Any = None) -> None:
@@ -57,7 +57,8 @@ def main() -> None:
         def on_train_end(self) -> None:
             trainer: Any = self.trainer
             self.seen["sampler"] = type(trainer.train_dataloader.sampler).__name__
-            (folder / f"{self.kind}-rank-{self.global_rank}.json").write_text(json.dumps(self.seen))
+            name = f"{self.kind}-{trainer.num_devices}-rank-{self.global_rank}.json"
+            (folder / name).write_text(json.dumps(self.seen))
 
         def configure_optimizers(self) -> Any:
             return torch.optim.SGD(self.parameters(), lr=0.01)
@@ -73,7 +74,7 @@ def main() -> None:
         def val_dataloader(self) -> Any:
             return self.data.val_dataloader()
 
-    for kind in kinds:
+    for kind, processes in (("theirs", 2), ("ours", 1), ("theirs", 1)):  # forks before this process has computed
         data = UniversalDataModule(Ids(), batch_size=BATCH, val_split=0.25, num_workers=0, seed=3)
         trainer = pl.Trainer(
             max_epochs=EPOCHS,

@@ -32,8 +32,10 @@ def quick(tool: Tool) -> Tool:
 def shorter(probe: Probe, users: bool) -> Probe:
     """``users``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
     if isinstance(probe, Loading):
-        most = probe.max_workers if users or probe.max_workers is not None else 2
-        return replace(probe, block_s=0.01, pairs=3, most_s=2.0 if users else 0.6, max_workers=most)
+        most = 4 if users else 2
+        most = most if probe.max_workers is None else probe.max_workers
+        block_s, pairs, most_s = (0.03, probe.pairs, 2.0) if users else (0.01, 3, 0.6)
+        return replace(probe, block_s=block_s, pairs=pairs, most_s=most_s, max_workers=most)
     if isinstance(probe, BatchSizes):
         return replace(probe, block_s=0.005, sizes=(16, 32))
     if isinstance(probe, Draws):

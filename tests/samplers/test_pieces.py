@@ -109,7 +109,7 @@ def test_all_orders_through_bins_come_equally_often(monkeypatch: pytest.MonkeyPa
     rng = np.random.Generator(np.random.SFC64([7]))
     places = {order: i for i, order in enumerate(permutations(range(4)))}
     for values in (None, np.arange(4, dtype=np.int32)):
-        counts = np.bincount([places[tuple(shuffled(rng, 4, values).tolist())] for _ in range(4_800)], minlength=24)
+        counts = np.bincount([places[tuple(shuffled(rng, 4, values).tolist())] for _ in range(2_400)], minlength=24)
         assert surprise(counts, np.ones(24)) < 4
 
 

@@ -38,7 +38,7 @@ def _run(arguments: list[str]) -> int:
     if given.command == "serve":
         return _serve(given)
     if given.command == "demo":
-        return _demo(given.folder, given.json)
+        return _demo(given.folder, given.budget_s, given.json)
     if given.command == "doctor":
         return _doctor()
     return _tool(tools[given.command], given, arguments)
@@ -59,6 +59,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
     serve.add_argument("--token", help="bearer token that clients must send")
     demo = commands.add_parser("demo", help="write handwritten digits as PNG files and analyse them over MCP")
     demo.add_argument("folder", nargs="?", type=Path, help="where to write them; else a folder that is removed again")
+    demo.add_argument("--budget-s", type=float, default=30, help="seconds that the analysis may take (30)")
     demo.add_argument("--json", action="store_true", help="print the structured result")
     commands.add_parser("doctor", help="start the measuring processes and say what they find")
     if arguments[:1] == ["serve"]:
@@ -203,7 +204,7 @@ def _status(tool: Tool, full: Report, fail_on: str) -> int:
     return FOUND if any(f.severity in severities for f in full.findings) else FINE
 
 
-def _demo(folder: Path | None, as_json: bool) -> int:
+def _demo(folder: Path | None, budget_s: float, as_json: bool) -> int:
     """Writes the digits, and asks a server of its own for their analysis, as any client does."""
     import tempfile
 
@@ -213,7 +214,9 @@ def _demo(folder: Path | None, as_json: bool) -> int:
     with tempfile.TemporaryDirectory() as spare:
         try:
             made = make_demo(folder or Path(spare) / "digits")
-            result = asyncio.run(ask(made.resolve(), "analyze_dataset", Bar(30) if sys.stderr.isatty() else None))
+            asked = {"source": str(made.resolve()), "budget_s": budget_s}
+            bar = Bar(budget_s) if sys.stderr.isatty() else None
+            result = asyncio.run(ask("analyze_dataset", asked, bar))
         except RequestError as e:
             print(e, file=sys.stderr)
             return FAILED

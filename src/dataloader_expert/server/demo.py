@@ -42,7 +42,7 @@ def make_demo(folder: Path) -> Path:
     return folder
 
 
-async def ask(source: Path, tool: str, bar: Bar | None) -> Any:
+async def ask(tool: str, asked: dict[str, Any], bar: Bar | None) -> Any:
     """The tool's result from a server of its own, over stdio; progress goes to ``bar``.
 
     Raises:
@@ -54,9 +54,9 @@ async def ask(source: Path, tool: str, bar: Bar | None) -> Any:
         if bar is not None:
             bar.draw(message or "")
 
-    command = ["-m", "dataloader_expert.server.command", "serve", "--root", str(source)]
+    command = ["-m", "dataloader_expert.server.command", "serve", "--root", asked["source"]]
     async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
-        result = await client.call_tool(tool, {"source": str(source)}, read_timeout_seconds=300, progress_callback=say)
+        result = await client.call_tool(tool, asked, read_timeout_seconds=300, progress_callback=say)
     if bar is not None:
         bar.clear()
     if result.is_error:
