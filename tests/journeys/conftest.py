@@ -20,3 +20,9 @@ def asker() -> Iterator[Asker]:
 def quickly(asker: Asker) -> Asker:
     """The asker with the tools' own recipes in shorter blocks."""
     return asker.quick()
+
+
+@pytest.fixture(scope="session")
+def thoroughly(asker: Asker) -> Asker:
+    """The same, with the experiments on the user's loader."""
+    return asker.quick(experiments=True)

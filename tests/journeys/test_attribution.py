@@ -8,15 +8,11 @@ from typing import Any
 import pytest
 
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.caching import Caching
-from dataloader_expert.probes.crowd import Crowd
-from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
 from dataloader_expert.probes.loading import Loading
 from dataloader_expert.probes.stages import Stages
 from dataloader_expert.probes.standing import Standing
 from dataloader_expert.probes.starting import Starting
-from dataloader_expert.probes.whole import Whole
 from tests.making.asking import Asker
 
 ROOT = Path(__file__).parents[2]
@@ -32,12 +28,12 @@ def report_on(quickly: Asker, *left_out: type[Probe]) -> Any:
 
 @pytest.fixture(scope="module")
 def parted(quickly: Asker) -> Any:
-    return report_on(quickly, Loading, Habits, Whole, Crowd, Caching)
+    return report_on(quickly, Loading)
 
 
 @pytest.fixture(scope="module")
 def searched(quickly: Asker) -> Any:
-    return report_on(quickly, Stages, Habits, Whole, Crowd, Caching)
+    return report_on(quickly, Stages)
 
 
 def line_of(text: str) -> int:
@@ -109,7 +105,7 @@ def test_start_methods_are_timed_once(asker: Asker) -> None:
 
 def test_a_forecast_follows_the_hardware(quickly: Asker) -> None:
     """Our promise: more cores bring more of what computes, faster storage more of what waits."""
-    told = report_on(quickly, Habits, Whole, Crowd, Caching)
+    told = report_on(quickly)
     report = told("crowded", max_workers=2, what_if={"cpus": 8})
     eight, here = report.forecast, max(t.throughput.value for t in report.trials)
     assert eight.throughput.value > 2 * here

@@ -51,7 +51,7 @@ def reports(quickly: Asker) -> Reports:
     def of(ask: Ask) -> Any:
         if repr(ask) not in known:
             tool, name, arguments = ask
-            known[repr(ask)] = quickly.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=20, **arguments)
+            known[repr(ask)] = quickly.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=10, **arguments)
         return known[repr(ask)]
 
     return of
@@ -356,7 +356,7 @@ def test_one_cpu_another_interpreter_and_a_core_to_wait_for(reports: Reports, tm
     assert (naps.environment.python, naps.environment.torch) == (sys.version.split()[0], str(torch.__version__))
     tool, name, arguments = BURNS
     with elsewhere(tmp_path, str(CHECKOUT)) as asker:
-        planted: Any = asker.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=20, **arguments)
+        planted: Any = asker.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=10, **arguments)
     assert 0 < planted.environment.cpus <= 1
     assert (planted.environment.python, planted.environment.torch) == ("3.10.99", "2.98.7+planted")
     crowded = planted.stages[0]

@@ -1,4 +1,4 @@
-"""The tools with blocks of a few hundredths of a second: the same runs, shorter."""
+"""The tools with blocks of a few hundredths of a second: the same runs, shorter, and experiments where they are asked."""
 
 from __future__ import annotations
 
@@ -18,13 +18,17 @@ from dataloader_expert.probes.storage import Storage
 from dataloader_expert.probes.whole import Whole
 from dataloader_expert.tools.base import Tool
 
+EXPERIMENTS = Caching | Crowd | Habits | Whole
+"""What runs a user's loader otherwise than it is, beside the search."""
 
-def quick(tool: Tool) -> Tool:
+
+def quick(tool: Tool, experiments: bool = False) -> Tool:
     """The tool with blocks of a few hundredths of a second: the same runs, shorter."""
 
     def recipe(request: Any) -> tuple[Probe, ...]:
         users = ".py:" in request.source
-        return tuple(shorter(p, users) for p in tool.recipe(request))
+        kept = (p for p in tool.recipe(request) if experiments or not isinstance(p, EXPERIMENTS))
+        return tuple(shorter(p, users) for p in kept)
 
     return replace(tool, recipe=recipe)
 
@@ -37,7 +41,7 @@ def shorter(probe: Probe, users: bool) -> Probe:
         block_s, pairs, most_s = (0.03, probe.pairs, 2.0) if users else (0.01, 3, 0.6)
         return replace(probe, block_s=block_s, pairs=pairs, most_s=most_s, max_workers=most)
     if isinstance(probe, BatchSizes):
-        return replace(probe, block_s=0.005, sizes=(16, 32))
+        return replace(probe, block_s=0.005, sizes=(8, 16))
     if isinstance(probe, Draws):
         return replace(probe, block_s=0.02)
     if isinstance(probe, Stages):

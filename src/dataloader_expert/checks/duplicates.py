@@ -166,14 +166,12 @@ class Duplicates(Check):
             if self.pictures:
                 yield from self._near_pictures(near, digest, split, index)
             else:
-                first = np.ones(len(near), bool)
                 usable = near != 0
                 keys, inverse = np.unique(near, return_inverse=True)
                 exact: list[set[int]] = [set() for _ in keys]
                 for k, d in zip(inverse[usable], digest[usable], strict=True):
                     exact[k].add(int(d))
                 extra = sum(len(s) - 1 for s in exact if len(s) > 1)
-                del first
                 value = {
                     "extra": extra,
                     "pairs": [],
@@ -199,7 +197,9 @@ class Duplicates(Check):
             yield Fact(NEAR, value, self.evidence())
             return
         keys = near[kept]
-        table = np.array([bin(i).count("1") for i in range(1 << 16)], np.uint8)
+        table = np.zeros(1, np.uint8)  # how many bits are set in each number of 16
+        for _ in range(16):
+            table = np.concatenate([table, table + 1])
         pairs: list[tuple[int, int]] = []
         for i in range(len(keys) - 1):
             x = keys[i + 1 :] ^ keys[i]
