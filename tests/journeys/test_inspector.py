@@ -95,7 +95,7 @@ def test_it_calls_each_tool(bin_folder: Path, root: Path, name: str, request: py
     server = (
         [*SERVE, "--root", str(root)] if over_stdio else [request.getfixturevalue("address"), "--transport", "http"]
     )
-    arguments = json.dumps({"source": str(root), "budget_s": 1.5})
+    arguments = json.dumps({"source": str(root), "budget_s": 1})
     call = ("--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments)
     status, printed, said = asked(bin_folder, root, *server, *call)
     assert status == 0, said
@@ -123,8 +123,10 @@ def test_a_refusal_is_an_error_of_the_tool(bin_folder: Path, root: Path) -> None
         pytest.param(["--method", "resources/templates/list"], "resourceTemplates", id="templates"),
     ],
 )
-def test_it_reads_what_is_beside_the_tools(bin_folder: Path, root: Path, words: list[str], expected: str) -> None:
+def test_it_reads_what_is_beside_the_tools(
+    bin_folder: Path, root: Path, address: str, words: list[str], expected: str
+) -> None:
     """Our promise: persona, prompts and report templates are there for a foreign client too."""
-    status, printed, said = inspected(bin_folder, root, *words)
+    status, printed, said = asked(bin_folder, root, address, "--transport", "http", *words)
     assert status == 0, said
     assert printed["result"][expected]

@@ -104,7 +104,7 @@ else:
     SETS = {name: ("", "", None) for name in TINY if "reference" not in name}
 
 
-def test_no_field_is_null_but_for_what_the_data_or_the_machine_lack(quickly: Asker, tmp_path: Path) -> None:
+def test_no_field_is_null_but_for_what_the_data_or_the_machine_lack(thoroughly: Asker, tmp_path: Path) -> None:
     """Our promise: from data really read; null only with a reason, and the reason is among the unknowns."""
     holes: dict[str, set[str]] = {}
     silent: dict[str, list[str]] = {}
@@ -112,7 +112,7 @@ def test_no_field_is_null_but_for_what_the_data_or_the_machine_lack(quickly: Ask
         if not source:
             made = TINY[name](tmp_path)
             source, root, label = made.source, str(made.root), made.label
-        report = quickly.ask("analyze_dataset", source, root, **({"label": label} if label else {}))
+        report = thoroughly.ask("analyze_dataset", source, root, **({"label": label} if label else {}))
         holes[name] = missing(report)
         silent[name] = sorted(p for p in holes[name] if not says_why(report, p))
     print(matrix(holes))

@@ -36,16 +36,16 @@ def quick(tool: Tool, experiments: bool = False) -> Tool:
 def shorter(probe: Probe, users: bool) -> Probe:
     """``users``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
     if isinstance(probe, Loading):
-        most = 4 if users else 2
+        most = 4 if users else 1
         most = most if probe.max_workers is None else probe.max_workers
         block_s, pairs, most_s = (0.03, probe.pairs, 2.0) if users else (0.01, 3, 0.6)
         return replace(probe, block_s=block_s, pairs=pairs, most_s=most_s, max_workers=most)
     if isinstance(probe, BatchSizes):
         return replace(probe, block_s=0.005, sizes=(8, 16))
     if isinstance(probe, Draws):
-        return replace(probe, block_s=0.02)
+        return replace(probe, block_s=0.01)
     if isinstance(probe, Stages):
-        return replace(probe, most_s=0.25 if users else 0.1, half=0.1)
+        return replace(probe, most_s=0.25 if users else 0.05, half=0.1)
     if isinstance(probe, Caching):
         return replace(probe, block_s=0.01, most_s=0.5 if users else 0.0)
     if isinstance(probe, Starting):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -142,8 +143,11 @@ def _settings(given: argparse.Namespace, source: str | None) -> Settings:
 
 
 def _serve(given: argparse.Namespace) -> int:
+    gc.disable()  # nothing imported is garbage: looking for it takes a tenth of the start
     from dataloader_expert.server.transports import serve_http, serve_stdio
 
+    gc.freeze()
+    gc.enable()
     settings = _settings(given, None)
     if not given.http:
         serve_stdio(settings)
