@@ -41,7 +41,7 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         "diagnose_io",
         "Waits",
         WAITING,
-        lambda r: r.stages[0].wait_ms > r.stages[0].cpu_ms,
+        lambda r: r.stages[0].wait_ms > max(1, r.stages[0].cpu_ms),  # ms: a hundredth of one is noise
         "Fine",
     ),
     "samples that wait: latency": ("diagnose_io", "Waits", WAITING, lambda r: "latency-bound" in codes(r), "Fine"),

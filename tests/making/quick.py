@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.batch_sizes import BatchSizes
 from dataloader_expert.probes.caching import Caching
 from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.draws import Draws
 from dataloader_expert.probes.habits import Habits
-from dataloader_expert.probes.loading import BatchSizes, Loading
+from dataloader_expert.probes.loading import Loading
 from dataloader_expert.probes.stages import Stages
 from dataloader_expert.probes.starting import Starting
 from dataloader_expert.probes.storage import Storage

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from dataloader_expert.advice.simulating import Costs, Setup, Store, law, simulate, thinned, workers_for
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.loading import CURRENT, RECOMMENDED, TRIALS
+from dataloader_expert.probes.loading import CURRENT, RECOMMENDED
 from dataloader_expert.probes.serving import STAGE
 from dataloader_expert.probes.stages import COSTS, READING, RECEIVING
+from dataloader_expert.probes.trials import TRIALS
 
 MOST_WORKERS = 256
 BISECTIONS = 18

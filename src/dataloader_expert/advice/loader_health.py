@@ -11,10 +11,11 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.batch import BATCH
 from dataloader_expert.probes.crowd import COUNTS
 from dataloader_expert.probes.layout import SAMPLES
-from dataloader_expert.probes.loading import CURRENT, ORDERING, STARTUP, THROUGHPUT, TRIALS
+from dataloader_expert.probes.loading import CURRENT, ORDERING
 from dataloader_expert.probes.scan import FIRST
 from dataloader_expert.probes.serving import STAGE
 from dataloader_expert.probes.stages import HOTSPOTS, PULSES, READING, RECEIVING
+from dataloader_expert.probes.trials import STARTUP, THROUGHPUT, TRIALS
 
 FRESH_BYTES_S = 1.2e9
 """Bytes a second into shared memory that was not used before, measured on two cores."""

@@ -9,7 +9,8 @@ from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.batch import BATCH
 from dataloader_expert.probes.limits import in_flight
-from dataloader_expert.probes.loading import CURRENT, RECOMMENDED, SPEEDUP, STARTUP, THROUGHPUT
+from dataloader_expert.probes.loading import CURRENT, RECOMMENDED, SPEEDUP
+from dataloader_expert.probes.trials import STARTUP, THROUGHPUT
 
 
 def settings(facts: Facts) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:

@@ -12,10 +12,11 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence, in_words
 from dataloader_expert.probes.habits import PATIENCE_S
-from dataloader_expert.probes.loading import RECOMMENDED, WORTH, sample_s
+from dataloader_expert.probes.loading import RECOMMENDED, WORTH
 from dataloader_expert.probes.rereading import NONDETERMINISTIC
 from dataloader_expert.probes.running import T99, Runner, gated, interval
 from dataloader_expert.probes.serving import STAGE, Serving, flat, serving
+from dataloader_expert.probes.trials import sample_s
 
 CACHED = Quantity(
     "cached",

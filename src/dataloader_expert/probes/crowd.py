@@ -16,9 +16,9 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs, too_many
 from dataloader_expert.probes.habits import PATIENCE_S, WORKERS
-from dataloader_expert.probes.loading import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.stages import by_process, spans
+from dataloader_expert.probes.trials import sample_s
 from dataloader_expert.probes.watching import Watch, watching
 
 GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers over the samples that they read")

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
-from dataloader_expert.probes.loading import sample_s
 from dataloader_expert.probes.rereading import word_of
 from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.trials import sample_s
 
 TWINS = Quantity(
     "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"

@@ -13,8 +13,8 @@ import contextlib
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
@@ -24,15 +24,9 @@ from dataloader_expert.probes.batch import STEP
 from dataloader_expert.probes.guarding import Guard
 from dataloader_expert.probes.limits import bound
 from dataloader_expert.probes.running import T99, Runner, gated, interval
-from dataloader_expert.probes.scan import FIRST
 from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.trials import STARTUP, TRIALS, label, throughput_fact, trial
 
-THROUGHPUT = Quantity(
-    "throughput",
-    "samples/s",
-    "samples delivered per second by a DataLoader at these settings; where a further run falls",
-)
-TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
 SPEEDUP = Quantity(
     "speedup",
     "x",
@@ -41,8 +35,6 @@ SPEEDUP = Quantity(
 RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that nothing tried beats")
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
 UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: workers, and how many times as fast")
-STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
-BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
 ORDERING = Quantity("ordering", "", "share of waiting with a later batch at hand, by setting")
 
@@ -71,11 +63,6 @@ OVERTAKEN = 0.3
 """The share of waiting for the order from which on giving it up is tried."""
 MOST, MOST_WAITING = 16, 16
 """Workers tried where nothing else is asked: in all, and per CPU where samples wait rather than compute."""
-
-
-def label(plan: LoaderPlan) -> tuple[int, int, bool]:
-    """What tells settings apart: workers, prefetch factor, order."""
-    return plan.workers, (plan.prefetch or 2) if plan.workers else 0, plan.in_order
 
 
 @dataclass(frozen=True)
@@ -424,84 +411,4 @@ class Search:
         yield Fact(SEARCHED, round(time.monotonic() - self.bench.begun, 3), evidence("timed", "loading", seen=1))
 
 
-def sample_s(bench: Bench) -> float:
-    """Seconds of a sample in this process, from what was measured; at the least what the scan's first took."""
-    alone = bench.facts.find(THROUGHPUT, workers=0)
-    some = alone if alone is not None else bench.facts.find(THROUGHPUT)
-    if some is None:
-        return float(bench.facts.value(FIRST, 0.0))
-    return max(1.0, float(some.at["workers"])) / float(some.value)
-
-
-def trial(runner: Runner) -> dict[str, Any]:
-    mean, low, high = interval(runner.blocks, further=True)
-    bounds = (low, high) if len(runner.blocks) > 1 else (None, None)
-    workers, prefetch, in_order = label(runner.plan)
-    return {
-        "num_workers": workers,
-        "prefetch_factor": prefetch or None,
-        "in_order": in_order,
-        "batch_size": runner.plan.batch_size,
-        "throughput": {
-            "value": mean,
-            "unit": "samples/s",
-            "low": bounds[0],
-            "high": bounds[1],
-            "n": len(runner.blocks),
-            "how": "timed",
-        },
-        "blocks": [round(b, 1) for b in runner.blocks],
-        "startup_s": runner.startup,
-        "main_ms": round(1e3 * runner.main_s / max(1, len(runner.gaps)), 4),
-    }
-
-
-def throughput_fact(runner: Runner) -> Fact:
-    workers, prefetch, in_order = label(runner.plan)
-    mean, low, high = interval(runner.blocks, further=True)
-    bounds = (low, high) if len(runner.blocks) > 1 else None
-    seen = evidence(
-        "timed", "loading", seen=len(runner.blocks), interval=bounds, spread=(min(runner.blocks), max(runner.blocks))
-    )
-    at = {"workers": workers, "prefetch": prefetch, "in_order": in_order, "batch_size": runner.plan.batch_size}
-    return Fact(THROUGHPUT, mean, seen, at)
-
-
-SIZES = (16, 32, 64, 128, 256)
-
-
-@dataclass(frozen=True)
-class BatchSizes(Probe):
-    """Throughput in the main process at several batch sizes, three alternating blocks each."""
-
-    name: ClassVar[str] = "batch-sizes"
-    block_s: float = 0.1
-    share: float = 0.4
-    sizes: tuple[int, ...] = SIZES
-
-    def measure(self, bench: Bench) -> Iterable[Said]:
-        served = serving(bench, None, 0)
-        if not served.sizable:
-            return
-        total = 1 << 20 if bench.source.iterable else bench.source.samples
-        least, widest = self.sizes[0], replace(served, current=served.current.but(batch_size=self.sizes[-1]))
-        widest.fit(bench, 0.03 * bench.left())
-        most = widest.current.batch_size
-        if most < least:
-            yield Unknown("batch_size", f"a batch of {least} takes too long for sizes to be timed: raise budget_s")
-            return
-        deadline = bench.until(self.share, 6.0)
-        sizes = [b for b in self.sizes if b <= max(least, min(total // 4, most))]
-        runners = {b: Runner(served.current.but(batch_size=min(b, total), workers=0), served) for b in sizes}
-        for i in range(3):
-            for runner in runners.values():
-                if i and deadline is not None and time.monotonic() > deadline:
-                    return
-                runner.block(self.block_s, deadline)
-        for size, runner in runners.items():
-            mean, low, high = interval(runner.blocks)
-            seen = evidence("timed", "loading", seen=len(runner.blocks), interval=(low, high))
-            yield Fact(BATCH_SIZES, mean, seen, {"batch_size": size})
-
-
-PROBES = (Loading, BatchSizes)
+PROBES = (Loading,)

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
-from dataloader_expert.probes.loading import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.standing import PICKLING
+from dataloader_expert.probes.trials import sample_s
 
 START = Quantity("worker_start", "s", "from making an iterator with one worker to its first batch, by start method")
 METHODS = ("fork", "forkserver", "spawn")

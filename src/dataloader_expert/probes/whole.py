@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.probes.loading import sample_s
 from dataloader_expert.probes.running import T99, interval
 from dataloader_expert.probes.serving import flat, serving
+from dataloader_expert.probes.trials import sample_s
 
 WHOLE = Quantity(
     "batched_fetch", "x", "batches by one indexing over batches sample by sample, in this process, by pairs"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BatchLook
+from dataloader_expert.probes.batch_sizes import BatchSizes
 from dataloader_expert.probes.caching import Caching
 from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.draws import Draws
 from dataloader_expert.probes.environment import Environment
 from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import BatchSizes, Loading
+from dataloader_expert.probes.loading import Loading
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.probes.stages import Stages
 from dataloader_expert.probes.standing import Standing

@@ -19,7 +19,7 @@ from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import SEARCHED, SPEEDUP, TRIALS, UNPROVED, WORTH, Loading
+from dataloader_expert.probes.loading import SEARCHED, SPEEDUP, UNPROVED, WORTH, Loading
 from dataloader_expert.probes.moving import TO_DEVICE
 from dataloader_expert.probes.rereading import NONDETERMINISTIC, SLOW
 from dataloader_expert.probes.running import cycle
@@ -29,6 +29,7 @@ from dataloader_expert.probes.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES,
 from dataloader_expert.probes.standing import Standing
 from dataloader_expert.probes.starting import START, Starting
 from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
+from dataloader_expert.probes.trials import TRIALS
 from dataloader_expert.probes.whole import Whole
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of

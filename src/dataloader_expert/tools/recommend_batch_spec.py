@@ -14,9 +14,10 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
+from dataloader_expert.probes.batch_sizes import BatchSizes
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.layout import FIELDS, LABEL, PRESENT, SAMPLES, SPLITS, STREAM, Layout
-from dataloader_expert.probes.loading import RECOMMENDED, BatchSizes, Loading
+from dataloader_expert.probes.loading import RECOMMENDED, Loading
 from dataloader_expert.probes.memory import DEVICE_PEAK
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.report import Figure, Model, Next, Report
