@@ -254,13 +254,14 @@ class _Run:
             return
         self.ready.discard(wanted)
         self.main = "receiving"
-        self._dispatch()
         if self.costs.receive_s > 0:
             self.jobs[-1] = self.costs.receive_s
         else:
             self._received()
 
     def _received(self) -> None:
+        """The batch is there: only now does torch give out the next, so that with little prefetched its worker idles."""
+        self._dispatch()
         self.taken += 1
         self.marks.append(self.now)
         self.waits_at.append(self.waited)

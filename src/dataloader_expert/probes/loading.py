@@ -213,16 +213,20 @@ class Search:
             runner.close()
 
     def settle(self) -> Iterator[Said]:
-        """Alternating blocks of what is still in the running, the present setting only if it is."""
+        """Alternating blocks of what is still in the running, the present setting only if it is; first of those two that
+        the check compares, which get theirs though the search's time is spent, where the budget holds them."""
         best = max((max(r.blocks) for r in self.runners.values()), default=0.0)
         alive = [k for k, r in self.runners.items() if max(r.blocks) >= BEHIND * best]
         if len(alive) < 2 and self.now not in alive:
             return
+        top = max(alive, key=lambda k: max(self.runners[k].blocks))
+        sure = {self.now, top} if (ROUNDS - 1) * self.runners[top].cost < self._room() else {self.now}
+        alive.sort(key=lambda k: k not in sure)
         for _ in range(ROUNDS - 1):
             for key in [k for k in alive if k in self.runners]:
-                if key == self.now or self.left > 0:
+                if key in sure or self.left > 0:
                     self.bench.progress(f"timing {key[0]} workers", None)
-                    self._block(self.runners[key], self.deadline)
+                    self._block(self.runners[key], None if key in sure else self.deadline)
         yield from self._told_broken()
         self._stand()
         for key in [
@@ -231,6 +235,10 @@ class Search:
             self.dropped[key] = self.runners.pop(key)
             self.dropped[key].close()
             yield Unknown(f"throughput at {key[0]} workers", f"the budget ended before its {ROUNDS} blocks")
+
+    def _room(self) -> float:
+        """Seconds for what the recommendation rests on: what is left of the search's, or more where the budget holds it."""
+        return max(self.left, min(CHECK_S, 0.4 * self.bench.left()))
 
     def _stand(self) -> None:
         """The main process alone is what others are compared with, where the present workers were ended."""
@@ -353,8 +361,7 @@ class Search:
             self.bench.progress("checking the recommended settings", None)
             pair = (self.runners[now], self.runners[best])
             dear = max(1e-3, sum(r.cost for r in pair))
-            room = max(self.left, min(CHECK_S, 0.4 * self.bench.left()))
-            pairs = min(asked.pairs, max(LEAST_PAIRS, int(room / dear)))
+            pairs = min(asked.pairs, max(LEAST_PAIRS, int(self._room() / dear)))
             if LEAST_PAIRS * dear > max(self.left, 0.5 * self.bench.left()):
                 pairs = 0
                 why = f"{best[0]} workers looked faster; the budget held no check of it: raise budget_s"
