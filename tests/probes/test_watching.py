@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from torch.utils.data._utils import fetch
 
+from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.probes.clock import Laps
 from dataloader_expert.probes.naming import Namer
@@ -132,7 +133,18 @@ def test_growth_is_told_wherever_two_readings_lie_apart(marks: list[int]) -> Non
     """Our promise: also where the last reading stands at the same sample as the one before it."""
     pulses = [{"samples": n, "files": 3 + n, "anon": n << 20} for n in marks]
     seen = Seen([{"worker": -1, "batch": i, "pulse": pulse} for i, pulse in enumerate(pulses)])
-    found = {fact.quantity: fact.value for fact in health(seen) if isinstance(fact, Fact)}
+    found = {fact.quantity: fact.value for fact in health(seen, 0) if isinstance(fact, Fact)}
     assert found[OPEN_FILES] == 1000
     assert found[MEMORY_GROWTH] == pytest.approx(1000 * (1 << 20) / 1e6, rel=1e-3)
-    assert {type(said) for said in health(Seen(seen.lines[:1]))} == {Unknown}
+    assert {type(said) for said in health(Seen(seen.lines[:1]), 0)} == {Unknown}
+
+
+def test_descriptors_of_batches_on_their_way_are_no_growth() -> None:
+    """Workers that are made anew each epoch begin with none on the way and end with some: that is no leak."""
+    lines = [
+        {"worker": 0, "batch": i, "pulse": {"samples": 16 * (i + 1), "files": 9 + i, "anon": 0}}
+        for _ in range(20)
+        for i in range(5)
+    ]
+    for on_way, codes in ((4, set()), (2, {"file-descriptors-grow"})):
+        assert {said.code for said in health(Seen(lines), on_way) if isinstance(said, Finding)} == codes

@@ -134,7 +134,7 @@ def transport(facts: Facts) -> Iterator[Finding]:
         text += f"beside {batch_ms:.1f} ms for its samples"
         yield finding("many-small-tensors", "warning", text, [fact, batch], "pack fields of one dtype into one tensor")
     copied = 1e3 * bytes_ / FRESH_BYTES_S
-    if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.25 * max(batch_ms, copied):
+    if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(batch_ms, copied):
         text = f"a batch of {bytes_ / 1e6:.0f} MB is written to fresh shared memory, some {copied:.0f} ms, by a worker that "
         text += f"takes {batch_ms:.0f} ms for the whole batch"
         fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"

@@ -16,6 +16,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs, too_many
 from dataloader_expert.probes.habits import PATIENCE_S, WORKERS
+from dataloader_expert.probes.limits import batch_bytes
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.stages import by_process, spans
 from dataloader_expert.probes.trials import sample_s
@@ -91,7 +92,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
     if failed:
         yield Unknown("health of workers", failed)
         return
-    yield from _memory(lines)
+    yield from _memory(lines, batch_bytes(bench, served.current.batch_size))
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)
@@ -155,8 +156,9 @@ def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Said]:
         yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": n} for n in names], len(names))
 
 
-def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
-    """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write."""
+def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Said]:
+    """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write; the bytes of
+    a ``batch`` an allocator may keep without anything leaking."""
     rows = [
         [(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"]) for p in ps if "map" in p]
         for ps in by_process(lines)
@@ -186,7 +188,7 @@ def _memory(lines: list[dict[str, Any]]) -> Iterator[Said]:
         text += " writes to pages that were shared at the fork"
         fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
         yield finding("copy-on-write-growth", "warning", text, fact, fix)
-    elif anon > LEAKED_LEAST and private[2] > 0.5 * private[1]:
+    elif anon > max(LEAKED_LEAST, len(rows) * batch) and private[2] > 0.5 * private[1]:
         text = f"private memory of the workers grows by {mean:,.0f} bytes a sample and was not given back"
         yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
 

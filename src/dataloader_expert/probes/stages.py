@@ -17,6 +17,7 @@ from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence, too_many
 from dataloader_expert.probes.clock import now, since
+from dataloader_expert.probes.limits import in_flight
 from dataloader_expert.probes.moving import to_device, transport
 from dataloader_expert.probes.naming import Namer, place_of
 from dataloader_expert.probes.rereading import NONDETERMINISTIC, same_twice, slow_samples
@@ -91,7 +92,7 @@ class Stages(Probe):
             yield stage_fact("worker_transfer", transport(seen.last, size))
         yield from to_device(seen.last, size)
         yield from kept(served, seen)
-        yield from health(seen)
+        yield from health(seen, in_flight(served.current.workers, served.current.prefetch) * seen.tensors)
         each = [(w - q, i) for line in timed for i, w, _, q in line.get("each", ())]
         doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
         yield from slow_samples(bench, served, each, doubtful)
@@ -359,8 +360,11 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
     yield Fact(PULSES, pulses, said)
 
 
-def health(seen: Seen) -> Iterable[Said]:
-    """Growth of descriptors and of private memory in the loading processes, after the first third of what they read."""
+def health(seen: Seen, on_way: int) -> Iterable[Said]:
+    """Growth of descriptors and of private memory in the loading processes, after the first third of what they read.
+
+    ``on_way``: tensors of batches that wait for the main process, for each of which a worker holds a descriptor.
+    """
     files, memory, span = 0.0, 0.0, 0
     first_file, judged = 0.0, 0
     for pulses in by_process(seen.lines):
@@ -370,7 +374,8 @@ def health(seen: Seen) -> Iterable[Said]:
             continue
         start = next((p for p in earlier if p["samples"] >= done / 3), earlier[-1])
         span += done - start["samples"]
-        files += pulses[-1].get("files", 0) - start.get("files", 0)
+        grown = pulses[-1].get("files", 0) - start.get("files", 0)
+        files += grown if abs(grown) > on_way else 0
         first_file += pulses[-1].get("files", 0) - pulses[0].get("files", 0)
         memory += pulses[-1]["anon"] - start["anon"]
         judged += done - start["samples"] if done >= SETTLED * pulses[0]["samples"] else 0
@@ -388,8 +393,7 @@ def health(seen: Seen) -> Iterable[Said]:
             fact,
             "close what __getitem__ opens, with a with statement",
         )
-    grown = memory / span * 1000 / 1e6
-    fact = Fact(MEMORY_GROWTH, round(grown, 3), evidence("counted", "stages", seen=span))
+    fact = Fact(MEMORY_GROWTH, round(memory / span * 1000 / 1e6, 3), evidence("counted", "stages", seen=span))
     yield fact
 
 
