@@ -222,11 +222,12 @@ class Search:
         top = max(alive, key=lambda k: max(self.runners[k].blocks))
         sure = {self.now, top} if (ROUNDS - 1) * self.runners[top].cost < self._room() else {self.now}
         alive.sort(key=lambda k: k not in sure)
+        end = None if self.deadline is None else time.monotonic() + self._room()
         for _ in range(ROUNDS - 1):
             for key in [k for k in alive if k in self.runners]:
                 if key in sure or self.left > 0:
                     self.bench.progress(f"timing {key[0]} workers", None)
-                    self._block(self.runners[key], None if key in sure else self.deadline)
+                    self._block(self.runners[key], end if key in sure else self.deadline)
         yield from self._told_broken()
         self._stand()
         for key in [
