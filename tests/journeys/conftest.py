@@ -18,11 +18,11 @@ def asker() -> Iterator[Asker]:
 
 @pytest.fixture(scope="session")
 def quickly(asker: Asker) -> Asker:
-    """The asker with the tools' own recipes in shorter blocks."""
+    """The asker with the tools' own recipes in shorter blocks, without the experiments on a user's loader."""
     return asker.quick()
 
 
 @pytest.fixture(scope="session")
 def thoroughly(asker: Asker) -> Asker:
-    """The same, with the experiments on the user's loader."""
+    """The same, with the experiments."""
     return asker.quick(experiments=True)

@@ -54,7 +54,7 @@ def runs(text: str) -> int:
     with warnings.catch_warnings():
         # torch's own, of more workers than cores: so many were found to pay
         warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
-        for block in blocks:
+        for block in blocks:  # our templates' own words about our own sets: what a user would paste into a script
             exec(compile(block, "<report>", "exec"), {"__name__": "__main__"})
     return len(blocks)
 

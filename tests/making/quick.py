@@ -37,8 +37,7 @@ def quick(tool: Tool, experiments: bool = False) -> Tool:
 def shorter(probe: Probe, users: bool) -> Probe:
     """``users``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
     if isinstance(probe, Loading):
-        most = 4 if users else 1
-        most = most if probe.max_workers is None else probe.max_workers
+        most = probe.max_workers if probe.max_workers is not None else 4 if users else 1
         block_s, pairs, most_s = (0.03, probe.pairs, 2.0) if users else (0.01, 3, 0.6)
         return replace(probe, block_s=block_s, pairs=pairs, most_s=most_s, max_workers=most)
     if isinstance(probe, BatchSizes):

@@ -92,7 +92,8 @@ class Stages(Probe):
             yield stage_fact("worker_transfer", transport(seen.last, size))
         yield from to_device(seen.last, size)
         yield from kept(served, seen)
-        yield from health(seen, in_flight(served.current.workers, served.current.prefetch) * seen.tensors)
+        plan = served.current
+        yield from health(seen, in_flight(1, plan.prefetch) * seen.tensors if plan.workers else 0)
         each = [(w - q, i) for line in timed for i, w, _, q in line.get("each", ())]
         doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
         yield from slow_samples(bench, served, each, doubtful)
@@ -363,7 +364,7 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
 def health(seen: Seen, on_way: int) -> Iterable[Said]:
     """Growth of descriptors and of private memory in the loading processes, after the first third of what they read.
 
-    ``on_way``: tensors of batches that wait for the main process, for each of which a worker holds a descriptor.
+    ``on_way``: tensors of one worker's batches that wait for the main process: it holds a descriptor for each.
     """
     files, memory, span = 0.0, 0.0, 0
     first_file, judged = 0.0, 0
