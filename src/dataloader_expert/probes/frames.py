@@ -7,7 +7,9 @@ may change while it is read; whatever is no code object on the way makes it none
 
 from __future__ import annotations
 
+import functools
 import os
+import struct
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -19,7 +21,10 @@ from types import CodeType, FrameType
 Stack = tuple[tuple[str, int, str], ...]
 """Frames ``(file, line, function)``, innermost first."""
 
+Buffer = bytes
+"""The type, by a name that no method of ``Memory`` takes."""
 WORD = 8
+WHOLE_WORD, HALF_WORD = struct.Struct("<Q").unpack_from, struct.Struct("<I").unpack_from
 FRAME, STATE = 16 * WORD, 64 * WORD
 """How far into a frame, and into a thread's state, members are looked for."""
 BLOCK = 4096
@@ -52,16 +57,20 @@ class Memory:
     def bytes(self, at: int, n: int) -> bytes:
         if not BLOCK <= at < 1 << 47 or not 0 <= n <= 1 << 22:
             raise OSError(f"no address: {at:#x}")
+        block, begins = self.around(at, n)
+        return block[begins : begins + n]
+
+    def around(self, at: int, n: int) -> tuple[Buffer, int]:
+        """Bytes that hold ``n`` from ``at`` on, and where these begin in them."""
         start = at & -BLOCK
-        if at + n <= start + BLOCK:
-            if start not in self.blocks:
-                self.blocks[start] = os.pread(self.fd, BLOCK, start)
-            found = self.blocks[start][at - start : at - start + n]
-        else:
-            found = os.pread(self.fd, n, at)
-        if len(found) < n:
-            raise OSError(f"{len(found)} of {n} bytes at {at:#x}")
-        return found
+        block, begins = self.blocks.get(start), at - start
+        if begins + n > BLOCK:
+            block, begins = os.pread(self.fd, n, at), 0
+        elif block is None:
+            block = self.blocks[start] = os.pread(self.fd, BLOCK, start)
+        if len(block) < begins + n:
+            raise OSError(f"{len(block) - begins} of {n} bytes at {at:#x}")
+        return block, begins
 
     def number(self, at: int, size: int = WORD) -> int:
         return int.from_bytes(self.bytes(at, size), "little")
@@ -202,34 +211,50 @@ class Reader:
     layout: Layout
     state: int
     codes: dict[int, Code] = field(default_factory=dict)
+    spots: dict[tuple[int, int], tuple[str, int, str]] = field(default_factory=dict)
+    """By the address of code and an instruction."""
 
     def stack(self, mark: str) -> Stack:
-        """Down to the function ``mark``, which stays out; empty where there is none such, or the stack changed."""
+        """Down to the function ``mark``, which stays out; empty where there is none such, or the stack changed.
+
+        It runs every few milliseconds beside what is measured, its code cold each time: a frame is three numbers out of a
+        block that is read once, and what they mean is remembered.
+        """
         self.memory.forget()
-        number, layout = self.memory.number, self.layout
+        layout, spots, reach = self.layout, self.spots, self.reach
+        counter = HALF_WORD if layout.counted else WHOLE_WORD
         found: list[tuple[str, int, str]] = []
         try:
             at = self.state
             for offset in layout.head:
-                at = number(at + offset)
+                at = self.memory.number(at + offset)
             for _ in range(DEEPEST):
-                address = self.memory.pointer(at + layout.code)
-                if address != id(None):  # between two calls through C, some versions put a frame without code
-                    code = self.codes.get(address) or self._code(address)
-                    if code.name == mark:
-                        return tuple(found)
-                    if code.lines:
-                        found.append((code.file, code.line(self._offset(at, address)), code.name))
-                at = number(at + layout.back)
-        except (OSError, LookupError, ValueError):  # no longer what it was
+                block, begins = self.memory.around(at, reach)
+                address = WHOLE_WORD(block, begins + layout.code)[0] & ~3
+                key = address, counter(block, begins + layout.instruction)[0]
+                spot = spots.get(key)
+                if spot is None:
+                    spot = spots[key] = self._spot(*key)
+                if spot[2] == mark:
+                    return tuple(found)
+                if spot[2]:
+                    found.append(spot)
+                at = WHOLE_WORD(block, begins + layout.back)[0]
+        except (OSError, LookupError, ValueError, OverflowError, struct.error):  # no longer what it was
             pass
         return ()
 
-    def _offset(self, frame: int, code: int) -> int:
-        """Of a frame's instruction from the first, in bytes."""
-        if self.layout.counted:
-            return 2 * self.memory.number(frame + self.layout.instruction, 4)
-        return self.memory.number(frame + self.layout.instruction) - begin(code)
+    @functools.cached_property
+    def reach(self) -> int:
+        return WORD + max(self.layout.code, self.layout.back, self.layout.instruction)
+
+    def _spot(self, address: int, instruction: int) -> tuple[str, int, str]:
+        """File, line and function; nothing of what some versions put between two calls through C, without code."""
+        if address == id(None):
+            return "", 0, ""
+        code = self.codes.get(address) or self._code(address)
+        offset = 2 * instruction if self.layout.counted else instruction - begin(address)
+        return (code.file, code.line(offset), code.name) if code.lines else ("", 0, "")
 
     def _code(self, address: int) -> Code:
         memory, layout = self.memory, self.layout

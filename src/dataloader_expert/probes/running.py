@@ -8,6 +8,7 @@ last ended. (A signal would stop them anywhere, also with a lock in hand that ot
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import multiprocessing
 import time
@@ -49,7 +50,7 @@ def interval(values: list[float], table: dict[int, float] = T95, further: bool =
 @dataclass
 class Runner:
     """``blocks`` are its throughputs in samples/s, ``cost`` its last block in s, ``gaps`` the seconds from batch to
-    batch, ``overtaken_s`` of ``waited_s`` those of waiting with a later batch at hand."""
+    batch, ``overtaken_s`` of ``waited_s`` those in which the order kept a worker idle, ``rounds`` the least of a block."""
 
     plan: LoaderPlan
     serving: Serving
@@ -57,6 +58,7 @@ class Runner:
     startup: float | None = None
     cost: float = 0.0
     step_s: float = 0.0
+    rounds: int = 1
     gaps: list[float] = field(default_factory=list)
     waited_s: float = 0.0
     overtaken_s: float = 0.0
@@ -104,12 +106,12 @@ class Runner:
                     break
             samples, start, cpu = 0, time.perf_counter(), time.thread_time()
             last = start
-            while True:
+            for done in itertools.count(1):
                 for _ in range(n):
                     samples += self._next()
                     last = self._gap(last)
                 spent = last - start
-                if spent >= seconds or (until is not None and time.monotonic() > until):
+                if (spent >= seconds and done >= self.rounds) or (until is not None and time.monotonic() > until):
                     break
         finally:
             self.gate.clear()
@@ -122,7 +124,7 @@ class Runner:
         now = time.perf_counter()
         self.gaps.append(now - last)
         self.waited_s += now - last
-        if self.plan.workers and later_ready(self._iterator):
+        if self.plan.workers and held_back(self._iterator):
             self.overtaken_s += now - last
         return now
 
@@ -152,7 +154,7 @@ class Runner:
 
     @property
     def overtaken(self) -> float:
-        """The share of waiting during which a later batch was ready and kept back for the order."""
+        """The share of waiting during which a worker had nothing to do, its batches all kept back for the order."""
         return self.overtaken_s / self.waited_s if self.waited_s else 0.0
 
     def close(self) -> None:
@@ -193,7 +195,9 @@ def gated() -> contextlib.AbstractContextManager[None]:
     return wrapped(held)
 
 
-def later_ready(iterator: Any) -> bool:
-    """Whether a batch after the next one has come already; torch keeps it back for the order."""
-    tasks, following = getattr(iterator, "_task_info", {}), getattr(iterator, "_rcvd_idx", -1)
-    return any(len(info) == 2 for i, info in tasks.items() if i != following)
+def held_back(iterator: Any) -> bool:
+    """Whether some worker has delivered all it was given, and torch keeps it back for the order."""
+    ready: dict[int, bool] = {}
+    for worker, *delivered in getattr(iterator, "_task_info", {}).values():
+        ready[worker] = ready.get(worker, True) and bool(delivered)
+    return any(ready.values())

@@ -20,7 +20,6 @@ import signal
 import socket
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 
 from dataloader_expert.facts import Json
@@ -32,7 +31,7 @@ MARK = "watched_fetch"
 PR_SET_PTRACER = 0x59616D61
 """Of prctl(2): which process may read this one's memory although it is no ancestor (Yama)."""
 SEEN, MOST, OVER, WHO = range(4)
-"""The words shared with the scribe: stacks so far, those of the commonest line, the end, then two for each process."""
+"""The words shared with the scribe: stacks so far, the commonest of them, the end, then two for each process."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,8 @@ class Ticker:
         ours.close()
 
     def enough(self, half: float) -> bool:
-        """Whether the share of the commonest innermost line, and so of any stage, is known within ``half`` at 95 %."""
+        """Whether the share of the commonest stack is known within ``half`` at 95 %, and so of any stage: each holds it whole
+        or not at all. (Not that of a line: one loop may serve every stage.)"""
         seen, most = word(self._shared, SEEN), word(self._shared, MOST)
         share = most / seen if seen else 0.5
         spread = 0.25 if share < 0.5 else share * (1 - share)
@@ -169,18 +169,18 @@ def scribe(layout: Layout, every_s: float, shared: mmap.mmap, result: int) -> No
     begun = time.process_time()
     processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
     stacks: dict[Stack, list[int]] = {}
-    lines: Counter[tuple[str, int, str]] = Counter()
-    spread, seen = random.Random(0), 0
+    spread, seen, most = random.Random(0), 0, 0
     while not word(shared, OVER):
         for i, process in enumerate(processes):
             process.is_now(word(shared, WHO + 2 * i), word(shared, WHO + 2 * i + 1))
             stack, running = process.look()
             if stack:
-                stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
-                lines[stack[0]] += 1
+                times = stacks.setdefault(stack, [0, 0])
+                times[0 if running else 1] += 1
+                most = max(most, sum(times))
                 seen += 1
         put(shared, SEEN, seen)
-        put(shared, MOST, max(lines.values(), default=0))
+        put(shared, MOST, most)
         time.sleep(every_s * spread.uniform(0.5, 1.5))  # no stage keeps step with us
     told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
     os.write(result, json.dumps(told).encode())

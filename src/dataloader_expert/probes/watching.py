@@ -24,16 +24,18 @@ from dataloader_expert.probes.clock import Laps
 from dataloader_expert.probes.fetchers import Fetch, wrapped
 from dataloader_expert.probes.ticking import Ticker
 
-PULSE_S = 0.25
-"""The most seconds between two readings of a process's counters: at first an eighth of the time so far."""
-LAP_S, LINE_S = 4e-6, 60e-6
-"""What it costs to close a sample with its clocks, and to write a batch's line."""
+PULSE_S, SOON_S = 0.25, 0.05
+"""The most and the least seconds between two readings of a process's counters: between them a quarter of the time so far."""
+LAP_S, LINE_S = 8e-6, 150e-6
+"""What it costs to close a sample with its clocks, and to write a batch's line, by code that the samples have pushed out of
+the caches: three times what it takes in a loop."""
 FIRST = 4
 """Batches of a process that are timed in any case."""
 COUNTED = 2
 """Batches of a process after which its counters are read in any case: growth shows between two readings."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
 """Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
 WORTH = 0.005
 """The share of the time that this may cost: of cheaper batches only some are timed."""
 
@@ -211,7 +213,8 @@ class Eye:
     def _pulse(self) -> dict[str, Any]:
         """This process's counters, where it is time for them; else nothing."""
         now = time.monotonic()
-        soon = now - _PULSED.get(self.worker, 0.0) <= min(PULSE_S, (now - self.watch.begun) / 8)
+        pause = max(SOON_S, min(PULSE_S, (now - self.watch.begun) / 4))
+        soon = now - _PULSED.get(self.worker, 0.0) <= pause
         if soon and self.batches > COUNTED:
             return {}
         _PULSED[self.worker] = now
@@ -287,65 +290,71 @@ class _Timed:
 
 
 def counters(maps: bool) -> dict[str, Any]:
-    """What the kernel counts of this process: bytes and calls of I/O, descriptors, CPU and waiting of its threads."""
-    found: dict[str, Any] = {"io": io_counts()}
+    """What the kernel counts of this process: bytes and calls of I/O, descriptors, CPU and waiting of its threads;
+    ``own_bytes`` are those that asking for it read."""
+    read: list[int] = []
+
+    def text(path: str) -> bytes:
+        found = contents(path)
+        read.append(len(found))
+        return found
+
+    found: dict[str, Any] = {"io": io_counts(text("/proc/self/io"))}
     feeding = next((t.native_id for t in threading.enumerate() if t.name == "QueueFeederThread"), None)
     names = {os.getpid(): "cpu", feeding: "feeder"}
     found |= {"cpu": 0.0, "feeder": 0.0, "others": 0.0, "queue": 0.0, "threads": 0}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/task"):
-            cpu, queue = task_times(f"/proc/self/task/{name}/schedstat")
+            cpu, queue = times_in(text(f"/proc/self/task/{name}/schedstat"))
             found[names.get(int(name), "others")] += cpu
             found["queue"] += queue
             found["threads"] += 1
     with contextlib.suppress(OSError):
         found["files"] = len(os.listdir("/proc/self/fd"))
-    found["anon"] = status_bytes("RssAnon:")
+    found["anon"] = anonymous_bytes(text("/proc/self/statm"))
     if maps:
-        found["map"] = rollup()
-    found["own_bytes"] = io_counts().get("rchar", 0) - found["io"].get("rchar", 0)
+        found["map"] = rollup(text("/proc/self/smaps_rollup"))
+    found["own_bytes"] = sum(read)
     return found
 
 
+def contents(path: str) -> bytes:
+    """Of a file of the kernel's, which one call reads whole; nothing where there is none."""
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            return os.read(fd, 1 << 14)
+        finally:
+            os.close(fd)
+    return b""
+
+
 def task_times(path: str) -> tuple[float, float]:
-    """A thread's seconds on a CPU and waiting for one."""
-    try:
-        with open(path, "rb") as f:
-            parts = f.read().split()
-        return int(parts[0]) / 1e9, int(parts[1]) / 1e9
-    except (OSError, IndexError, ValueError):
-        return 0.0, 0.0
+    """A thread's seconds on a CPU and waiting for one, from its ``schedstat``."""
+    return times_in(contents(path))
 
 
-def io_counts(pid: int | str = "self") -> dict[str, int]:
+def times_in(schedstat: bytes) -> tuple[float, float]:
+    parts = schedstat.split()
+    return (int(parts[0]) / 1e9, int(parts[1]) / 1e9) if len(parts) > 1 else (0.0, 0.0)
+
+
+def io_counts(io: bytes) -> dict[str, int]:
     """rchar, wchar, syscr, syscw, read_bytes…: bytes through read calls, calls, bytes from a device."""
-    try:
-        with open(f"/proc/{pid}/io") as f:
-            return {k: int(v) for k, v in (line.split(": ") for line in f)}
-    except (OSError, ValueError):
-        return {}
+    return {k: int(v) for k, v in (line.split(": ") for line in io.decode().splitlines())}
 
 
-def status_bytes(name: str) -> int:
-    try:
-        with open("/proc/self/status") as f:
-            for line in f:
-                if line.startswith(name):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 0
+def anonymous_bytes(statm: bytes) -> int:
+    """Resident memory that no file backs: what the kernel calls RssAnon."""
+    parts = statm.split()
+    return (int(parts[1]) - int(parts[2])) * PAGE if len(parts) > 2 else 0
 
 
-def rollup() -> dict[str, int]:
+def rollup(smaps: bytes) -> dict[str, int]:
     """Bytes of this process's memory that it alone holds, written to, and that it shares."""
     found = {"private": 0, "shared": 0}
-    try:
-        with open("/proc/self/smaps_rollup") as f:
-            for line in f:
-                name, _, rest = line.partition(":")
-                if name in ("Private_Dirty", "Shared_Clean", "Shared_Dirty"):
-                    found["private" if name[0] == "P" else "shared"] += int(rest.split()[0]) * 1024
-    except OSError:
-        pass
+    for line in smaps.decode().splitlines():
+        name, _, rest = line.partition(":")
+        if name in ("Private_Dirty", "Shared_Clean", "Shared_Dirty"):
+            found["private" if name[0] == "P" else "shared"] += int(rest.split()[0]) * 1024
     return found
