@@ -1071,6 +1071,27 @@ def retains():
     return Retains(Plain(), batch_size=16, num_workers=2, timeout=60, generator=torch.Generator().manual_seed(0))
 
 
+class Temporaries(Plain):
+    """Arrays of ``n`` numbers on the way to a sample."""
+
+    def __init__(self, n):
+        super().__init__(200, seconds=0.0002)
+        self.numbers = n
+
+    def __getitem__(self, index):
+        one = np.full(self.numbers, index, dtype=np.float32)
+        other = np.sqrt(one)
+        return torch.from_numpy((one + other)[:100].copy())
+
+
+def large_temporaries():
+    return seeded(Temporaries(800_000))
+
+
+def small_temporaries():
+    return seeded(Temporaries(8_000))
+
+
 CASES = {
     "copy-on-write-growth": ("list_of_strings", "array_of_strings"),
     "memory-leak": ("leaks", "fine"),
@@ -1121,6 +1142,7 @@ CASES = {
     "stale-shared-memory": ("left_over", "swept"),
     "decodes-too-large": ("pictures_whole", "pictures_small"),
     "prefetch-memory": ("much_in_flight", "little_in_flight"),
+    "memory-given-back": ("large_temporaries", "small_temporaries"),
 }
 """Code: (a loader with that fault, its clean twin)."""
 

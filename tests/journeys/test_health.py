@@ -52,7 +52,9 @@ def asker() -> Iterator[Asker]:
     for probe in {*EXPERIMENTS.values()}:
 
         def recipe(request: Any, probe: Any = probe) -> Any:
-            return (Environment(), Layout(), Scan(near=False, most=16), probe())
+            # on a busy machine the scan's first sample, by which its time is judged, is a slow one
+            patient = {"most_s": 4.0} if probe is Whole else {}
+            return (Environment(), Layout(), Scan(near=False, most=16), probe(**patient))
 
         asker.tools[probe.name] = replace(plain, recipe=recipe)
     yield asker

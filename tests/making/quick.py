@@ -11,6 +11,7 @@ from dataloader_expert.probes.batch_sizes import BatchSizes
 from dataloader_expert.probes.caching import Caching
 from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.draws import Draws
+from dataloader_expert.probes.freeing import Freeing
 from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.loading import Loading
 from dataloader_expert.probes.stages import Stages
@@ -19,7 +20,7 @@ from dataloader_expert.probes.storage import Storage
 from dataloader_expert.probes.whole import Whole
 from dataloader_expert.tools.base import Tool
 
-EXPERIMENTS = Caching | Crowd | Habits | Whole
+EXPERIMENTS = Caching | Crowd | Freeing | Habits | Whole
 """What runs a user's loader otherwise than it is, beside the search."""
 
 

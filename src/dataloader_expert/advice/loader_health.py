@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dataloader_expert.advice.freeing import given_back
 from dataloader_expert.advice.workers import batch_bytes, host_bytes
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
@@ -94,9 +95,9 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
     if kept is None or free is None or free < 1.1 * kept:
         return
     text = (
-        f"{fact.value['overtaken']:.0%} of the waiting is for one slow batch while later ones are ready; without the "
+        f"in {fact.value['overtaken']:.0%} of the waiting for a slow batch a worker is idle, its own kept back for the "
     )
-    text += f"order {free:,.0f} samples/s came instead of {kept:,.0f}"
+    text += f"order; without the order {free:,.0f} samples/s came instead of {kept:,.0f}"
     fix = "in_order=False where the order does not matter, or batches of like cost"
     yield finding("head-of-line-blocking", "warning", text, [fact, tried], fix)
 
@@ -321,5 +322,5 @@ def bandwidth(facts: Facts, cpus: float) -> Iterator[Finding]:
 
 RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
     inflating, listing, amplification, head_of_line, cheap, transport, main_busy, startup, first_batch, pauses, chatty, decoding, threads,
-    warm,
+    warm, given_back,
 )  # fmt: skip

@@ -18,6 +18,7 @@ from dataloader_expert.loaders.embeddings import ModelEmbeddingDataset, build_mo
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
 from dataloader_expert.loaders.fetching import StreamError
+from dataloader_expert.loaders.freeing import keep_freed_memory
 from dataloader_expert.loaders.hub_images import (
     GenericBalancedDataLoader,
     GenericImageDataset,
@@ -83,6 +84,7 @@ __all__ = [
     "get_epoch_length",
     "get_train_dataloader_steps",
     "get_val_dataloader_steps",
+    "keep_freed_memory",
     "load_reference",
     "open_dataset",
     "pad_collate",

@@ -9,6 +9,7 @@ from dataloader_expert.probes.caching import Caching
 from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.draws import Draws
 from dataloader_expert.probes.environment import Environment
+from dataloader_expert.probes.freeing import Freeing
 from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
 from dataloader_expert.probes.loading import Loading
@@ -53,9 +54,10 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Standing(),
         Loading(share=0.8),
         Habits(),
-        Whole(),
+        Freeing(),
         Crowd(),
         Caching(),
+        Whole(),
     )
 
 

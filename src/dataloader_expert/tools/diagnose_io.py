@@ -8,6 +8,7 @@ from pydantic import Field
 
 from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.forecast import forecast
+from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
@@ -17,6 +18,7 @@ from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
 from dataloader_expert.probes.caching import CACHED, Caching
 from dataloader_expert.probes.crowd import Crowd
 from dataloader_expert.probes.environment import ENVIRONMENT, Environment
+from dataloader_expert.probes.freeing import Freeing
 from dataloader_expert.probes.habits import Habits
 from dataloader_expert.probes.layout import Layout
 from dataloader_expert.probes.loading import SEARCHED, SPEEDUP, UNPROVED, WORTH, Loading
@@ -201,10 +203,11 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             most_s=SEARCH_S,
         ),
         Habits(request.batch_size),
-        Whole(request.batch_size),
         Stages(batch_size=request.batch_size, num_workers=request.num_workers, share=0.7),
+        Freeing(),
         Crowd(request.batch_size),
         Caching(request.batch_size),
+        Whole(request.batch_size),  # after what times samples: what it frees changes what the allocator gives back
         Storage(most_s=1.0),
         Starting(),
     )
@@ -259,7 +262,7 @@ def conclude(request: Request, measured: Measured) -> Said:
     return Said(
         fields,
         summary(facts, stages, step_ms),
-        [*worker_advice(facts), *cache_advice(facts, around.memory_bytes)],
+        [*worker_advice(facts), *freeing_advice(facts), *cache_advice(facts, around.memory_bytes)],
         steps,
         unknowns,
         [
@@ -434,8 +437,8 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
         if fact.at["stage"] in ("read", "unattributed")
     ]
     collate = facts.find(STAGE, stage="collate")
-    spent = sum(f.value["cpu_ms"] for f in taken(facts))
-    if collate is not None and spent and collate.value["cpu_ms"] > 0.25 * spent and collate.value["ms"] > 0.05:
+    spent, lasts = (sum(f.value[of] for f in taken(facts)) for of in ("cpu_ms", "ms"))
+    if collate is not None and collate.value["cpu_ms"] > max(0.05, 0.25 * spent, 0.1 * lasts):
         out.append(
             finding(
                 "slow-collate",

@@ -1,0 +1,42 @@
+"""Keeping freed memory, advised only where a process that keeps it was surely faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.conclusions import Advice, Finding, finding
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.freeing import FREED, PAGES
+
+VALUE = "keep_freed_memory  # from dataloader_expert.loaders; as worker_init_fn, and called once in the main process"
+FIX = (
+    "keep_freed_memory() of dataloader_expert.loaders in each process, or arrays that are kept and written into (out=)"
+)
+
+
+def given_back(facts: Facts) -> Iterator[Finding]:
+    """Memory goes back to the kernel with each sample and is taken again, page by page."""
+    found, pages = _paying(facts), facts.find(PAGES)
+    if found is None or pages is None:
+        return
+    low, high = found.evidence.interval or (0.0, 0.0)
+    text = f"each sample takes {pages.value:,.0f} pages of memory anew ({pages.value * 4096 / 1e6:.1f} MB) and gives them back: "
+    text += f"a process that has only made the dataset is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to "
+    text += f"{high:.2f}); one that has freed much before may keep them anyway, as where throughput was measured"
+    yield finding("memory-given-back", "warning", text, [pages, found], FIX)
+
+
+def freeing_advice(facts: Facts) -> list[Advice]:
+    found = _paying(facts)
+    if found is None or found.evidence.interval is None:
+        return []
+    low, high = found.evidence.interval
+    gain = {"value": found.value, "unit": "x", "low": low, "high": high, "n": found.evidence.seen, "how": "timed"}
+    why = f"a fresh process that keeps what it frees read {found.value:.2f} times the samples/s of one as it is, run by turns"
+    cost = "a process holds up to a gibibyte more than it uses"
+    return [Advice("worker_init_fn", VALUE, None, why, gain, cost, (found.cite(),))]
+
+
+def _paying(facts: Facts) -> Fact | None:
+    found = facts.find(FREED)
+    return found if found is not None and found.at["pays"] else None

@@ -1,0 +1,156 @@
+"""What it costs to give freed memory back to the kernel with every sample: processes that keep it beside ones that do not.
+
+What an allocator gives back depends on what was freed before, and judging data frees much. So a process is forked before
+anything is read, and forks those that are timed: each is what a script would be that has just made this dataset.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence
+from dataloader_expert.probes.running import T99, interval
+from dataloader_expert.probes.trials import sample_s
+from dataloader_expert.sources.reference import Reference
+
+PAGES = Quantity("pages_taken", "pages", "pages of memory that a process takes anew for each sample, once it is warm")
+FREED = Quantity(
+    "freed_memory_kept", "x", "samples/s of a process that keeps what it frees over one as it is, by pairs"
+)
+MANY = 128
+"""Pages a sample from which on it is tried: half a megabyte, which costs a tenth of a millisecond."""
+PAIRS, LEAST_PAIRS, WORTH = 6, 3, 1.05
+WARM, LEAST = 4, 4
+"""Samples read before any is counted, and the fewest that are."""
+
+
+@dataclass(frozen=True)
+class Freeing(Probe):
+    name: ClassVar[str] = "freeing"
+    share: float = 0.3
+    most_s: float = 2.0
+
+    def ready(self, bench: Bench) -> None:
+        source = bench.source
+        if isinstance(source, Reference) and not source.iterable and source.samples >= LEAST:
+            bench.untouched = Untouched(source.dataset)
+
+    def measure(self, bench: Bench) -> Iterable[Said]:
+        process, bench.untouched = bench.untouched, None
+        if process is None:
+            return
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        room = until - time.monotonic()
+        fits = (2 * LEAST_PAIRS + 1) * (WARM + LEAST) * sample_s(bench) < room and bench.facts.find(
+            LOADER_FAILED
+        ) is None
+        told = process.ask(room) if fits else None
+        process.close()
+        if told is None:
+            return
+        yield Fact(PAGES, told["pages"], evidence("counted", "freeing", seen=told["samples"]))
+        if told["ratios"]:
+            ratios = told["ratios"]
+            mean, low, high = interval(ratios, T99)
+            seen = evidence(
+                "timed", "freeing", seen=len(ratios), interval=(low, high), spread=(min(ratios), max(ratios))
+            )
+            yield Fact(FREED, mean, seen, {"pays": low > WORTH})
+
+
+class Untouched:
+    """A fork of this process as it is now, which waits until it is asked."""
+
+    def __init__(self, dataset: Any) -> None:
+        asked, self._ask = os.pipe()
+        self._answer, answers = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                os.close(self._ask)
+                os.close(self._answer)
+                seconds = os.read(asked, 64)
+                if seconds:
+                    os.write(answers, json.dumps(_experiment(dataset, float(seconds))).encode())
+            finally:
+                os._exit(0)
+        os.close(asked)
+        os.close(answers)
+
+    def ask(self, seconds: float) -> dict[str, Any] | None:
+        """Pages a sample takes, of how many samples, and ratios of pairs; None where no answer comes in time."""
+        with contextlib.suppress(OSError):
+            os.write(self._ask, f"{seconds:.3f}".encode())
+            if select.select([self._answer], [], [], seconds + 0.5)[0]:
+                answer = os.read(self._answer, 1 << 16)
+                return dict(json.loads(answer)) if answer else None
+        return None
+
+    def close(self) -> None:
+        os.close(self._ask)
+        os.close(self._answer)
+        os.kill(self._pid, signal.SIGKILL)  # it may hang in the user's code
+        os.waitpid(self._pid, 0)
+
+
+def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:
+    until, each = time.monotonic() + seconds, seconds / (2 * PAIRS + 1)
+    _, pages, samples = _apart(dataset, False, each, until)
+    ratios: list[float] = []
+    while pages >= MANY and len(ratios) < PAIRS and time.monotonic() < until:
+        ways = (False, True) if len(ratios) % 2 else (True, False)
+        rates = {keeps: _apart(dataset, keeps, each, until)[0] for keeps in ways}
+        ratios.append(rates[True] / rates[False])
+    return {"pages": round(pages, 1), "samples": samples, "ratios": ratios if len(ratios) >= LEAST_PAIRS else []}
+
+
+def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[float, float, int]:
+    """Samples/s, pages a sample and samples of a process forked for it, which is ended where it takes too long."""
+    from dataloader_expert.loaders.freeing import keep_freed_memory
+
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if keeps:
+                keep_freed_memory()
+            os.write(writing, json.dumps(_read(dataset, seconds)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    came, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()) + 0.2)
+    if not came:
+        os.kill(pid, signal.SIGKILL)  # in the user's code; nothing is told then
+    told = os.read(reading, 1 << 12)
+    os.close(reading)
+    os.waitpid(pid, 0)
+    rate, pages, n = json.loads(told)
+    return float(rate), float(pages), int(n)
+
+
+def _read(dataset: Any, seconds: float) -> tuple[float, float, int]:
+    end = time.perf_counter() + seconds
+    for i in range(WARM):
+        dataset[i]
+    pages, begun, n = _pages(), time.perf_counter(), 0
+    while n < LEAST or time.perf_counter() < end:
+        dataset[(WARM + n * 7919) % len(dataset)]
+        n += 1
+    return n / (time.perf_counter() - begun), (_pages() - pages) / n, n
+
+
+def _pages() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+PROBES = (Freeing,)

@@ -1,0 +1,73 @@
+"""Memory that goes back to the kernel with each sample: found by a run, and silent where keeping it gains nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.faults import CASES
+
+from dataloader_expert.probes.environment import Environment
+from dataloader_expert.probes.freeing import Freeing
+from dataloader_expert.probes.layout import Layout
+from dataloader_expert.probes.scan import Scan
+from tests.making.asking import Asker
+
+ROOT = Path(__file__).parents[2]
+TAKEN = """
+import resource, sys
+import numpy as np
+from dataloader_expert.loaders.freeing import keep_freed_memory
+
+def taken():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        one = np.full(800_000, 1, dtype=np.float32)
+        other = np.sqrt(one)
+        three = one + other
+        del one, other, three
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 20
+
+taken()
+plain = taken()
+assert keep_freed_memory()
+taken()
+print(plain, taken())
+"""
+
+
+@pytest.fixture(scope="module")
+def asker() -> Iterator[Asker]:
+    asker = Asker()
+
+    def recipe(request: Any) -> Any:
+        return (Environment(), Layout(), Scan(near=False, most=16), Freeing())
+
+    asker.tools["freeing"] = replace(asker.tools["diagnose_io"], recipe=recipe)
+    yield asker
+    asker.close()
+
+
+def test_memory_given_back_is_found_and_keeping_it_advised(asker: Asker) -> None:
+    """Our promise: the cure was run, and its gain stands beside it."""
+    found, silent = (
+        asker.ask("freeing", f"{ROOT}/benchmarks/faults.py:{name}", str(ROOT)) for name in CASES["memory-given-back"]
+    )
+    assert "memory-given-back" in {f.code for f in found.findings}
+    advice = next(a for a in found.advice if a.setting == "worker_init_fn")
+    assert advice.gain is not None and advice.gain.low is not None and advice.gain.low > 1.05
+    assert "memory-given-back" not in {f.code for f in silent.findings}
+    assert not any(a.setting == "worker_init_fn" for a in silent.advice)
+
+
+def test_a_process_that_keeps_what_it_frees_takes_no_pages_anew() -> None:
+    """What mallopt(3) says of the two thresholds is so."""
+    done = subprocess.run([sys.executable, "-c", TAKEN], capture_output=True, text=True, check=True)
+    plain, kept = map(float, done.stdout.split())
+    assert plain > 1000
+    assert kept < 10
