@@ -25,7 +25,7 @@ from dataloader_expert.probes.guarding import Guard
 from dataloader_expert.probes.limits import bound
 from dataloader_expert.probes.running import T99, Runner, gated, interval
 from dataloader_expert.probes.serving import Serving, serving
-from dataloader_expert.probes.trials import STARTUP, TRIALS, label, throughput_fact, trial
+from dataloader_expert.probes.trials import STARTUP, TRIALS, in_words, label, throughput_fact, trial
 
 SPEEDUP = Quantity(
     "speedup",
@@ -36,7 +36,7 @@ RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that n
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
 UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: workers, and how many times as fast")
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
-ORDERING = Quantity("ordering", "", "share of waiting with a later batch at hand, by setting")
+ORDERING = Quantity("ordering", "", "share of waiting in which the order kept a worker idle, by setting")
 
 FIT_OURS, FIT_YOURS = 1 / 25, 1 / 16
 """The share of the probe's time that a batch may take: three blocks of three settings and a check, each of several
@@ -59,8 +59,10 @@ SURE = 1.25
 """A gain whose lower end is beyond this needs no further pair."""
 ROUNDS = 3
 """Blocks of every setting that is in the running after its first."""
-OVERTAKEN = 0.3
-"""The share of waiting for the order from which on giving it up is tried."""
+OVERTAKEN, HELD = 0.3, 0.1
+"""The shares of waiting with a worker idle for the order from which on giving it up, and a deeper prefetch, are tried."""
+WAITING_ROUNDS = 4
+"""Rounds of a block where samples wait: workers that were let go together deliver together, so fewer rounds end anywhere."""
 MOST, MOST_WAITING = 16, 16
 """Workers tried where nothing else is asked: in all, and per CPU where samples wait rather than compute."""
 
@@ -127,6 +129,8 @@ class Search:
         self.dropped: dict[tuple[int, int, bool], Runner] = {}
         self.failed: dict[str, str] = {}
         self.step_s = 0.0
+        self.waiting = 0.0
+        """The share of a sample's time in which it waits."""
         self.trying: Runner | None = None
         self.guard = Guard(bench.limit_bytes, self._pids)
         self.most: float = math.inf
@@ -154,6 +158,8 @@ class Search:
     def grow(self) -> Iterator[Said]:
         """From the present setting and 0 workers upwards, as long as more still gains; then alternating blocks."""
         self.served.patience = max(4.0, min(20 * self.served.batch_s, 0.3 * self.bench.left()))
+        cpu, waits = self.served.costs(self.bench)
+        self.waiting = waits / (cpu + waits) if cpu + waits else 0.0
         self.bench.progress("timing the present settings", None)
         if self._try(self.served.current) is None:
             yield from self._told_broken()
@@ -172,18 +178,33 @@ class Search:
             limit = bound(self.bench, plan)
             if limit is not None:
                 yield Unknown(f"throughput at {workers} workers and more", limit)
+                self._fewer(workers)
                 break
             if self.left < self._check_s() + 1.5 * max(r.cost for r in self.runners.values()):
                 yield Unknown(f"throughput at {workers} workers and more", "the budget does not hold more blocks")
                 break
-            self.bench.progress(f"trying {workers} workers", None)
             best = max(r.blocks[0] for r in self.runners.values())
-            runner = self._try(plan)
-            behind = runner is not None and runner.blocks[0] < 0.75 * best
-            if runner is None or (behind and workers > max((1, *self.asked.also))):
+            raised = len(self.broken)
+            runner = self._grown(workers)
+            if runner is None:
+                if all(isinstance(error, OSError) for error, *_ in self.broken[raised:]):
+                    self._fewer(workers)  # what hangs or raises does so again
+                break
+            if runner.blocks[0] < 0.75 * best and workers > max((1, *self.asked.also)):
                 break
         yield from self._told_broken()
         self._drop()
+
+    def _grown(self, workers: int) -> Runner | None:
+        self.bench.progress(f"trying {workers} workers", None)
+        return self._try(self._with(workers))
+
+    def _fewer(self, workers: int) -> None:
+        """Half as many as were refused, and so on, until some run."""
+        known = max(key[0] for key in self.runners)
+        while (workers := workers // 2) > known and self.left > self._check_s():
+            if bound(self.bench, self._with(workers)) is None and self._grown(workers) is not None:
+                return
 
     def _told_broken(self) -> Iterator[Said]:
         for which, why in self.failed.items():
@@ -235,7 +256,7 @@ class Search:
         ]:  # fewer blocks decide nothing
             self.dropped[key] = self.runners.pop(key)
             self.dropped[key].close()
-            yield Unknown(f"throughput at {key[0]} workers", f"the budget ended before its {ROUNDS} blocks")
+            yield Unknown(f"throughput at {in_words(key)}", f"the budget ended before its {ROUNDS} blocks")
 
     def _room(self) -> float:
         """Seconds for what the recommendation rests on: what is left of the search's, or more where the budget holds it."""
@@ -257,7 +278,8 @@ class Search:
         if self.served.user_loader is None:  # the user's own loader keeps its own choice
             patience = self.served.patience if plan.workers else 0.0
             plan = plan.but(persistent=plan.workers > 0, timeout=patience)  # a hung worker is then an outcome
-        runner = Runner(plan, self.served, step_s=self.step_s)
+        rounds = WAITING_ROUNDS if plan.workers and self.waiting > 0.5 else 1
+        runner = Runner(plan, self.served, step_s=self.step_s, rounds=rounds)
         try:
             if not self._block(runner, self.deadline):
                 return None
@@ -269,7 +291,7 @@ class Search:
                 raise
             self.broken.append((e, plan.workers, waits, stacks))
             last = str(e).strip().splitlines()[-1][:200] if str(e).strip() else ""
-            self.failed[f"{plan.workers} workers"] = f"{type(e).__name__}: {last}"
+            self.failed[in_words(label(plan))] = f"{type(e).__name__}: {last}"
             return None
         self.runners[label(plan)] = runner
         return runner
@@ -295,10 +317,9 @@ class Search:
         return False
 
     def _candidates(self) -> list[int]:
-        """0, 1, the CPUs of this process and twice as many; where samples wait, what hides the waiting, in doublings."""
+        """0, 1, the CPUs of this process and twice as many; where samples wait, what hides the waiting, and half of it."""
         cpus = max(1, int(self.bench.cpus / self.asked.local_world_size))
-        cpu, waits = self.served.costs(self.bench)
-        waiting = waits / (cpu + waits) if cpu + waits else 0.0
+        waiting = self.waiting
         most = self.asked.max_workers
         if most is None:
             most = max(MOST, MOST_WAITING * cpus) if waiting > 0.5 else MOST
@@ -306,7 +327,10 @@ class Search:
             grown = [n for n in (1, cpus, 2 * cpus) if n <= most]
             dear = self.served.batch_s > 0.02 * min(self.bench.left(), self.asked.most_s)
             return sorted({0, *(grown[1:2] if dear else grown)})
-        enough = min(most, math.ceil(1.5 * cpus / max(1e-3, 1 - waiting)))
+        enough = math.ceil(1.5 * cpus / max(1e-3, 1 - waiting))
+        if enough >= 2 * most:  # whatever may be tried only waits: steps on the way would tell nothing
+            return sorted({0, most})
+        enough = min(most, enough)
         doubled = [cpus * 2**k for k in range(1, 8) if cpus * 2**k < enough]
         return sorted({0, *([] if waiting > 0.5 else [cpus]), *doubled[-1:], enough} & set(range(most + 1)))
 
@@ -321,7 +345,7 @@ class Search:
         tries = []
         if runner.overtaken >= OVERTAKEN and runner.plan.in_order and may_give_up_order():
             tries.append(runner.plan.but(in_order=False))
-        if runner.bursty:
+        if runner.overtaken >= HELD and runner.bursty:
             tries.append(runner.plan.but(prefetch=2 * prefetch))
         at = {"workers": workers, "prefetch": prefetch}
         value = {"overtaken": round(runner.overtaken, 4), "waited_s": round(runner.waited_s, 4)}
@@ -342,9 +366,17 @@ class Search:
 
     def cheapest(self) -> tuple[int, int, bool]:
         """The fewest workers and batches ready that no other setting beats by more than noise, at the consumer's pace."""
-        means = {key: interval(r.paced)[0] for key, r in self.runners.items()}
+        means = {key: interval(r.paced)[0] for key, r in self.runners.items() if key == self.now or self._may_win(key)}
         top = max(means.values())
         return min((k for k, mean in means.items() if mean * ALIKE >= top), key=lambda k: (k[0], k[1], not k[2]))
+
+    def _may_win(self, key: tuple[int, int, bool]) -> bool:
+        """Whether giving up the order, which costs repeatable runs, surely gains over as many workers that keep it."""
+        kept = [r for k, r in self.runners.items() if k[0] == key[0] and k[2]]
+        if key[2] or not kept:
+            return True
+        free = self.runners[key].paced
+        return all(interval([a / b for a, b in zip(free, r.paced, strict=False)])[1] > 1 for r in kept)
 
     def told(self) -> Iterator[Said]:
         for runner in self.runners.values():

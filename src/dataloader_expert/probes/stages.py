@@ -34,7 +34,7 @@ PULSES = Quantity("pulses", "s", "seconds of the loading processes, and those th
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
 EVERY_S, EVERY_OURS_S = 0.012, 0.03
-"""Seconds between two stacks of any process: the user's code is known by them, of ours they only name functions."""
+"""Seconds between two stacks, of whichever process: the user's code is known by them, of ours they only name functions."""
 OURS_S = 2.5
 """The most seconds where no share rests on stacks."""
 HALF = 0.03
@@ -111,7 +111,7 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     plan, workers = served.current, served.current.workers
     if served.user_loader is None and workers:
         plan = plan.but(timeout=max(5.0, deadline - time.monotonic()))
-    ticker = Ticker(workers, (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers) ** 0.5)
+    ticker = Ticker(workers, (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers))
     watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
     seen = Seen()
     try:
@@ -227,14 +227,18 @@ def _fetch(line: dict[str, Any]) -> list[tuple[float, float, float]]:
 
 
 def shares(namer: Namer, ticks: list[Tick]) -> tuple[Counter[str], Counter[str]]:
-    """How often each stage of a fetch was seen running, and blocked. Collating has clocks of its own."""
+    """How often each stage of a fetch was seen running, and blocked. Collating has clocks of its own.
+
+    Where no frame of theirs is left a sample's function has returned and its values are freed: that belongs to what made
+    them, and is shared as all else is, unless nothing else was seen.
+    """
     running: Counter[str] = Counter()
     blocked: Counter[str] = Counter()
-    for tick in ticks:
+    theirs = [t for t in ticks if place_of(t.stack) is not None and namer.stage_of(t.stack) != "collate"]
+    for tick in theirs or [t for t in ticks if t.stack and namer.stage_of(t.stack) != "collate"]:
         stage = namer.stage_of(tick.stack)
-        if stage != "collate" and tick.stack:
-            running[stage] += tick.running
-            blocked[stage] += tick.blocked
+        running[stage] += tick.running
+        blocked[stage] += tick.blocked
     return +running, +blocked
 
 

@@ -24,6 +24,13 @@ def label(plan: LoaderPlan) -> tuple[int, int, bool]:
     return plan.workers, (plan.prefetch or 2) if plan.workers else 0, plan.in_order
 
 
+def in_words(setting: tuple[int, int, bool]) -> str:
+    """A setting's workers, and what differs from torch's defaults."""
+    workers, prefetch, in_order = setting
+    more = [f"prefetch_factor={prefetch}"] * (prefetch not in (0, 2)) + ["in_order=False"] * (not in_order)
+    return ", ".join([f"{workers} workers", *more])
+
+
 def throughput_fact(runner: Runner) -> Fact:
     workers, prefetch, in_order = label(runner.plan)
     mean, low, high = interval(runner.blocks, further=True)
