@@ -57,6 +57,8 @@ class Bench:
     """What a source of ours has decoded so far, for every probe: none pays again for what another has read."""
     fitted_s: float | None = None
     """Seconds of a sample in a batch, once a probe that fits its batches to the budget has timed some."""
+    fitted_to_the_end: bool = False
+    """Whether that took all the time that it may; else it ended once the batch was known to be small enough there."""
     begun: float = field(default_factory=time.monotonic)
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)

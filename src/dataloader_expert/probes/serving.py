@@ -71,7 +71,9 @@ class Serving:
         if math.isinf(bench.left()):
             return False
         size = self.current.batch_size
-        each = bench.fitted_s if bench.fitted_s is not None else self._sample_s(bench, most)
+        each = bench.fitted_s
+        if each is None or (each * size > most and not bench.fitted_to_the_end):  # good enough for the last probe only
+            each = self._sample_s(bench, most)
         self.batch_s = each * size
         if self.batch_s <= most:
             return False
@@ -84,7 +86,7 @@ class Serving:
 
     def _sample_s(self, bench: Bench, most: float) -> float:
         """Seconds of a sample in a batch; kept for the request's other probes where it was not of a cold one alone."""
-        n, warm = 1, False
+        n, warm, enough = 1, False, False
         size = self.current.batch_size
         until = bench.until(FIT_SHARE, FIT_MOST_S) or math.inf
         fetch = self._fetching(bench)
@@ -93,6 +95,7 @@ class Serving:
             fetch(n)
             each = (time.perf_counter() - begun) / n
             if each * size <= most:
+                enough = True
                 break
             n = min(2 * n, size, int((until - time.monotonic()) / each))
             if n < 1 and not warm and each < COLD_SHARE * bench.left():
@@ -101,7 +104,7 @@ class Serving:
                 break
             warm = True
         if warm:
-            bench.fitted_s = each
+            bench.fitted_s, bench.fitted_to_the_end = each, not enough
         return each
 
     def _smaller(self, size: int, took: float) -> Any:
