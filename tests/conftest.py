@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Generator
@@ -9,11 +10,14 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True, database=None)
+settings.register_profile("fast", max_examples=16, deadline=None, derandomize=True, database=None)
 settings.register_profile(
     "full", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# Nothing that is imported is garbage: looking for it takes a third of the collection.
+gc.disable()
 
 # Servers and hosts that tests start need not compile our modules each time.
 sys.dont_write_bytecode = False
@@ -29,6 +33,11 @@ LONG = ("test_matrix", "test_hostile", "test_planted", "test_command", "test_doo
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, so that no worker is left alone with one at the end (with --no-loadscope-reorder)."""
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -33,8 +33,8 @@ FAULTS: dict[str, dict[int, str | None]] = {
 }
 ROWS: list[Row] = [(how, n, wire) for wire in ("stdio", "http") for how, codes in FAULTS.items() for n in codes]
 TOOL_ERRORS = {"worker-crashed", "timed-out", "out-of-memory", "dataset-raised"}
-BUDGET_S = {"hang": 3, "hang later": 3, "hang_in_c": 3, "private": 5, "shared": 5, "shm": 5}
-"""Of the others 1.5: what hangs is waited for; what grows ends at the memory limit, on a busy machine too."""
+BUDGET_S = {"hang": 3, "hang later": 3, "hang_in_c": 3, "private": 4, "shared": 4, "shm": 4}
+"""Of the others 1.2: what hangs is waited for; what grows ends at the memory limit, on a busy machine too."""
 
 
 @dataclass
@@ -107,7 +107,7 @@ async def _row(client: Client, mark: Path, root: Path, row: Row) -> Seen:
         {
             "source": f"{root}/hostile.py:Hostile",
             "source_args": fault,
-            "budget_s": BUDGET_S.get(how, 1.5),
+            "budget_s": BUDGET_S.get(how, 1.2),
             **more,
         },
     )

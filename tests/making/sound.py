@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.making.tiny import CLASSES, add_member, picture_bytes, wav, write_separated
 
-SPLITS = {"train": 36, "test": 18}
+SPLITS = {"train": 24, "test": 12}
 WORDS = ["cat", "dog", "owl", "mat", "hat", "tree", "road", "house", "sees", "likes", "finds", "takes", "old", "new"]
 
 

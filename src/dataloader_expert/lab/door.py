@@ -132,6 +132,7 @@ class Host:
         shutil.rmtree(self.folder, ignore_errors=True)
         gone: dict[str, Any] = {"event": "ended", "reason": "host", "signal": None, "status": None, "figures": {}}
         if not self.ready.done():
+            self.process.terminate()  # it imports torch, and would look at its socket only then
             self.ready.set_result({"event": "host", "error": "the process ended while starting", "python": self.python})
         for future in self.waiting.values():
             if not future.done():

@@ -146,9 +146,7 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
         for p in found:
             _add(listing, os.path.relpath(p, base), Path(p))
         return listing
-    if not path.exists():
-        near = _nearest(path)
-        raise RequestError("source-not-found", f"{shown(name)} does not exist{near}")
+    must_exist(path)
     _inside(str(path), roots)
     if path.is_dir():
         listing = Listing(path, roots)
@@ -160,6 +158,16 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
     listing = Listing(path.parent, roots, single=True)
     _add(listing, path.name, path)
     return listing
+
+
+def must_exist(path: Path) -> None:
+    """Of a path that is no pattern.
+
+    Raises:
+        RequestError: ``source-not-found``, with what is near.
+    """
+    if not path.exists():
+        raise RequestError("source-not-found", f"{shown(path)} does not exist{_nearest(path)}")
 
 
 def is_about(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import glob
 import os
 import time
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from dataloader_expert.facts import Evidence, Fact, Quantity, Unknown
 from dataloader_expert.lab.door import Door, Limits, OnEvent, Outcome
 from dataloader_expert.lab.surroundings import held, surroundings, throttled
 from dataloader_expert.report import Report
-from dataloader_expert.sources.files import below
+from dataloader_expert.sources.files import below, must_exist
 from dataloader_expert.tools.base import FAILED, Measured, Request, Tool, result
 from dataloader_expert.tools.code import is_reference, ref_of
 
@@ -93,6 +94,8 @@ def resolve(request: Request, settings: Settings) -> str:
             "outside-roots",
             f"{shown(source)} lies outside the roots ({', '.join(map(shown, settings.roots))}); start with --root naming its folder",
         )
+    if not glob.has_magic(str(path)):
+        must_exist(path)  # known at once, where a measuring process would have to start first
     return f"{path}:{attribute}" if code else str(path)
 
 
