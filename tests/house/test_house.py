@@ -13,6 +13,7 @@ A variant may know the one member that it narrows: TSV is CSV with tabs, ``save_
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import subprocess
 import sys
@@ -139,6 +140,7 @@ def _env() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "PATH": path}
 
 
+@functools.cache
 def _parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
