@@ -33,8 +33,14 @@ FAULTS: dict[str, dict[int, str | None]] = {
 }
 ROWS: list[Row] = [(how, n, wire) for wire in ("stdio", "http") for how, codes in FAULTS.items() for n in codes]
 TOOL_ERRORS = {"worker-crashed", "timed-out", "out-of-memory", "dataset-raised"}
-BUDGET_S = {"hang": 3, "hang later": 3, "hang_in_c": 3, "private": 4, "shared": 4, "shm": 4}
-"""Of the others 1.2: what hangs is waited for; what grows ends at the memory limit, on a busy machine too."""
+GROWING = {"private", "shared", "shm"}
+
+
+def budget_s(how: str, workers: int) -> float:
+    """What hangs is waited for, and where workers fail the rest is measured; all else ends by itself."""
+    if how.startswith("hang"):
+        return 3
+    return 20 if not workers else 4 if how in GROWING else 1.5
 
 
 @dataclass
@@ -107,7 +113,7 @@ async def _row(client: Client, mark: Path, root: Path, row: Row) -> Seen:
         {
             "source": f"{root}/hostile.py:Hostile",
             "source_args": fault,
-            "budget_s": BUDGET_S.get(how, 1.2),
+            "budget_s": budget_s(how, workers),
             **more,
         },
     )

@@ -181,7 +181,8 @@ def run(
             failed.append(in_words(e))
             emit(_event(Unknown(name, failed[-1])))
             _told(e)
-            if bench.source.format == "reference" and name == "loading":
+            unsaid = name == "loading" and bench.facts.find(LOADER_FAILED) is None
+            if bench.source.format == "reference" and unsaid:
                 for said in loader_failed(e):
                     if isinstance(said, Fact):
                         bench.facts.add(said)

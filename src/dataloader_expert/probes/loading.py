@@ -138,6 +138,7 @@ class Search:
         self.overfull = ""
         self.broken: list[tuple[Exception, int, str, str]] = []
         """What was raised at how many workers, what these then waited for, and where."""
+        self.told_why = False
 
     def _pids(self) -> tuple[list[int], list[int]]:
         """The workers at work, and those that are held meanwhile."""
@@ -216,9 +217,9 @@ class Search:
             fix = "fewer workers, or one copy for all: a memory map, or arrays made before workers are forked"
             yield finding("memory-limit-reached", "error", text, fact, fix)
             self.overfull = ""
-        if self.bench.source.format == "reference":
-            for error, workers, waits, where in self.broken[:1]:
-                yield from loader_failed(error, workers, waits, where)
+        if self.bench.source.format == "reference" and self.broken and not self.told_why:
+            self.told_why = True  # the first says it: of other settings the unknowns do
+            yield from loader_failed(*self.broken[0])
         self.failed = {}
 
     def _drop(self) -> None:
