@@ -56,7 +56,7 @@ def ran(*arguments: str) -> Done:
 def done(folder: Path) -> dict[str, Done]:
     """Each command once."""
     return {
-        **{tool.command: ran(tool.command, "data", "--budget-s", "1") for tool in all_tools().values()},
+        **{tool.command: ran(tool.command, "data", "--budget-s", "1.5") for tool in all_tools().values()},
         "check without budget": ran("check", "bad"),
         "check, never": ran("check", "bad", "--fail-on", "never"),
         "characterize bad": ran("characterize", "bad", "--json", "--detail", "full", "--root", "bad"),
@@ -152,7 +152,7 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_demo_analyses_real_digits_through_a_server(folder: Path) -> None:
     """Our promise: real pictures are written where asked, and a client's answer about them is right."""
-    told = ran("demo", str(folder / "digits"), "--budget-s", "4", "--json")
+    told = ran("demo", str(folder / "digits"), "--budget-s", "8", "--json")
     assert told.returncode == 0, told.stderr
     report = json.loads(told.stdout)
     found = report["characterization"]
