@@ -10,7 +10,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("fast", max_examples=16, deadline=None, derandomize=True, database=None)
+settings.register_profile("fast", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.register_profile(
     "full", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

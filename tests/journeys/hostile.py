@@ -50,21 +50,21 @@ class Hostile(Dataset[Any]):
     def private(self) -> None:
         while True:
             HELD.append(bytearray(os.urandom(1)) * CHUNK)
-            time.sleep(0.01)
+            time.sleep(0.02)
 
     def shared(self) -> None:
         while True:
             memory = mmap.mmap(-1, CHUNK)
             memory.write(b"x" * CHUNK)
             HELD.append(memory)
-            time.sleep(0.01)
+            time.sleep(0.02)
 
     def shm(self) -> None:
         with Path(f"/dev/shm/hostile_{os.getpid()}").open("wb") as f:
             while True:
                 f.write(b"x" * CHUNK)
                 f.flush()
-                time.sleep(0.01)
+                time.sleep(0.02)
 
     def exits(self) -> None:
         sys.exit(3)
