@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 
 from dataloader_expert.conclusions import Advice, Finding, finding
@@ -20,7 +21,7 @@ def given_back(facts: Facts) -> Iterator[Finding]:
     if found is None or pages is None:
         return
     low, high = found.evidence.interval or (0.0, 0.0)
-    text = f"each sample takes {pages.value:,.0f} pages of memory anew ({pages.value * 4096 / 1e6:.1f} MB) and gives them back: "
+    text = f"each sample takes {pages.value:,.0f} pages of memory anew ({pages.value * resource.getpagesize() / 1e6:.1f} MB) and gives them back: "
     text += f"a process that has only made the dataset is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to "
     text += f"{high:.2f}); one that has freed much before may keep them anyway, as where throughput was measured"
     yield finding("memory-given-back", "warning", text, [pages, found], FIX)

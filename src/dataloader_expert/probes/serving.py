@@ -86,7 +86,7 @@ class Serving:
 
     def _sample_s(self, bench: Bench, most: float) -> float:
         """Seconds of a sample in a batch; kept for the request's other probes where it was not of a cold one alone."""
-        n, warm, enough = 1, False, False
+        n, warm, enough = 1, False, False  # enough: the batch is small enough for this probe, and no more is asked
         size = self.current.batch_size
         until = bench.until(FIT_SHARE, FIT_MOST_S) or math.inf
         fetch = self._fetching(bench)
