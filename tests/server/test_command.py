@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import shutil
@@ -15,8 +16,11 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.errors import RequestError
+from dataloader_expert.lab.door import Door
 from dataloader_expert.server.command import main
 from dataloader_expert.tools.base import all_tools
+from dataloader_expert.tools.carrying import Settings, carry_out
 from tests.driving import processes, until
 from tests.making.tiny import TINY
 
@@ -140,6 +144,17 @@ def test_the_installed_command_is_the_same(done: dict[str, Done], folder: Path) 
     assert command is not None
     told = subprocess.run([command, "characterize", "nowhere"], capture_output=True, text=True, timeout=60)
     assert (told.returncode, told.stdout, told.stderr) == (2, "", done["not there"].stderr)
+
+
+@pytest.mark.parametrize("source", ["nowhere", "nofile.py:Rows"])
+def test_a_path_that_is_not_there_starts_no_process(folder: Path, source: str) -> None:
+    """Our promise: it is refused at once, and no measuring process is started to say so."""
+    request = all_tools()["characterize_dataset"].request.model_validate({"source": source})
+    door = Door()
+    with pytest.raises(RequestError) as refused:
+        asyncio.run(carry_out(all_tools()["characterize_dataset"], request, door, Settings((str(folder),))))
+    assert refused.value.code == "source-not-found"
+    assert door.hosts == {}
 
 
 def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
