@@ -10,6 +10,7 @@ those of a throughput say where a further run falls.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import time
 from collections.abc import Iterable, Iterator
@@ -57,6 +58,9 @@ CHECK_S = 5.0
 """Seconds that a check may take though the search's own are spent, where the budget holds them."""
 SURE = 1.25
 """A gain whose lower end is beyond this needs no further pair."""
+DOUBT_S, DOUBT_SHARE = 12.0, 0.3
+"""Seconds from the start of the request until which a gain that is seen but not sure gets more pairs, and the share of what
+is left of the budget that these may take."""
 ROUNDS = 3
 """Blocks of every setting that is in the running after its first."""
 OVERTAKEN, HELD = 0.3, 0.1
@@ -117,6 +121,17 @@ class Loading(Probe):
         """The consumer's step, in proportion where the batches measured are smaller; 0 where it is not known."""
         step: float = self.step_ms if self.step_ms is not None else bench.facts.value(STEP, 0.0)
         return step / 1e3 * served.current.batch_size / current.batch_size
+
+
+def enough(ratios: list[float], pairs: int, room: bool) -> bool:
+    """Whether no further pair is called for: the gain is beyond doubt, or there are as many as planned and nothing that
+    is seen is left unproved, or no room. The level of 99 % leaves these looks at what came so far their reserve."""
+    if len(ratios) < LEAST_PAIRS:
+        return False
+    mean, low, _ = interval(ratios, T99)
+    if low > SURE:
+        return True
+    return len(ratios) >= pairs and (not room or low > WORTH or mean <= WORTH)
 
 
 class Search:
@@ -263,6 +278,10 @@ class Search:
         """Seconds for what the recommendation rests on: what is left of the search's, or more where the budget holds it."""
         return max(self.left, min(CHECK_S, 0.4 * self.bench.left()))
 
+    def _doubt_s(self) -> float:
+        """Seconds that remain for pairs beyond the usual number."""
+        return min(self.bench.begun + DOUBT_S - time.monotonic(), DOUBT_SHARE * self.bench.left())
+
     def _stand(self) -> None:
         """The main process alone is what others are compared with, where the present workers were ended."""
         if self.now not in self.runners:
@@ -390,22 +409,22 @@ class Search:
     def check(self, current: LoaderPlan) -> Iterator[Said]:
         """Fresh alternating blocks of the winner against the present setting; a gain counts only if these show it."""
         best, ratios = self.cheapest(), []
-        now, asked = self.now, self.asked
+        now = self.now
         if best != now:
             self.bench.progress("checking the recommended settings", None)
             pair = (self.runners[now], self.runners[best])
             dear = max(1e-3, sum(r.cost for r in pair))
-            pairs = min(asked.pairs, max(LEAST_PAIRS, int(self._room() / dear)))
+            pairs = min(self.asked.pairs, max(LEAST_PAIRS, int(self._room() / dear)))
             if LEAST_PAIRS * dear > max(self.left, 0.5 * self.bench.left()):
                 pairs = 0
                 why = f"{best[0]} workers looked faster; the budget held no check of it: raise budget_s"
                 yield Unknown("recommended", why)
-            for i in range(pairs):
+            for i in itertools.count() if pairs else ():
                 self.bench.progress(f"checking the recommended settings, pair {i + 1}", None)
                 if not all(self._block(runner, None) for runner in (pair if i % 2 == 0 else pair[::-1])):
                     break
                 ratios.append(self.runners[best].paced[-1] / self.runners[now].paced[-1])
-                if len(ratios) >= LEAST_PAIRS and interval(ratios, T99)[1] > SURE:
+                if enough(ratios, pairs, self._doubt_s() > dear):
                     break
             if not {best, now} <= self.runners.keys():
                 yield from self._told_broken()
