@@ -291,7 +291,7 @@ def recent(seed: int) -> dict[str, dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         row = json.loads(line)
-        if row["seed"] == seed:
+        if row["seed"] == seed and row["complete"]:
             rows[row["workload"]] = row
     return rows
 

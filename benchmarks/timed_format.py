@@ -1,0 +1,62 @@
+# mypy: ignore-errors
+"""A format of known cost, plugged in as a third party's: what a file says, reading and decoding it take.
+
+A file holds four words: seconds of reading and whether these are waited, seconds of decoding and whether these are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.injected import WHOLE_S, spend
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+
+FILES = 400
+
+
+class Timed(Source):
+    format = "timed"
+    kinds = frozenset({"text"})
+    modality = "array"
+
+    @classmethod
+    def open(cls, listing, ref):
+        source = cls()
+        source.listing = listing
+        source.fields = (Field("x", "array", "float32", (16,)),)
+        source.units = tuple(Unit(i, e.path, i, 1, e.size) for i, e in enumerate(listing.of(cls.kinds)))
+        return source
+
+    def read(self, unit):
+        raw = self.listing.read(unit.file)
+        seconds, waits, *_ = raw.split()
+        spend(float(seconds), waits == b"waits")
+        return raw
+
+    def decode(self, unit, raw):
+        *_, seconds, waits = raw.split()
+        spend(float(seconds), waits == b"waits")
+        return Block(unit, {"x": Column(np.full((1, 16), unit.id, dtype=np.float32))})
+
+
+def write(folder: Path, stage: str, share: float, waits: bool) -> Path:
+    """Files of ten milliseconds a sample, of which ``share`` goes to ``stage`` and the rest to work in the other."""
+    of = {"read": (1 - share, "works"), "decode": (1 - share, "works"), stage: (share, "waits" if waits else "works")}
+    data = folder / f"{stage}-{share}-{'waits' if waits else 'works'}"
+    data.mkdir(parents=True, exist_ok=True)
+    text = " ".join(f"{of[s][0] * WHOLE_S} {of[s][1]}" for s in ("read", "decode"))
+    for i in range(FILES):
+        (data / f"{i:03}.txt").write_text(text)
+    return data
+
+
+def install(folder: Path) -> Path:
+    """The folder that, on PYTHONPATH, has this format among the installed ones."""
+    about = folder / "plugged" / "timed_format-1.0.dist-info"
+    about.mkdir(parents=True, exist_ok=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: timed-format\nVersion: 1.0\n")
+    points = "[dataloader_expert.sources]\ntimed = benchmarks.timed_format:Timed\n"
+    (about / "entry_points.txt").write_text(points)
+    return about.parent
