@@ -1049,6 +1049,10 @@ class Hungry(Plain):
         return torch.empty((self.side, 1 << 20), dtype=torch.uint8).fill_(index % 7)
 
 
+def holes():
+    return seeded(Hungry(12), num_workers=2, batch_size=8)
+
+
 def much_in_flight():
     return seeded(Hungry(12), num_workers=2, prefetch_factor=14, batch_size=8)
 
@@ -1142,6 +1146,7 @@ CASES = {
     "stale-shared-memory": ("left_over", "swept"),
     "decodes-too-large": ("pictures_whole", "pictures_small"),
     "prefetch-memory": ("much_in_flight", "little_in_flight"),
+    "freed-memory-kept": ("holes", "fine"),
     "memory-given-back": ("large_temporaries", "small_temporaries"),
 }
 """Code: (a loader with that fault, its clean twin)."""

@@ -64,8 +64,8 @@ class Bench:
     class_names: list[str] = field(default_factory=list)
     garbled: str = ""
     """An exception of the user's that a worker could not bring home, if one was raised."""
-    untouched: Any = None
-    """A process forked before anything was read, for what depends on what a process has done."""
+    untouched: dict[str, Any] = field(default_factory=dict)
+    """By probe, a process forked before anything was read, for what depends on what a process has done."""
     ask_stacks: Callable[[list[int]], str] = lambda pids: ""
     """The stacks of this request's other processes, asked by a signal."""
     raised: list[tuple[int | None, str]] = field(default_factory=list)

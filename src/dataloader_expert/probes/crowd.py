@@ -16,6 +16,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs, too_many
 from dataloader_expert.probes.habits import PATIENCE_S, WORKERS
+from dataloader_expert.probes.heap import give_back
 from dataloader_expert.probes.limits import batch_bytes
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.stages import by_process, spans
@@ -29,8 +30,16 @@ POSITIONS = Quantity(
 )
 COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of two workers over what they read")
 HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
+KEPT_FIX = (
+    "start training with MALLOC_MMAP_THRESHOLD_=1048576 in the environment: arrays of a megabyte and more then go back to"
+    " the system when they are freed; or keep arrays and write into them (out=)"
+)
 COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
 """Bytes of growth after the first third of a run: until then workers copy pages of the interpreter itself."""
+
+
+Marks = list[tuple[int, int, int, int, int]]
+"""Of a worker, in turn: samples read, and bytes: private, shared, anonymous, and free in its allocator's hands."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
     iterator: Any = None
     loader: Any = None
     passes, failed = 0, ""
+    give_back()
     try:
         with watching(watch):
             loader = served.loader(plan)
@@ -160,37 +170,51 @@ def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Said]:
     """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write; the bytes of
     a ``batch`` an allocator may keep without anything leaking."""
     rows = [
-        [(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"]) for p in ps if "map" in p]
+        [(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"], p["free"]) for p in ps if "map" in p]
         for ps in by_process(lines)
     ]
     rows = [r for r in rows if len(r) >= 4 and r[-1][0] > r[0][0]]
     if not rows:
         return
-    slopes: list[list[float]] = []
-    shared = 0.0
-    for r in rows:
-        marks = [r[0], r[len(r) // 3], r[2 * len(r) // 3], r[-1]]
-        slopes.append([(b[1] - a[1]) / max(1, b[0] - a[0]) for a, b in pairwise(marks)])
-        shared += (r[-1][2] - r[0][2]) / (r[-1][0] - r[0][0]) / len(rows)
-    private = [sum(s) / len(rows) for s in zip(*slopes, strict=True)]
+    private, [shared] = _slopes(rows, 1, 3), _slopes(rows, 2, 1)
     samples = sum(r[-1][0] - r[0][0] for r in rows)
     value = {"private_per_sample": [round(p, 1) for p in private], "shared_per_sample": round(shared, 1)}
     fact = Fact(GROWTH, value, evidence("counted", "crowd", seen=samples))
     yield fact
-    later = sum(r[-1][1] - r[len(r) // 3][1] for r in rows)
-    anon = sum(r[-1][3] - r[len(r) // 3][3] for r in rows)
-    fallen = -sum(r[-1][2] - r[len(r) // 3][2] for r in rows)
+    later, fallen, anon, free = (sum(r[-1][i] - r[len(r) // 3][i] for r in rows) for i in (1, 2, 3, 4))
     if min(private) < 32 or later < COPIED_LEAST or samples < 100:
         return
     mean = later / max(1, sum(r[-1][0] - r[len(r) // 3][0] for r in rows))
-    if fallen > 0.3 * later and anon < 0.5 * later:
+    if -fallen > 0.3 * later and anon < 0.5 * later:
         text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: counting references"
         text += " writes to pages that were shared at the fork"
         fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
         yield finding("copy-on-write-growth", "warning", text, fact, fix)
-    elif anon > max(LEAKED_LEAST, len(rows) * batch) and private[2] > 0.5 * private[1]:
+    elif anon > max(LEAKED_LEAST, len(rows) * batch) and private[2] > 0.5 * private[1] and _steady(rows):
+        if free > 0.5 * anon:
+            text = (
+                f"memory of the workers grows by {mean:,.0f} bytes a sample, and {min(1.0, free / anon):.0%} of that is"
+            )
+            text += " free again: the allocator keeps it in holes that the next sample does not fit"
+            yield finding("freed-memory-kept", "warning", text, fact, KEPT_FIX)
+            return
         text = f"private memory of the workers grows by {mean:,.0f} bytes a sample and was not given back"
         yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
+
+
+def _slopes(rows: list[Marks], column: int, parts: int) -> list[float]:
+    """Bytes a sample of a column, by equal parts of the run, mean over workers."""
+    marks = [[r[i * (len(r) - 1) // parts] for i in range(parts + 1)] for r in rows]
+    slopes = [[(b[column] - a[column]) / max(1, b[0] - a[0]) for a, b in pairwise(m)] for m in marks]
+    return [sum(s) / len(rows) for s in zip(*slopes, strict=True)]
+
+
+def _steady(rows: list[Marks]) -> bool:
+    """Whether memory that is no file's grows all the time: a leak does, an allocator that keeps what it once needed grows
+    by leaps and then no more."""
+    later = [r[len(r) // 3 :] for r in rows]
+    parts = _slopes(later, 3, min(4, *(len(r) - 1 for r in later)))
+    return min(parts) > 0.25 * sum(parts) / len(parts)
 
 
 def _opens(lines: list[dict[str, Any]]) -> Iterator[Said]:

@@ -6,7 +6,6 @@ anything is read, and forks those that are timed: each is what a script would be
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
@@ -15,12 +14,14 @@ import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence
 from dataloader_expert.probes.running import T99, interval
 from dataloader_expert.probes.trials import sample_s
+from dataloader_expert.probes.untouched import Untouched
 from dataloader_expert.sources.reference import Reference
 
 PAGES = Quantity("pages_taken", "pages", "pages of memory that a process takes anew for each sample, once it is warm")
@@ -43,10 +44,10 @@ class Freeing(Probe):
     def ready(self, bench: Bench) -> None:
         source = bench.source
         if isinstance(source, Reference) and not source.iterable and source.samples >= LEAST:
-            bench.untouched = Untouched(source.dataset)
+            bench.untouched[self.name] = Untouched(partial(_experiment, source.dataset))
 
     def measure(self, bench: Bench) -> Iterable[Said]:
-        process, bench.untouched = bench.untouched, None
+        process = bench.untouched.pop(self.name, None)
         if process is None:
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
@@ -66,41 +67,6 @@ class Freeing(Probe):
                 "timed", "freeing", seen=len(ratios), interval=(low, high), spread=(min(ratios), max(ratios))
             )
             yield Fact(FREED, mean, seen, {"pays": low > WORTH})
-
-
-class Untouched:
-    """A fork of this process as it is now, which waits until it is asked."""
-
-    def __init__(self, dataset: Any) -> None:
-        asked, self._ask = os.pipe()
-        self._answer, answers = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            try:
-                os.close(self._ask)
-                os.close(self._answer)
-                seconds = os.read(asked, 64)
-                if seconds:
-                    os.write(answers, json.dumps(_experiment(dataset, float(seconds))).encode())
-            finally:
-                os._exit(0)
-        os.close(asked)
-        os.close(answers)
-
-    def ask(self, seconds: float) -> dict[str, Any] | None:
-        """Pages a sample takes, of how many samples, and ratios of pairs; None where no answer comes in time."""
-        with contextlib.suppress(OSError):
-            os.write(self._ask, f"{seconds:.3f}".encode())
-            if select.select([self._answer], [], [], seconds + 0.5)[0]:
-                answer = os.read(self._answer, 1 << 16)
-                return dict(json.loads(answer)) if answer else None
-        return None
-
-    def close(self) -> None:
-        os.close(self._ask)
-        os.close(self._answer)
-        os.kill(self._pid, signal.SIGKILL)  # it may hang in the user's code
-        os.waitpid(self._pid, 0)
 
 
 def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:

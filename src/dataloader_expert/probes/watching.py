@@ -22,6 +22,7 @@ from typing import Any
 
 from dataloader_expert.probes.clock import Laps
 from dataloader_expert.probes.fetchers import Fetch, wrapped
+from dataloader_expert.probes.heap import free_bytes
 from dataloader_expert.probes.ticking import Ticker
 
 PULSE_S, SOON_S = 0.25, 0.05
@@ -314,6 +315,7 @@ def counters(maps: bool) -> dict[str, Any]:
     found["anon"] = anonymous_bytes(text("/proc/self/statm"))
     if maps:
         found["map"] = rollup(text("/proc/self/smaps_rollup"))
+        found["free"] = free_bytes()
     found["own_bytes"] = sum(read)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BatchLook
 from dataloader_expert.probes.batch_sizes import BatchSizes
@@ -46,6 +47,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Environment(),
         Layout(),
         Scan(share=0.45),
+        Allocating(),
         Stages(share=0.2),
         BatchLook(),
         BatchSizes(share=0.2),

@@ -13,6 +13,7 @@ from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
 from dataloader_expert.probes.caching import CACHED, Caching
@@ -190,6 +191,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Layout(),
         Scan(share=0.05, near=False, most=512),
         BatchLook(request.batch_size),
+        Allocating(request.batch_size),
         Standing(request.batch_size, request.num_workers),
         *step,
         Loading(

@@ -15,7 +15,7 @@ DIGITS = 9
 MAPS_FROM = 10
 """Maps of up to this many plain entries are left whole: they are arguments and settings, not data."""
 WEIGHTS = {
-    "findings": 5,
+    "findings": 8,
     "statistics": 2,
     "fields": 2,
     "unknowns": 3,
