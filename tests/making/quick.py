@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch_sizes import BatchSizes
 from dataloader_expert.probes.caching import Caching
@@ -20,8 +21,8 @@ from dataloader_expert.probes.storage import Storage
 from dataloader_expert.probes.whole import Whole
 from dataloader_expert.tools.base import Tool
 
-EXPERIMENTS = Caching | Crowd | Freeing | Habits | Whole
-"""What runs a user's loader otherwise than it is, beside the search."""
+EXPERIMENTS = Allocating | Caching | Crowd | Freeing | Habits | Whole
+"""What forks, or runs a user's loader otherwise than it is, beside the search."""
 
 
 def quick(tool: Tool, experiments: bool = False) -> Tool:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 
-from dataloader_expert.probes.heap import free_bytes, give_back
+from dataloader_expert.probes.heap import PAGE, counts, free_bytes, give_back
 from dataloader_expert.probes.watching import anonymous_bytes
 
 MB = 1 << 20
 
 
 def test_what_is_freed_is_counted_and_given_back() -> None:
-    counted = hasattr(ctypes.CDLL(None), "mallinfo2")
     arrays = [np.ones(8_000) for _ in range(600)]  # 64 KB each: less than what is mapped apart
     before = free_bytes()
     top = arrays.pop()
@@ -23,9 +23,21 @@ def test_what_is_freed_is_counted_and_given_back() -> None:
     freed = free_bytes()
     held = anonymous_bytes(Path("/proc/self/statm").read_bytes())
     give_back()
-    if counted:
+    if counts():
         assert 30 * MB < freed - before < 50 * MB
         assert held - anonymous_bytes(Path(f"/proc/{os.getpid()}/statm").read_bytes()) > 20 * MB
     else:
         assert before == freed == 0
     assert top.sum() == 8_000
+
+
+def bound_after(what: str) -> int:
+    code = f"import numpy as np\nfrom dataloader_expert.probes.heap import map_from, mapped_from\n{what}\nprint(mapped_from())"
+    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def test_the_bound_from_which_arrays_are_mapped_is_found() -> None:
+    """mallopt(3): it grows with each mapped array that is freed, and stays where it is set."""
+    if counts():
+        assert 5_000_000 <= bound_after("np.ones(625_000)") < 5_100_000
+        assert bound_after("map_from(1 << 20)\nnp.ones(625_000)") - (1 << 20) in range(-PAGE, PAGE + 1)

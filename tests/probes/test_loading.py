@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from dataloader_expert.probes.loading import LEAST_PAIRS, PAIRS, WORTH, enough
+from dataloader_expert.probes.loading import LEAST_PAIRS, PAIRS, WORTH, enough, surpasses
 from dataloader_expert.probes.running import T99, interval
 
 
@@ -44,3 +44,16 @@ def test_looking_again_sells_no_noise(gain: float) -> None:
     """Of two hundred searches in which nothing worth a change is to be gained, next to none finds something."""
     found = [interval(pairs_until_enough(random.Random(s), gain, 0.1, 60), T99)[1] > WORTH for s in range(200)]
     assert sum(found) <= 4
+
+
+def test_settings_are_told_apart_where_each_round_says_so_or_the_gain_is_clear() -> None:
+    assert surpasses([150.0, 90.0, 140.0], [100.0, 95.0, 100.0])
+    assert surpasses([107.0, 106.0, 108.0], [100.0, 101.0, 99.0])
+    assert not surpasses([115.0, 98.0, 108.0], [100.0, 101.0, 99.0])
+    assert not surpasses([102.0, 102.0, 102.0], [100.0, 100.0, 100.0])
+
+
+def test_of_two_settings_that_are_alike_noise_seldom_chooses_the_dearer() -> None:
+    draw = random.Random(0)
+    chosen = [surpasses(*([draw.lognormvariate(0, 0.05) for _ in range(3)] for _ in range(2))) for _ in range(2000)]
+    assert sum(chosen) / 2000 < 0.15

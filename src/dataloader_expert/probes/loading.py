@@ -46,6 +46,8 @@ WORTH = 1.05
 """The least gain worth a change: its interval's lower end must exceed this."""
 ALIKE = 1.03
 """Settings whose means differ by less cannot be told apart: the cheaper is taken."""
+CLEAR = 1.1
+"""From here on the means decide; nearer to one every round must say the same."""
 BEHIND = 0.8
 """A setting whose first block is slower than this share of the best gets no more blocks."""
 DOUBTFUL = 0.6
@@ -132,6 +134,12 @@ def enough(ratios: list[float], pairs: int, room: bool) -> bool:
     if low > SURE:
         return True
     return len(ratios) >= pairs and (not room or low > WORTH or mean <= WORTH)
+
+
+def surpasses(top: list[float], other: list[float]) -> bool:
+    """Whether the faster of two settings can be told from the other, by their rates round by round."""
+    gain = interval(top)[0] / interval(other)[0]
+    return gain > CLEAR or (gain > ALIKE and all(a > b for a, b in zip(top, other, strict=False)))
 
 
 class Search:
@@ -386,9 +394,9 @@ class Search:
 
     def cheapest(self) -> tuple[int, int, bool]:
         """The fewest workers and batches ready that no other setting beats by more than noise, at the consumer's pace."""
-        means = {key: interval(r.paced)[0] for key, r in self.runners.items() if key == self.now or self._may_win(key)}
-        top = max(means.values())
-        return min((k for k, mean in means.items() if mean * ALIKE >= top), key=lambda k: (k[0], k[1], not k[2]))
+        rates = {key: r.paced for key, r in self.runners.items() if key == self.now or self._may_win(key)}
+        top = max(rates.values(), key=lambda paced: interval(paced)[0])
+        return min((k for k, r in rates.items() if not surpasses(top, r)), key=lambda k: (k[0], k[1], not k[2]))
 
     def _may_win(self, key: tuple[int, int, bool]) -> bool:
         """Whether giving up the order, which costs repeatable runs, surely gains over as many workers that keep it."""

@@ -12,6 +12,7 @@ from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_adv
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
+from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
 from dataloader_expert.probes.batch_sizes import BatchSizes
@@ -123,7 +124,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         )
     if request.batch_size is None:
         probes.append(BatchSizes())
-    return (*probes, Loading(batch_size=request.batch_size, share=0.7, block_s=0.2))
+    return (*probes, Allocating(request.batch_size), Loading(batch_size=request.batch_size, share=0.7, block_s=0.2))
 
 
 def conclude(request: Request, measured: Measured) -> Said:
