@@ -47,8 +47,7 @@ def diagnosed(source: str, root: Path, *more: str) -> dict[str, Any]:
 
 
 def environment() -> dict[str, str]:
-    path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(HERE.parent), str(CACHE / "plugged")]))
-    return {**os.environ, "PYTHONPATH": path, "WORKLOADS_FOLDER": str(CACHE / "workloads")}
+    return {**os.environ, "WORKLOADS_FOLDER": str(CACHE / "workloads")}
 
 
 @contextmanager
@@ -72,14 +71,12 @@ def injected(limit: int | None, ours: bool) -> None:
     cells = list(itertools.product(stages, SHARES, (False, True), (0, 2), (0, 2)))
     if limit is not None:  # every so many, over all stages and loads
         cells = cells[:: max(1, len(cells) // limit)]
-    if ours:
-        timed_format.install(CACHE)
     rows = []
     for stage, share, waits, workers, others in cells:
         if ours:
             data = timed_format.write(CACHE / "timed", stage, share, waits)
             given = ("--format", "timed", "--num-workers", str(workers), "--batch-size", "8")
-            with busy(others):
+            with busy(others), timed_format.installed():
                 result = diagnosed(str(data), data, *given)
             second = "decode" if stage == "read" else "read"
         else:

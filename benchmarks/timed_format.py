@@ -6,6 +6,9 @@ A file holds four words: seconds of reading and whether these are waited, second
 
 from __future__ import annotations
 
+import shutil
+import sysconfig
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -52,11 +55,19 @@ def write(folder: Path, stage: str, share: float, waits: bool) -> Path:
     return data
 
 
-def install(folder: Path) -> Path:
-    """The folder that, on PYTHONPATH, has this format among the installed ones."""
-    about = folder / "plugged" / "timed_format-1.0.dist-info"
-    about.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def installed():
+    """This format among the installed ones meanwhile, as an editable installation leaves it: a measuring process takes no
+    PYTHONPATH."""
+    packages = Path(sysconfig.get_path("purelib"))
+    about, path = packages / "timed_format-1.0.dist-info", packages / "timed_format.pth"
+    about.mkdir(exist_ok=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: timed-format\nVersion: 1.0\n")
     points = "[dataloader_expert.sources]\ntimed = benchmarks.timed_format:Timed\n"
     (about / "entry_points.txt").write_text(points)
-    return about.parent
+    path.write_text(f"{Path(__file__).parents[1]}\n")
+    try:
+        yield
+    finally:
+        shutil.rmtree(about)
+        path.unlink()

@@ -47,6 +47,7 @@ class Hostile(Dataset[Any]):
         """A C call that keeps the interpreter's lock: no Python code of this process runs meanwhile."""
         ctypes.PyDLL(None).sleep(1000)
 
+    # what grows pauses between chunks: the limit is met within the call's budget, but not before the host has looked
     def private(self) -> None:
         while True:
             HELD.append(bytearray(os.urandom(1)) * CHUNK)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
@@ -38,8 +38,14 @@ COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
 """Bytes of growth after the first third of a run: until then workers copy pages of the interpreter itself."""
 
 
-Marks = list[tuple[int, int, int, int, int]]
-"""Of a worker, in turn: samples read, and bytes: private, shared, anonymous, and free in its allocator's hands."""
+class Mark(NamedTuple):
+    """Of a worker at a time: samples read, and bytes: private, shared, anonymous, and free in its allocator's hands."""
+
+    samples: int
+    private: int
+    shared: int
+    anon: int
+    free: int
 
 
 @dataclass(frozen=True)
@@ -170,22 +176,24 @@ def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Said]:
     """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write; the bytes of
     a ``batch`` an allocator may keep without anything leaking."""
     rows = [
-        [(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"], p["free"]) for p in ps if "map" in p]
+        [Mark(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"], p["free"]) for p in ps if "map" in p]
         for ps in by_process(lines)
     ]
-    rows = [r for r in rows if len(r) >= 4 and r[-1][0] > r[0][0]]
+    rows = [r for r in rows if len(r) >= 4 and r[-1].samples > r[0].samples]
     if not rows:
         return
-    private, [shared] = _slopes(rows, 1, 3), _slopes(rows, 2, 1)
-    samples = sum(r[-1][0] - r[0][0] for r in rows)
+    private, [shared] = _slopes(rows, "private", 3), _slopes(rows, "shared", 1)
+    samples = sum(r[-1].samples - r[0].samples for r in rows)
     value = {"private_per_sample": [round(p, 1) for p in private], "shared_per_sample": round(shared, 1)}
     fact = Fact(GROWTH, value, evidence("counted", "crowd", seen=samples))
     yield fact
-    later, fallen, anon, free = (sum(r[-1][i] - r[len(r) // 3][i] for r in rows) for i in (1, 2, 3, 4))
+    read, later, moved, anon, free = (
+        sum(getattr(r[-1], name) - getattr(r[len(r) // 3], name) for r in rows) for name in Mark._fields
+    )
     if min(private) < 32 or later < COPIED_LEAST or samples < 100:
         return
-    mean = later / max(1, sum(r[-1][0] - r[len(r) // 3][0] for r in rows))
-    if -fallen > 0.3 * later and anon < 0.5 * later:
+    mean = later / max(1, read)
+    if -moved > 0.3 * later and anon < 0.5 * later:
         text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: counting references"
         text += " writes to pages that were shared at the fork"
         fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
@@ -202,18 +210,20 @@ def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Said]:
         yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
 
 
-def _slopes(rows: list[Marks], column: int, parts: int) -> list[float]:
-    """Bytes a sample of a column, by equal parts of the run, mean over workers."""
+def _slopes(rows: list[list[Mark]], name: str, parts: int) -> list[float]:
+    """Bytes a sample of one kind of memory, by equal parts of the run, mean over workers."""
     marks = [[r[i * (len(r) - 1) // parts] for i in range(parts + 1)] for r in rows]
-    slopes = [[(b[column] - a[column]) / max(1, b[0] - a[0]) for a, b in pairwise(m)] for m in marks]
+    slopes = [
+        [(getattr(b, name) - getattr(a, name)) / max(1, b.samples - a.samples) for a, b in pairwise(m)] for m in marks
+    ]
     return [sum(s) / len(rows) for s in zip(*slopes, strict=True)]
 
 
-def _steady(rows: list[Marks]) -> bool:
+def _steady(rows: list[list[Mark]]) -> bool:
     """Whether memory that is no file's grows all the time: a leak does, an allocator that keeps what it once needed grows
     by leaps and then no more."""
     later = [r[len(r) // 3 :] for r in rows]
-    parts = _slopes(later, 3, min(4, *(len(r) - 1 for r in later)))
+    parts = _slopes(later, "anon", min(4, *(len(r) - 1 for r in later)))
     return min(parts) > 0.25 * sum(parts) / len(parts)
 
 

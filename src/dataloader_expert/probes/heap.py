@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from typing import Any, ClassVar
 
 LEAST_MAPPED, MOST_MAPPED = 128 << 10, 32 << 20
 """Between these glibc moves the bound by itself: up to each mapped array that is freed."""
-PAGE = 4096
+PAGE = os.sysconf("SC_PAGE_SIZE")
 MANY = 4096
 """Arrays by which what lies free is used up, so that the next tells where it comes from."""
 
@@ -19,18 +20,10 @@ class _Mallinfo2(ctypes.Structure):
 
     _fields_: ClassVar = [
         (name, ctypes.c_size_t)
-        for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        ]
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
     ]
 
 

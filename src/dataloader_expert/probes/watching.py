@@ -22,7 +22,7 @@ from typing import Any
 
 from dataloader_expert.probes.clock import Laps
 from dataloader_expert.probes.fetchers import Fetch, wrapped
-from dataloader_expert.probes.heap import free_bytes
+from dataloader_expert.probes.heap import PAGE, free_bytes
 from dataloader_expert.probes.ticking import Ticker
 
 PULSE_S, SOON_S = 0.25, 0.05
@@ -36,7 +36,6 @@ COUNTED = 2
 """Batches of a process after which its counters are read in any case: growth shows between two readings."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
 """Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
-PAGE = os.sysconf("SC_PAGE_SIZE")
 WORTH = 0.005
 """The share of the time that this may cost: of cheaper batches only some are timed."""
 
