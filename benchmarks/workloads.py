@@ -47,7 +47,7 @@ class Costs(Dataset):
     def __getitem__(self, index):
         if self.door is not None:
             with self.door:
-                time.sleep(self.wait)  # the store's answer, for which all wait in turn
+                time.sleep(self.wait)  # the store's answer, of which there is one, or a few, at a time
         elif self.wait:
             # drawn for each index: at even distances they might come to the same worker every time
             rare = self.long and np.random.default_rng(index).random() < 0.05
@@ -133,6 +133,20 @@ class Groups(Dataset):
         return torch.tensor([c[index % 100].as_py() for c in table.columns])
 
 
+class Windows(Dataset):
+    """Cut from a series in memory: nothing to compute, much to hand on."""
+
+    def __init__(self, length):
+        self.x, self.length = torch.randn(4_000_000), length
+
+    def __len__(self):
+        return 100_000
+
+    def __getitem__(self, index):
+        at = index * 7919 % (len(self.x) - self.length)
+        return self.x[at : at + self.length]
+
+
 class Stream(IterableDataset):
     def __init__(self, cpu):
         self.cpu = cpu
@@ -206,13 +220,23 @@ def mixed(seed=0):
     return shuffled(Costs(cpu=drawn("mixed", seed, 0.001, 0.002), wait=drawn("mixed wait", seed, 0.004, 0.008)), 16)
 
 
+def remote(seed=0):
+    """A store that answers only so many requests at a time."""
+    answers = multiprocessing.Semaphore(int(drawn("remote", seed, 5, 11)))
+    return shuffled(Costs(wait=drawn("remote wait", seed, 0.006, 0.015), cpu=0.0002, door=answers), batch_size=16)
+
+
+def windows(seed=0):
+    return shuffled(Windows(int(drawn("windows", seed, 8_000, 24_000))))
+
+
 def iterable(seed=0):
     return DataLoader(Stream(drawn("iterable", seed, 0.001, 0.004)), batch_size=32)
 
 
 WORKLOADS = (
-    decode, transform, collate, transfer, latency, bandwidth, archives, groups, tiny, huge, mixed, iterable
+    decode, transform, collate, transfer, latency, bandwidth, archives, groups, tiny, huge, mixed, remote, windows, iterable
 )  # fmt: skip
-WAITING = ("latency", "mixed")
+WAITING = ("latency", "mixed", "remote")
 """Workloads whose grid goes to sixteen workers a core."""
 assert io  # users import more than they use

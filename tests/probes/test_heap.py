@@ -41,3 +41,29 @@ def test_the_bound_from_which_arrays_are_mapped_is_found() -> None:
     if counts():
         assert 5_000_000 <= bound_after("np.ones(625_000)") < 5_100_000
         assert bound_after("map_from(1 << 20)\nnp.ones(625_000)") - (1 << 20) in range(-PAGE, PAGE + 1)
+
+
+ARROW = """
+from pathlib import Path
+import numpy as np
+import pyarrow as pa
+from dataloader_expert.probes.heap import give_back
+from dataloader_expert.probes.watching import anonymous_bytes
+
+def held():
+    return anonymous_bytes(Path("/proc/self/statm").read_bytes())
+
+buffers = [pa.allocate_buffer(64 << 10, resizable=True) for _ in range(640)]
+for i in range(640):
+    np.frombuffer(buffers[i], np.uint8)[:] = 1
+before = held()
+buffers.clear()
+give_back()
+print(before - held())
+"""
+
+
+def test_what_arrow_keeps_is_given_back_too() -> None:
+    """Its pool is apart from the C library's allocator: 40 MB in small buffers."""
+    told = subprocess.run([sys.executable, "-c", ARROW], capture_output=True, text=True, check=True)
+    assert int(told.stdout) > 20 * MB

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 from typing import Any, ClassVar
 
 LEAST_MAPPED, MOST_MAPPED = 128 << 10, 32 << 20
@@ -52,7 +53,10 @@ def free_bytes() -> int:
 
 def give_back() -> None:
     """Free memory goes back to the kernel: a worker that is forked then cannot take it page by page, which would look as
-    what counting references does to pages that are shared."""
+    what counting references does to pages that are shared. Arrow keeps a pool of its own."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None:
+        arrow.default_memory_pool().release_unused()
     libc = _libc()
     if libc is not None:
         libc.malloc_trim(0)

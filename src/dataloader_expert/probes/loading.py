@@ -1,7 +1,7 @@
 """Throughput of real DataLoaders: settings that a model of the costs calls for, timed in alternating blocks.
 
-Method: a few samples tell CPU and waiting, hence how many workers can pay; the settings are grown from the present one
-and 0 workers upwards. Each keeps its loader alive, held at a gate while another runs; blocks alternate, so that a slow spell
+Method: a few samples tell CPU and waiting, hence how many workers can pay (``candidates``); the settings are grown from the
+present one and 0 workers upwards. Each keeps its loader alive, held at a gate while another runs; blocks alternate, so that a slow spell
 of the machine hits all alike, and what is clearly slower gets no more of them. The winner is checked against the
 present setting in fresh pairs. Ratios come from neighbouring blocks; intervals are Student's t on their logarithms,
 those of a throughput say where a further run falls.
@@ -22,6 +22,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import OVERFULL, Bench, Probe, Said, TooDear, evidence, loader_failed
 from dataloader_expert.probes.batch import STEP
+from dataloader_expert.probes.candidates import SHARED, WAITS, Costs, candidates, fewer, first_step
 from dataloader_expert.probes.guarding import Guard
 from dataloader_expert.probes.limits import bound
 from dataloader_expert.probes.running import T99, Runner, gated, interval
@@ -69,8 +70,6 @@ OVERTAKEN, HELD = 0.3, 0.1
 """The shares of waiting with a worker idle for the order from which on giving it up, and a deeper prefetch, are tried."""
 WAITING_ROUNDS = 4
 """Rounds of a block where samples wait: workers that were let go together deliver together, so fewer rounds end anywhere."""
-MOST, MOST_WAITING = 16, 16
-"""Workers tried where nothing else is asked: in all, and per CPU where samples wait rather than compute."""
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,8 @@ class Search:
         self.dropped: dict[tuple[int, int, bool], Runner] = {}
         self.failed: dict[str, str] = {}
         self.step_s = 0.0
-        self.waiting = 0.0
-        """The share of a sample's time in which it waits."""
+        self.costs = Costs()
+        self.cpus = max(1, int(bench.cpus / asked.local_world_size))
         self.trying: Runner | None = None
         self.guard = Guard(bench.limit_bytes, self._pids)
         self.most: float = math.inf
@@ -182,8 +181,7 @@ class Search:
     def grow(self) -> Iterator[Said]:
         """From the present setting and 0 workers upwards, as long as more still gains; then alternating blocks."""
         self.served.patience = max(4.0, min(20 * self.served.batch_s, 0.3 * self.bench.left()))
-        cpu, waits = self.served.costs(self.bench)
-        self.waiting = waits / (cpu + waits) if cpu + waits else 0.0
+        self.costs = Costs(*self.served.costs(self.bench))
         self.bench.progress("timing the present settings", None)
         if self._try(self.served.current) is None:
             yield from self._told_broken()
@@ -204,7 +202,7 @@ class Search:
                 yield Unknown(f"throughput at {workers} workers and more", limit)
                 self._fewer(workers)
                 break
-            if self.left < self._check_s() + 1.5 * max(r.cost for r in self.runners.values()):
+            if self._trial_room() <= 0:
                 yield Unknown(f"throughput at {workers} workers and more", "the budget does not hold more blocks")
                 break
             best = max(r.blocks[0] for r in self.runners.values())
@@ -216,8 +214,36 @@ class Search:
                 break
             if runner.blocks[0] < 0.75 * best and workers > max((1, *self.asked.also)):
                 break
+            if self._in_turn(runner) and workers >= max((0, *self.asked.also)):
+                break
+        self._step_back()
         yield from self._told_broken()
         self._drop()
+
+    def _in_turn(self, runner: Runner) -> bool:
+        """Whether the first workers gain so little that what they wait for serves one at a time."""
+        alone = self.runners.get((0, 0, True))
+        few = runner.plan.workers == first_step(self.cpus) and self.costs.waiting > WAITS
+        return few and alone is not None and runner.blocks[0] < SHARED * alone.blocks[0]
+
+    def _step_back(self) -> None:
+        """Where what samples wait for serves only so many at a time, a trial of as many as it keeps at work."""
+        if not self.asked.search or self.costs.waiting <= WAITS or not self.runners:
+            return
+        top = max(self.runners.values(), key=lambda r: r.blocks[0])
+        workers = top.plan.workers
+        enough = fewer(self.costs, self.cpus, workers, top.blocks[0])
+        if enough is None or label(self._with(enough)) in self.runners:
+            return
+        if self.left > 2 * top.cost * enough / workers:  # its rounds are as much shorter, and so is the check
+            runner = self._grown(enough)
+            if runner is not None and CLEAR * runner.blocks[0] >= top.blocks[0]:
+                self._end(label(top.plan))
+
+    def _trial_room(self) -> float:
+        """Seconds that a further trial may take; none where it and the check of what it finds would not fit."""
+        room = self.left - self._check_s()
+        return room if room >= 1.5 * max((r.cost for r in self.runners.values()), default=0.0) else 0.0
 
     def _grown(self, workers: int) -> Runner | None:
         self.bench.progress(f"trying {workers} workers", None)
@@ -254,8 +280,12 @@ class Search:
             if max(runner.blocks) >= DOUBTFUL * best and self.left > self._check_s() + runner.cost:
                 if not self._block(runner, self.deadline) or runner.blocks[-1] >= BEHIND * best:
                     continue
-            self.dropped[key] = self.runners.pop(key)
-            runner.close()
+            self._end(key)
+
+    def _end(self, key: tuple[int, int, bool]) -> None:
+        """A setting is out of the running: its blocks are kept, its workers end."""
+        self.dropped[key] = self.runners.pop(key)
+        self.dropped[key].close()
 
     def settle(self) -> Iterator[Said]:
         """Alternating blocks of what is still in the running, the present setting only if it is; first of those two that
@@ -278,8 +308,7 @@ class Search:
         for key in [
             k for k in alive if k in self.runners and len(self.runners[k].blocks) < ROUNDS
         ]:  # fewer blocks decide nothing
-            self.dropped[key] = self.runners.pop(key)
-            self.dropped[key].close()
+            self._end(key)
             yield Unknown(f"throughput at {in_words(key)}", f"the budget ended before its {ROUNDS} blocks")
 
     def _room(self) -> float:
@@ -306,10 +335,13 @@ class Search:
         if self.served.user_loader is None:  # the user's own loader keeps its own choice
             patience = self.served.patience if plan.workers else 0.0
             plan = plan.but(persistent=plan.workers > 0, timeout=patience)  # a hung worker is then an outcome
-        rounds = WAITING_ROUNDS if plan.workers and self.waiting > 0.5 else 1
+        rounds = WAITING_ROUNDS if plan.workers and self.costs.waiting > WAITS else 1
         runner = Runner(plan, self.served, step_s=self.step_s, rounds=rounds)
+        until = (
+            None if self.deadline is None else self.deadline - self._check_s()
+        )  # a slow one does not take the check's
         try:
-            if not self._block(runner, self.deadline):
+            if not self._block(runner, until):
                 return None
         except Exception as e:  # the user's code, torch or the system may refuse: an outcome, not the end
             waits = runner.waiting_for() if "timed out after" in str(e) else ""
@@ -330,7 +362,7 @@ class Search:
         try:
             runner.block(self.asked.block_s, until)
             return True
-        except RuntimeError:
+        except Exception:  # torch's, of a worker that was killed; or of what it was sending
             if not self.guard.tripped:
                 raise
         finally:
@@ -339,34 +371,23 @@ class Search:
         self.failed[f"{workers} workers and more"], self.guard.tripped = taken, ""
         if self.guard.alone:
             self.most, self.overfull = workers, taken
-        for key in [k for k, r in self.runners.items() if r is runner or k[0] > workers]:
+        spared = None if self.guard.alone else self.now  # by themselves the present ones ran
+        for key in [k for k, r in self.runners.items() if r is runner or (k[0] > workers and k != spared)]:
             self.runners.pop(key).close()
         runner.close()
         return False
 
     def _candidates(self) -> list[int]:
-        """0, 1, the CPUs of this process and twice as many; where samples wait, what hides the waiting, and half of it."""
-        cpus = max(1, int(self.bench.cpus / self.asked.local_world_size))
-        waiting = self.waiting
-        most = self.asked.max_workers
-        if most is None:
-            most = max(MOST, MOST_WAITING * cpus) if waiting > 0.5 else MOST
-        if waiting <= 0.2:
-            grown = [n for n in (1, cpus, 2 * cpus) if n <= most]
-            dear = self.served.batch_s > 0.02 * min(self.bench.left(), self.asked.most_s)
-            return sorted({0, *(grown[1:2] if dear else grown)})
-        enough = math.ceil(1.5 * cpus / max(1e-3, 1 - waiting))
-        if enough >= 2 * most:  # whatever may be tried only waits: steps on the way would tell nothing
-            return sorted({0, most})
-        enough = min(most, enough)
-        doubled = [cpus * 2**k for k in range(1, 8) if cpus * 2**k < enough]
-        return sorted({0, *([] if waiting > 0.5 else [cpus]), *doubled[-1:], enough} & set(range(most + 1)))
+        dear = self.served.batch_s > 0.02 * min(self.bench.left(), self.asked.most_s)
+        return candidates(self.costs, self.cpus, self.asked.max_workers, dear)
 
     def refine(self) -> Iterator[Said]:
         """Giving up the order where a slow batch holds ready ones back; a deeper prefetch where batches come in bursts."""
         from dataloader_expert.loaders.building import may_give_up_order
 
-        runner = max(self.runners.values(), key=lambda r: r.blocks[0])
+        runner = max(self.runners.values(), key=lambda r: r.blocks[0], default=None)
+        if runner is None:
+            return
         workers, prefetch, _ = label(runner.plan)
         if not workers:
             return
@@ -389,8 +410,10 @@ class Search:
         self._drop()
 
     def _check_s(self) -> float:
-        """Seconds that the check of a winner takes at the least."""
-        return LEAST_PAIRS * (self.runners[self.now].cost + max(r.cost for r in self.runners.values()))
+        """Seconds that the check of a winner takes at the least; the present workers may have been ended."""
+        costs = [r.cost for r in self.runners.values()]
+        now = self.runners.get(self.now)
+        return LEAST_PAIRS * ((now.cost if now is not None else 0.0) + max(costs, default=0.0))
 
     def cheapest(self) -> tuple[int, int, bool]:
         """The fewest workers and batches ready that no other setting beats by more than noise, at the consumer's pace."""
@@ -416,6 +439,7 @@ class Search:
 
     def check(self, current: LoaderPlan) -> Iterator[Said]:
         """Fresh alternating blocks of the winner against the present setting; a gain counts only if these show it."""
+        self._stand()
         best, ratios = self.cheapest(), []
         now = self.now
         if best != now:

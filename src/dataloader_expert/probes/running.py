@@ -21,6 +21,9 @@ from dataloader_expert.probes.fetchers import Fetch, wrapped
 from dataloader_expert.probes.serving import Serving
 from dataloader_expert.probes.watching import task_times
 
+LONG_S, LONG_ROUNDS = 0.6, 2
+"""Seconds from which on a block of so many rounds is long enough: where they end bears the less on its rate the more
+batches a round has."""
 FUTEX = ("202", "98")
 """Numbers of the system call futex, on x86-64 and on arm64."""
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
@@ -49,7 +52,7 @@ def interval(values: list[float], table: dict[int, float] = T95, further: bool =
 
 @dataclass
 class Runner:
-    """``blocks`` are its throughputs in samples/s, ``cost`` its last block in s, ``gaps`` the seconds from batch to
+    """``blocks`` are its throughputs in samples/s, ``cost`` what one more takes in s, ``gaps`` the seconds from batch to
     batch, ``overtaken_s`` of ``waited_s`` those in which the order kept a worker idle, ``rounds`` the least of a block."""
 
     plan: LoaderPlan
@@ -97,10 +100,18 @@ class Runner:
         """
         begun = time.monotonic()
         n = max(1, self.plan.workers)
-        fresh = self._iterator is None
+        ready = self.plan.workers * (self.plan.prefetch or 2) if self._iterator is None else 0
         try:
             self.gate.set()
-            for _ in range(n + (self.plan.workers * (self.plan.prefetch or 2) if fresh else 0)):
+            if ready:
+                self._next()
+                first = time.monotonic()
+                for _ in range(ready - 1):
+                    self._next()
+                    if time.monotonic() - first > LONG_S:
+                        break  # what comes so slowly is no stock
+                begun = time.monotonic()  # a later block neither starts workers nor has a stock to use up
+            for _ in range(n):
                 self._next()
                 if until is not None and time.monotonic() > until:
                     break
@@ -111,7 +122,8 @@ class Runner:
                     samples += self._next()
                     last = self._gap(last)
                 spent = last - start
-                if (spent >= seconds and done >= self.rounds) or (until is not None and time.monotonic() > until):
+                rounds = min(self.rounds, LONG_ROUNDS) if spent >= LONG_S else self.rounds
+                if (spent >= seconds and done >= rounds) or (until is not None and time.monotonic() > until):
                     break
         finally:
             self.gate.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,27 +148,39 @@ class Serving:
         return samples_in(batch) or self.current.batch_size
 
     def costs(self, bench: Bench, seconds: float = 0.15, most: int = 128) -> tuple[float, float]:
-        """CPU and blocked seconds of a sample, from some that are read here; of a stream nothing is known so."""
-        import numpy as np
-
-        if bench.source.iterable:
-            return 0.0, 0.0
-        rng = np.random.default_rng(bench.seed + 2)
-        laps, read = Laps("rest"), 0
+        """CPU and blocked seconds of a sample, from some that are read here."""
+        laps, read, stream = Laps("rest"), 0, self._one_by_one(bench)
         begun = time.monotonic()
         while read < 8 or (time.monotonic() - begun < seconds and read < most):
-            index = int(rng.integers(len(self.dataset)))
-            bench.at(index)
-            with contextlib.suppress(Exception):  # the scan has said which samples raise
-                self.dataset[index]
-                if not read:
-                    laps.begin()  # the first is cold
+            try:
+                next(stream)
+            except StopIteration:
+                break
+            if not read:
+                laps.begin()  # the first is cold
             read += 1
             laps.lap("rest")
         bench.at(-1)
-        wall, cpu, queue = laps.spent["rest"]
+        wall, cpu, queue = laps.spent.get("rest", (0.0, 0.0, 0.0))
         n = max(1, read - 1)
         return cpu / n, max(0.0, wall - cpu - queue) / n
+
+    def _one_by_one(self, bench: Bench) -> Iterator[None]:
+        """Reads samples; those that raise are passed over, and end a stream: the scan has said which do."""
+        import numpy as np
+
+        if bench.source.iterable:
+            with contextlib.suppress(Exception):
+                for _ in self.dataset:
+                    yield
+            return
+        rng = np.random.default_rng(bench.seed + 2)
+        while True:
+            index = int(rng.integers(len(self.dataset)))
+            bench.at(index)
+            with contextlib.suppress(Exception):
+                self.dataset[index]
+            yield
 
 
 def samples_in(batch: Any) -> int:

@@ -26,6 +26,11 @@ from dataloader_expert.facts import Json
 from dataloader_expert.probes.frames import WORD, Layout, Memory, Reader, Stack, find_layout
 
 LEAST = 100
+WORTH = 0.013
+"""The share of each process's time that reading its stacks may take: where they are deep or the machine is slow, the
+scribe pauses longer."""
+LONGEST = 8
+"""Times the pause asked for that it pauses at the most: some stacks are always read."""
 MARK = "watched_fetch"
 """The function of ours below which everything is the loader's."""
 PR_SET_PTRACER = 0x59616D61
@@ -169,8 +174,9 @@ def scribe(layout: Layout, every_s: float, shared: mmap.mmap, result: int) -> No
     begun = time.process_time()
     processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
     stacks: dict[Stack, list[int]] = {}
-    spread, seen, most = random.Random(0), 0, 0
+    spread, seen, most, worth, at = random.Random(0), 0, 0, 0.0, time.monotonic()
     while not word(shared, OVER):
+        looked = 0
         for i, process in enumerate(processes):
             process.is_now(word(shared, WHO + 2 * i), word(shared, WHO + 2 * i + 1))
             stack, running = process.look()
@@ -179,8 +185,12 @@ def scribe(layout: Layout, every_s: float, shared: mmap.mmap, result: int) -> No
                 times[0 if running else 1] += 1
                 most = max(most, sum(times))
                 seen += 1
+                looked += 1
         put(shared, SEEN, seen)
         put(shared, MOST, most)
-        time.sleep(every_s * spread.uniform(0.5, 1.5))  # no stage keeps step with us
+        rate = WORTH * max(1, looked)
+        worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
+        owed = (time.process_time() - begun - worth) / rate  # its own start counts too
+        time.sleep(min(max(every_s, owed), LONGEST * every_s) * spread.uniform(0.5, 1.5))  # no stage keeps step with us
     told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
     os.write(result, json.dumps(told).encode())

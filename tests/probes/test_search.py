@@ -1,0 +1,122 @@
+"""The search over settings, on real loaders."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from multiprocessing import Semaphore
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import get_worker_info
+
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.loading import RECOMMENDED, Loading, Search
+from dataloader_expert.probes.running import gated
+from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.trials import TRIALS
+from dataloader_expert.sources.registry import open_source
+from tests.making import users
+from tests.making.shared import CHECKOUT
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork\\(\\)")
+"""More workers than cores are what is asked for."""
+AT_A_TIME = 4
+
+
+class Store(users.Fine):
+    """A sample waits 6 ms for a store that answers four requests at a time."""
+
+    answers = Semaphore(AT_A_TIME)
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        with self.answers:
+            time.sleep(0.006)  # the store's answer
+        return super().__getitem__(index)
+
+
+def bench_of(name: str, seconds: float) -> Bench:
+    ref = SourceRef(f"{Path(users.__file__)}:{name}", (str(CHECKOUT),), code=True)
+    until = time.monotonic() + seconds
+    return Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
+
+
+class FailsAmong(users.Fine):
+    """Fails in each of so many workers, as one does that was ended."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__()
+        self.workers = workers
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        info = get_worker_info()
+        if info is not None and info.num_workers == self.workers:
+            raise RuntimeError("ended")
+        return super().__getitem__(index)
+
+
+@pytest.fixture
+def held() -> Iterator[list[Search]]:
+    searches: list[Search] = []
+    with gated():
+        yield searches
+        for search in searches:
+            search.close()
+
+
+def told(said: Any) -> Facts:
+    facts = Facts()
+    for one in said:
+        if isinstance(one, Fact):
+            facts.add(one)
+    return facts
+
+
+def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves() -> None:
+    """Our promise: among settings that cannot be told apart the cheapest wins, also where the most workers were tried first."""
+    bench = bench_of("Fine", 60)
+    bench.source.dataset = Store()  # type: ignore[attr-defined]  # of a reference
+    facts = told(Loading(batch_size=4, block_s=0.1, pairs=3).measure(bench))
+    tried = {t["num_workers"]: t["throughput"]["value"] for t in facts.value(TRIALS)}
+    assert {0, 2, 32} <= set(tried)
+    assert 2 < facts.value(RECOMMENDED)["workers"] < 16
+    assert tried[facts.value(RECOMMENDED)["workers"]] > 1.5 * tried[0]
+
+
+def searched(workers: int, of: int) -> Search:
+    """A search with ``workers`` now; loaders of as many as ``of`` fail."""
+    bench = bench_of("Waits", 60)
+    served = serving(bench, 4, workers)
+    served.dataset = FailsAmong(of)
+    return Search(Loading(block_s=0.1), bench, served, None)
+
+
+def test_the_present_workers_outlive_a_trial_that_took_too_much_memory_beside_them(held: list[Search]) -> None:
+    """Our promise: a trial that fails is an outcome; what ran by itself is judged."""
+    search = searched(3, of=2)
+    held.append(search)
+    assert search._try(search.served.current) is not None
+    search.guard.tripped, search.guard.alone = "2 workers, with 3 held beside them, took 1 GB", False
+    assert search._try(search._with(2)) is None
+    assert list(search.failed.values()) == ["2 workers, with 3 held beside them, took 1 GB"]
+    assert search.most == math.inf
+    facts = told(search.check(search.served.current))
+    assert facts.value(RECOMMENDED)["workers"] == 3
+
+
+def test_where_the_present_workers_were_ended_the_main_process_is_judged(held: list[Search]) -> None:
+    """Our promise: it goes on with what is left."""
+    search = searched(3, of=3)
+    held.append(search)
+    search.guard.tripped = "3 workers took 1 GB"
+    assert search._try(search.served.current) is None
+    assert search.most == 3
+    assert search._check_s() == 0
+    assert list(search.refine()) == []
+    facts = told(search.check(search.served.current))
+    assert facts.value(RECOMMENDED)["workers"] == 0
