@@ -1,8 +1,8 @@
 """Shares of stages against stages of known cost, and against real code with a stage taken out.
 
 ``python -m benchmarks.attribution injected`` asks the installed command, with default arguments, about loaders in which a
-stage takes 10, 30 or 60 % by work or by waiting, with 0 and 2 workers, on an idle machine and beside two busy processes;
-``ours`` the same about files that our own datasets read, in a format of known cost that is plugged in; ``real`` about
+stage takes 10, 30 or 60 % by work or by waiting, with 0 and 2 workers, on an idle machine and beside two busy processes,
+against what the stage takes of a plain loop in a process of its own; ``ours`` the same about files that our own datasets read, in a format of known cost that is plugged in; ``real`` about
 Pillow, zlib, memory maps, Parquet and code that holds the lock, against ablation: the same loader with the stage's output
 kept, as the mean over both orders of leaving two stages out. ``overhead`` times watched and plain loaders in alternating
 blocks. A quarter of a minute a cell, two minutes a real one; each is kept by itself.
@@ -11,6 +11,7 @@ blocks. A quarter of a minute a cell, two minutes a real one; each is kept by it
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import json
 import os
@@ -29,9 +30,16 @@ from benchmarks.common import CACHE, HERE, command, keep
 NAME = "attribution"
 STAGES, SHARES = ("read", "decode", "transform", "collate"), (0.1, 0.3, 0.6)
 WITHIN, WITHIN_OURS = 0.05, 0.03
-BUSY = "while True: pass"
-PROCESSES, CALLS = 5, 3
-"""Fresh processes of an ablation and calls of the tool: where a process's memory lies bears on what its code costs."""
+BUSY = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:  # it ends with whoever was killed
+    for _ in range(1_000_000):
+        pass
+"""
+PROCESSES, ROUNDS, CALLS = 4, 12, 3
+"""Fresh processes of each loader of an ablation, blocks of each by turns, and calls of the tool: where a process's memory
+lies bears on what its code costs, and so does the minute in which it runs."""
 
 
 def ask(function: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -66,8 +74,20 @@ def shares_of(result: dict[str, Any]) -> dict[str, float]:
     return {s["name"]: s["share"]["value"] for s in result["stages"]}
 
 
-def injected(limit: int | None, ours: bool) -> None:
-    stages = ("read", "decode") if ours else STAGES
+@functools.cache
+def truth(module: str, *given: str, others: int) -> dict[str, float]:
+    """The stages' shares of a plain loop beside as many busy processes, in a fresh process."""
+    with busy(others):
+        done = subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{module}", *given],
+            capture_output=True, text=True, check=True, env=environment(), cwd=HERE.parent,
+        )  # fmt: skip
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
+
+
+def injected(limit: int | None, ours: bool, only: list[str]) -> None:
+    stages = [s for s in (("read", "decode") if ours else STAGES) if not only or s in only]
     cells = list(itertools.product(stages, SHARES, (False, True), (0, 2), (0, 2)))
     if limit is not None:  # every so many, over all stages and loads
         cells = cells[:: max(1, len(cells) // limit)]
@@ -76,19 +96,24 @@ def injected(limit: int | None, ours: bool) -> None:
         if ours:
             data = timed_format.write(CACHE / "timed", stage, share, waits)
             given = ("--format", "timed", "--num-workers", str(workers), "--batch-size", "8")
-            with busy(others), timed_format.installed():
-                result = diagnosed(str(data), data, *given)
+            with timed_format.installed():
+                true = truth("timed_format", str(data), others=others)
+                with busy(others):
+                    result = diagnosed(str(data), data, *given)
             second = "decode" if stage == "read" else "read"
         else:
+            asked = {"stage": stage, "share": share, "waits": waits}
+            true = truth("injected", "truth", json.dumps(asked), others=others)
             with busy(others):
-                result = ask("parts", {"stage": stage, "share": share, "waits": waits, "workers": workers})
+                result = ask("parts", {**asked, "workers": workers})
             second = "transform" if stage == "decode" else "decode"
         found = shares_of(result)
-        errors = {stage: found.get(stage, 0.0) - share, second: found.get(second, 0.0) - (1 - share)}
+        errors = {s: found.get(s, 0.0) - true[s] for s in (stage, second)}
         right = result["bottleneck"] == (stage if share > 0.5 else second)
         row = {
             "kind": "ours" if ours else "injected",
             "cell": [stage, share, "waits" if waits else "works", workers, others],
+            "true": {s: round(true[s], 4) for s in errors},
             "errors": {k: round(v, 4) for k, v in errors.items()},
             "right": right,
             "overhead": result["overhead"],
@@ -114,22 +139,38 @@ def ablated(name: str, stages: tuple[str, str]) -> tuple[dict[str, float], dict[
     """What a sample saves without each of two stages, over the whole sample, and the mean of leaving it out of the whole
     and of what is left without the other: the two differ where one stage bears on what the other costs (what it reads
     lies in a cache; together they free enough for the allocator to give it back). Errors are those against the mean.
-    Medians; a fresh process for each time.
+    Medians of blocks that alternate between the four loaders, in fresh processes.
     """
     alone: dict[str, list[float]] = {s: [] for s in stages}
     orders: dict[str, list[float]] = {s: [] for s in stages}
+    ways = ((), (stages[0],), (stages[1],), stages)
     for _ in range(PROCESSES):
-        took = {}
-        for held in ((), (stages[0],), (stages[1],), stages):
-            given = [sys.executable, "-m", "benchmarks.injected", name, *held]
-            done = subprocess.run(given, capture_output=True, text=True, check=True, env=environment(), cwd=HERE.parent)
-            took[held] = float(done.stdout)
-        for stage, other in (stages, stages[::-1]):
-            saved = took[()] - took[(stage,)]
-            alone[stage].append(saved / took[()])
-            orders[stage].append((saved + took[(other,)] - took[stages]) / 2 / took[()])
+        given = [[sys.executable, "-m", "benchmarks.injected", name, *held] for held in ways]
+        loaders: list[subprocess.Popen[str]] = []
+        for each in given:
+            loaders.append(
+                subprocess.Popen(
+                    each, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(), cwd=HERE.parent
+                )
+            )
+            _block(loaders[-1])  # one after the other: the first makes the files
+        for _ in range(ROUNDS):
+            took = {held: _block(loader) for held, loader in zip(ways, loaders, strict=True)}
+            for stage, other in (stages, stages[::-1]):
+                saved = took[()] - took[(stage,)]
+                alone[stage].append(saved / took[()])
+                orders[stage].append((saved + took[(other,)] - took[stages]) / 2 / took[()])
+        for loader in loaders:
+            loader.communicate()
     one, both = ({s: round(statistics.median(v), 4) for s, v in found.items()} for found in (alone, orders))
     return one, both
+
+
+def _block(loader: subprocess.Popen[str]) -> float:
+    assert loader.stdin is not None and loader.stdout is not None
+    loader.stdin.write("\n")
+    loader.stdin.flush()
+    return float(loader.stdout.readline())
 
 
 def real(only: list[str]) -> None:
@@ -206,11 +247,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=("injected", "ours", "real", "overhead"))
     parser.add_argument("--cells", type=int, default=None, help="about so many of the injected cells, evenly")
-    parser.add_argument("--only", nargs="+", default=[], help="these of the real ones")
+    parser.add_argument("--only", nargs="+", default=[], help="these stages, or real ones")
     asked = parser.parse_args()
     parts = {
-        "injected": lambda: injected(asked.cells, ours=False),
-        "ours": lambda: injected(asked.cells, ours=True),
+        "injected": lambda: injected(asked.cells, False, asked.only),
+        "ours": lambda: injected(asked.cells, True, asked.only),
         "real": lambda: real(asked.only),
         "overhead": overhead,
     }

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import binascii
 import itertools
+import json
 import os
 import sys
 import tempfile
@@ -18,6 +20,9 @@ from torch.utils.data import DataLoader, Dataset
 
 FOLDER = Path(os.environ.get("WORKLOADS_FOLDER", Path(tempfile.gettempdir()) / "dataloader-expert-injected"))
 WHOLE_S = 0.01
+BLOCK_S = 0.1
+TRUE_S = 2.0
+"""Seconds of the plain loop that tells what stages really take."""
 
 
 def burn(seconds):
@@ -152,6 +157,8 @@ class Mapped(Real):
 
 
 class Parquet(Real):
+    """Two steps whose values are freed in them: what frees a table is nobody's else."""
+
     def __init__(self, held=()):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -163,14 +170,17 @@ class Parquet(Real):
             rng = np.random.default_rng(0)
             pq.write_table(pa.table({f"c{i}": rng.random(60_000) for i in range(8)}), path, row_group_size=20_000)
         self.f = pq.ParquetFile(path)
-        self.t = self.f.read_row_group(0, use_threads=False)
+
+    def g(self, index):
+        t = self.f.read_row_group(index % 3, use_threads=False)
+        return t.column(0).to_numpy()
+
+    def h(self, v):
+        return torch.from_numpy(np.sort(v)[:100].copy())
 
     def __getitem__(self, index):
-        t = self.t if "decode" in self.held else self.f.read_row_group(index % 3, use_threads=False)
-        if "transform" in self.held:
-            return torch.zeros(100)
-        a = np.sort(t.column(0).combine_chunks().to_numpy(zero_copy_only=False))
-        return torch.from_numpy(a[:100].copy())
+        v = self.kept("decode", lambda: self.g(index))
+        return self.kept("transform", lambda: self.h(v))
 
 
 class Locked(Real):
@@ -178,15 +188,17 @@ class Locked(Real):
 
     def __init__(self, held=()):
         self.held = held
-        self.text = ",".join(str(i) for i in range(60_000))
+        self.text = binascii.b2a_base64(np.random.default_rng(0).bytes(60_000))
 
     def parse(self):
-        return self.text.split(",")
+        for _ in range(12):  # small enough that no page is mapped anew for what comes out
+            values = binascii.a2b_base64(self.text)
+        return values
 
     def normalize(self, values):
         total = 0
-        for value in values[:20_000]:
-            total += len(value)
+        for value in values[:30_000]:
+            total += value * 2
         return total
 
     def __getitem__(self, index):
@@ -208,19 +220,64 @@ def real(name="Zlib", held=(), workers=0):
     return DataLoader(globals()[name](tuple(held)), batch_size=8, shuffle=True, **more)
 
 
-def seconds(name, held):
-    """Median seconds of a sample in this process, which does nothing else: what ran before bears on memory and caches."""
-    took, loader = [], real(name, held)
+def blocks(name, held):
+    """Seconds of a sample in this process, which does nothing else, each time that a line comes: what ran before bears on
+    memory and caches."""
+    loader = real(name, held)
     stream = itertools.chain.from_iterable(itertools.repeat(loader))
-    next(stream)
-    for _ in range(9):
+    for _ in range(4):
+        next(stream)
+    for _ in sys.stdin:
         begun, n = time.perf_counter(), 0
-        while time.perf_counter() - begun < 0.1:
+        while time.perf_counter() - begun < BLOCK_S:
             next(stream)
             n += 8
-        took.append((time.perf_counter() - begun) / n)
-    return sorted(took)[4]
+        print((time.perf_counter() - begun) / n, flush=True)
+
+
+class Own:
+    """Seconds in which this thread computed or was blocked, by step; waiting for a core is the machine's."""
+
+    def __init__(self):
+        self.fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        self.spent = {}
+
+    def now(self):
+        return time.perf_counter() - int(os.pread(self.fd, 64, 0).split()[1]) / 1e9
+
+    def clocked(self, name, step):
+        def timed(*given):
+            begun = self.now()
+            made = step(*given)
+            self.spent[name] = self.spent.get(name, 0.0) + self.now() - begun
+            return made
+
+        return timed
+
+    def shares(self, loader, seconds=TRUE_S):
+        """Each step's share of a plain loop over the loader."""
+        stream = itertools.chain.from_iterable(itertools.repeat(loader))
+        next(stream)
+        self.spent.clear()
+        begun, end = self.now(), time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            next(stream)
+        whole = self.now() - begun
+        return {name: spent / whole for name, spent in self.spent.items()}
+
+
+def truth(stage="read", share=0.3, waits=False):
+    """What each stage takes of a plain loop: a wait is longer than asked for, and loading costs something itself."""
+    own, loader = Own(), parts(stage, share, waits)
+    dataset = loader.dataset
+    for name, method in (("read", "read_file"), ("decode", "decode"), ("transform", "transform")):
+        setattr(dataset, method, own.clocked(name, getattr(dataset, method)))
+    loader.collate_fn = own.clocked("collate", loader.collate_fn)
+    return own.shares(loader)
 
 
 if __name__ == "__main__":
-    print(seconds(sys.argv[1], sys.argv[2:]))
+    if sys.argv[1] == "truth":
+        print(json.dumps(truth(**json.loads(sys.argv[2]))))
+    else:
+        blocks(sys.argv[1], sys.argv[2:])

@@ -32,6 +32,9 @@ TRIAL_S, REPEATS, BLOCK_S, BLOCKS = 2.0, 3, 0.5, 40
 FOREIGN = 0.15
 """Cores that others may use in a block that counts."""
 HUNG_S = 20.0
+FOUND_S, FOUND_SHARE = 15.0, 0.05
+"""Seconds in which a recommendation is to be found, or the share of the grid's time where that is more."""
+LOST = 0.8
 Setting = tuple[int, int, bool, int]
 """Workers, prefetch factor, order, torch threads of a worker."""
 
@@ -300,18 +303,32 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
     lines = [f"{'workload':10} {'ours':18} {'winner':18} ratio (90 %)           found/grid s   code inside"]
     for name, row in rows.items():
         d, c = row["duel"], row["code"]
-        inside = c["low"] is not None and c["low"] <= c["rate"] <= c["high"]
         lines.append(
             f"{name:10} {row['ours']!s:18} {row['winner']!s:18} {d['ratio']:.3f} ({d['low']:.3f} to {d['high']:.3f})  "
-            f"{row['found_s']:5.1f}/{row['grid_s']:5.0f}    {'yes' if inside else 'NO'}"
+            f"{row['found_s']:5.1f}/{row['grid_s']:5.0f}    {c['rate']:.0f} in {c['low'] or 0:.0f} to {c['high'] or 0:.0f}"
+            + ("" if _inside(row) else " NO")
         )
     if rows:
         shares = [r["duel"]["ratio"] for r in rows.values()]
-        lines.append(f"median {statistics.median(shares):.3f} of the grid's winner over {len(rows)} workloads")
+        least = min(rows, key=lambda n: rows[n]["duel"]["high"])
+        lines.append(
+            f"median {statistics.median(shares):.3f} of the grid's winner over {len(rows)} workloads, "
+            f"least upper bound {rows[least]['duel']['high']:.3f} ({least})"
+        )
+        late = [n for n, r in rows.items() if r["found_s"] > max(FOUND_S, FOUND_SHARE * r["grid_s"])]
+        inside = sum(_inside(r) for r in rows.values())
+        lines.append(
+            f"found too late: {', '.join(late) or 'none'}; code inside its interval on {inside} of {len(rows)}"
+        )
         peers = next(iter(rows.values()))["peers"]
         lines += [f"  {who}: " + " ".join(f"{r['peers'][who]:.2f}" for r in rows.values()) for who in peers]
         lines.append("  best constant: " + constant(rows))
     return "\n".join(lines)
+
+
+def _inside(row: dict[str, Any]) -> bool:
+    code = row["code"]
+    return bool(code["low"] is not None and code["low"] <= code["rate"] <= code["high"])
 
 
 def constant(rows: dict[str, dict[str, Any]]) -> str:
@@ -323,7 +340,9 @@ def constant(rows: dict[str, dict[str, Any]]) -> str:
             shares.setdefault(tuple(setting), {})[name] = rate / top
     whole = {s: by for s, by in shares.items() if len(by) == len(rows)}
     best = max(whole, key=lambda s: sum(whole[s].values()))
-    return f"{best}: " + " ".join(f"{whole[best][n]:.2f}" for n in rows)
+    theirs = sum(share < LOST for share in whole[best].values())
+    ours = sum(row["duel"]["ratio"] < LOST for row in rows.values())
+    return f"{best}: {' '.join(f'{whole[best][n]:.2f}' for n in rows)}; loses a fifth on {theirs}, ours on {ours}"
 
 
 def main() -> None:
