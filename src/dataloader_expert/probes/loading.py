@@ -195,7 +195,7 @@ class Search:
             plan = self._with(workers)
             if label(plan) in self.runners or workers == self.now[0]:
                 continue
-            if workers >= self.most:
+            if workers >= self.most or (workers > max((0, *self.asked.also)) and self._in_turn(workers)):
                 break
             limit = bound(self.bench, plan)
             if limit is not None:
@@ -214,17 +214,18 @@ class Search:
                 break
             if runner.blocks[0] < 0.75 * best and workers > max((1, *self.asked.also)):
                 break
-            if self._in_turn(runner) and workers >= max((0, *self.asked.also)):
-                break
         self._step_back()
         yield from self._told_broken()
         self._drop()
 
-    def _in_turn(self, runner: Runner) -> bool:
-        """Whether the first workers gain so little that what they wait for serves one at a time."""
+    def _in_turn(self, workers: int) -> bool:
+        """Whether fewer workers gain so little that what they wait for serves one at a time."""
+        few = first_step(self.cpus)
+        if workers <= few or self.costs.waiting <= WAITS:
+            return False
         alone = self.runners.get((0, 0, True))
-        few = runner.plan.workers == first_step(self.cpus) and self.costs.waiting > WAITS
-        return few and alone is not None and runner.blocks[0] < SHARED * alone.blocks[0]
+        first = next((r for key, r in self.runners.items() if key[0] == few), None)
+        return alone is not None and first is not None and first.blocks[0] < SHARED * alone.blocks[0]
 
     def _step_back(self) -> None:
         """Where what samples wait for serves only so many at a time, a trial of as many as it keeps at work."""
@@ -237,7 +238,7 @@ class Search:
             return
         if self.left > 2 * top.cost * enough / workers:  # its rounds are as much shorter, and so is the check
             runner = self._grown(enough)
-            if runner is not None and CLEAR * runner.blocks[0] >= top.blocks[0]:
+            if runner is not None and CLEAR * runner.blocks[0] >= top.blocks[0] and label(top.plan) != self.now:
                 self._end(label(top.plan))
 
     def _trial_room(self) -> float:
@@ -337,9 +338,9 @@ class Search:
             plan = plan.but(persistent=plan.workers > 0, timeout=patience)  # a hung worker is then an outcome
         rounds = WAITING_ROUNDS if plan.workers and self.costs.waiting > WAITS else 1
         runner = Runner(plan, self.served, step_s=self.step_s, rounds=rounds)
-        until = (
-            None if self.deadline is None else self.deadline - self._check_s()
-        )  # a slow one does not take the check's
+        until = None
+        if self.deadline is not None:
+            until = self.deadline - self._check_s()  # a slow one does not take the check's time
         try:
             if not self._block(runner, until):
                 return None
