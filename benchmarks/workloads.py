@@ -47,7 +47,7 @@ class Costs(Dataset):
     def __getitem__(self, index):
         if self.door is not None:
             with self.door:
-                time.sleep(self.wait)  # the store's answer, of which there is one, or a few, at a time
+                time.sleep(self.wait)  # the workload: a store that gives one answer, or a few, at a time
         elif self.wait:
             # drawn for each index: at even distances they might come to the same worker every time
             rare = self.long and np.random.default_rng(index).random() < 0.05

@@ -36,7 +36,7 @@ class Store(users.Fine):
 
     def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
         with self.answers:
-            time.sleep(0.006)  # the store's answer
+            time.sleep(0.006)  # what the store takes to answer: the tested waiting itself, no clock is asserted on
         return super().__getitem__(index)
 
 
@@ -80,7 +80,7 @@ def told(said: Any) -> Facts:
 def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves() -> None:
     """Our promise: among settings that cannot be told apart the cheapest wins, also where the most workers were tried first."""
     bench = bench_of("Fine", 60)
-    bench.source.dataset = Store()  # type: ignore[attr-defined]  # of a reference
+    bench.source.dataset = Store()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
     facts = told(Loading(batch_size=4, block_s=0.1, pairs=3).measure(bench))
     tried = {t["num_workers"]: t["throughput"]["value"] for t in facts.value(TRIALS)}
     assert {0, 2, 32} <= set(tried)

@@ -1,9 +1,9 @@
 """Throughput of real DataLoaders: settings that a model of the costs calls for, timed in alternating blocks.
 
 Method: a few samples tell CPU and waiting, hence how many workers can pay (``candidates``); the settings are grown from the
-present one and 0 workers upwards. Each keeps its loader alive, held at a gate while another runs; blocks alternate, so that a slow spell
-of the machine hits all alike, and what is clearly slower gets no more of them. The winner is checked against the
-present setting in fresh pairs. Ratios come from neighbouring blocks; intervals are Student's t on their logarithms,
+present one and 0 workers upwards. Each keeps its loader alive, held at a gate while another runs; blocks alternate, so
+that a slow spell of the machine hits all alike, and what is clearly slower gets no more of them. The winner is checked
+against the present setting in fresh pairs. Ratios come from neighbouring blocks; intervals are Student's t on their logarithms,
 those of a throughput say where a further run falls.
 """
 
@@ -181,7 +181,7 @@ class Search:
     def grow(self) -> Iterator[Said]:
         """From the present setting and 0 workers upwards, as long as more still gains; then alternating blocks."""
         self.served.patience = max(4.0, min(20 * self.served.batch_s, 0.3 * self.bench.left()))
-        self.costs = Costs(*self.served.costs(self.bench))
+        self.costs = self.served.costs(self.bench)
         self.bench.progress("timing the present settings", None)
         if self._try(self.served.current) is None:
             yield from self._told_broken()
@@ -190,8 +190,8 @@ class Search:
                 raise self.broken[-1][0]
             if self.broken:
                 return
-        fewer = {int(self.most) // 2} if self.most < math.inf else set()
-        for workers in sorted({*self._candidates(), *self.asked.also, *fewer}) if self.asked.search else []:
+        halved = {int(self.most) // 2} if self.most < math.inf else set()
+        for workers in sorted({*self._candidates(), *self.asked.also, *halved}) if self.asked.search else []:
             plan = self._with(workers)
             if label(plan) in self.runners or workers == self.now[0]:
                 continue
@@ -202,7 +202,7 @@ class Search:
                 yield Unknown(f"throughput at {workers} workers and more", limit)
                 self._fewer(workers)
                 break
-            if self._trial_room() <= 0:
+            if not self._trial_fits():
                 yield Unknown(f"throughput at {workers} workers and more", "the budget does not hold more blocks")
                 break
             best = max(r.blocks[0] for r in self.runners.values())
@@ -241,10 +241,9 @@ class Search:
             if runner is not None and CLEAR * runner.blocks[0] >= top.blocks[0] and label(top.plan) != self.now:
                 self._end(label(top.plan))
 
-    def _trial_room(self) -> float:
-        """Seconds that a further trial may take; none where it and the check of what it finds would not fit."""
-        room = self.left - self._check_s()
-        return room if room >= 1.5 * max((r.cost for r in self.runners.values()), default=0.0) else 0.0
+    def _trial_fits(self) -> bool:
+        """Whether the time left holds a further trial and the check of what it finds."""
+        return self.left >= self._check_s() + 1.5 * max((r.cost for r in self.runners.values()), default=0.0)
 
     def _grown(self, workers: int) -> Runner | None:
         self.bench.progress(f"trying {workers} workers", None)
@@ -276,7 +275,7 @@ class Search:
         """Ends what is clearly slower than the best; the present setting stays for the comparison."""
         best = max((max(r.blocks) for r in self.runners.values()), default=0.0)
         for key, runner in list(self.runners.items()):
-            if key == self.now or max(runner.blocks) >= BEHIND * best:
+            if key == self.now or key not in self.runners or max(runner.blocks) >= BEHIND * best:
                 continue
             if max(runner.blocks) >= DOUBTFUL * best and self.left > self._check_s() + runner.cost:
                 if not self._block(runner, self.deadline) or runner.blocks[-1] >= BEHIND * best:
@@ -363,7 +362,9 @@ class Search:
         try:
             runner.block(self.asked.block_s, until)
             return True
-        except Exception:  # torch's, of a worker that was killed; or of what it was sending
+        except (
+            Exception
+        ):  # once the guard has killed workers: torch's RuntimeError, or a pipe that broke in their midst
             if not self.guard.tripped:
                 raise
         finally:

@@ -12,6 +12,7 @@ from typing import Any
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear, evidence
+from dataloader_expert.probes.candidates import Costs
 from dataloader_expert.probes.clock import Laps, Spent
 from dataloader_expert.sources.reference import Reference
 
@@ -147,7 +148,7 @@ class Serving:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""
         return samples_in(batch) or self.current.batch_size
 
-    def costs(self, bench: Bench, seconds: float = 0.15, most: int = 128) -> tuple[float, float]:
+    def costs(self, bench: Bench, seconds: float = 0.15, most: int = 128) -> Costs:
         """CPU and blocked seconds of a sample, from some that are read here."""
         laps, read, stream = Laps("rest"), 0, self._one_by_one(bench)
         begun = time.monotonic()
@@ -163,7 +164,7 @@ class Serving:
         bench.at(-1)
         wall, cpu, queue = laps.spent.get("rest", (0.0, 0.0, 0.0))
         n = max(1, read - 1)
-        return cpu / n, max(0.0, wall - cpu - queue) / n
+        return Costs(cpu / n, max(0.0, wall - cpu - queue) / n)
 
     def _one_by_one(self, bench: Bench) -> Iterator[None]:
         """Reads samples; those that raise are passed over, and end a stream: the scan has said which do."""

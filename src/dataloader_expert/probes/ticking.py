@@ -191,6 +191,7 @@ def scribe(layout: Layout, every_s: float, shared: mmap.mmap, result: int) -> No
         rate = WORTH * max(1, looked)
         worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
         owed = (time.process_time() - begun - worth) / rate  # its own start counts too
-        time.sleep(min(max(every_s, owed), LONGEST * every_s) * spread.uniform(0.5, 1.5))  # no stage keeps step with us
+        pause = min(max(every_s, owed), LONGEST * every_s)
+        time.sleep(pause * spread.uniform(0.5, 1.5))  # sampling is this: at uneven distances, so no stage keeps step
     told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
     os.write(result, json.dumps(told).encode())
