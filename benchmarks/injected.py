@@ -160,7 +160,7 @@ class Mapped(Real):
         for k in range(100):
             v = self.one if "read" in self.held else np.array(self.m[(31 * index + k) % 3200])
             if "transform" not in self.held:
-                z.append((np.sqrt(v) + v)[:10].copy())
+                z.append(np.exp(-v)[:10].copy())
         return torch.from_numpy(np.concatenate(z)) if z else torch.zeros(1000)
 
 
