@@ -19,10 +19,13 @@ from benchmarks.common import keep
 from benchmarks.searching import usage
 from dataloader_expert.advice.forecast import fit
 from dataloader_expert.advice.simulating import Costs, Setup, law, simulate
+from dataloader_expert.probes.moving import trip
 
 NAME = "forecasting"
 REPEATS, RUN_S, LONG_RUN_S = 5, 0.8, 3.0
 """Runs of a setting and their seconds; longer where slow samples are rare, for else a run holds a dozen of them."""
+SAMPLES, LONG_SAMPLES = 400, 2000
+"""Samples read by themselves for the fit; more where slow ones are rare."""
 WORK = {
     # CPU and waiting seconds of a sample, batch size, and what one sample in twenty waits beyond
     "computes": (0.002, 0.0, 16, 0.0),
@@ -57,8 +60,9 @@ def settings(cores: int) -> list[Asked]:
     return found
 
 
-def measured(asked: Asked) -> tuple[float, float]:
-    """Samples/s of a real loader, and the CPU seconds of this process per batch."""
+def measured(asked: Asked, run: int) -> tuple[float, float]:
+    """Samples/s of a real loader, and the CPU seconds of this process per batch. Each run has an order of its own: in one
+    order all would have the same luck with the slow samples, and agree on it."""
     import torch
 
     from benchmarks import workloads
@@ -73,7 +77,14 @@ def measured(asked: Asked) -> tuple[float, float]:
         os.sched_setaffinity(0, set(sorted(before)[: asked.cores]))
     try:
         dataset: Any = users.Costs(cpu, waits + asked.added_s, long=long)
-        loader: Any = torch.utils.data.DataLoader(dataset, batch_size=size, num_workers=asked.workers, **more)
+        loader: Any = torch.utils.data.DataLoader(
+            dataset,
+            batch_size=size,
+            num_workers=asked.workers,
+            shuffle=True,
+            generator=torch.Generator().manual_seed(run),
+            **more,
+        )
         stream = iter(loader)
         n = max(1, asked.workers)
         for _ in range(n * (1 + (asked.prefetch if asked.workers else 0))):
@@ -99,7 +110,7 @@ def measured(asked: Asked) -> tuple[float, float]:
 def fitted(work: str, cores: int) -> Costs:
     """Costs by the samples' own and three runs, each the median of five."""
     cpu, waits, size, long = WORK[work]
-    runs = {n: [measured(Asked(work, n)) for _ in range(REPEATS)] for n in (0, 1, cores)}
+    runs = {n: [measured(Asked(work, n), run) for run in range(REPEATS)] for n in (0, 1, cores)}
     rates = {n: statistics.median(r for r, _ in found) for n, found in runs.items()}
     main = min(m for n, found in runs.items() if n for _, m in found)
     from benchmarks import workloads
@@ -107,12 +118,13 @@ def fitted(work: str, cores: int) -> Costs:
     users: Any = workloads
     dataset: Any = users.Costs(cpu, waits, long=long)
     pairs = []
-    for i in range(400):
+    for i in range(LONG_SAMPLES if long else SAMPLES):
         wall, busy = time.perf_counter(), time.thread_time()
         dataset[i]
         wall, busy = time.perf_counter() - wall, time.thread_time() - busy
         pairs.append((busy, max(0.0, wall - busy)))
-    return fit(tuple(pairs), size, rates, float(cores), 0.0, main)
+    trip_s = trip(dataset.x.expand(size, *dataset.x.shape).contiguous()).value
+    return fit(tuple(pairs), size, rates, float(cores), 0.0, main, trip_s)
 
 
 def predicted(costs: Costs, asked: Asked, cores: int) -> tuple[float, float]:
@@ -131,9 +143,9 @@ def main() -> None:
     every = [s for s in settings(cores) if s.work in asked.only]
     seen: dict[Asked, list[float]] = {s: [] for s in every}
     mark = usage()
-    for _ in range(REPEATS):
+    for run in range(REPEATS):
         for setting in every:
-            seen[setting].append(measured(setting)[0])
+            seen[setting].append(measured(setting, run)[0])
     rows = []
     for setting, rates in seen.items():
         ours, by_law = predicted(costs[setting.work], setting, cores)

@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dataloader_expert.advice.simulating import Costs, Setup, Store, law, simulate, thinned, workers_for
+from dataloader_expert.advice.simulating import Costs, Setup, Store, law, simulate, workers_for
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.loading import CURRENT, RECOMMENDED
+from dataloader_expert.probes.moving import TRIP
 from dataloader_expert.probes.serving import STAGE
 from dataloader_expert.probes.stages import COSTS, READING, RECEIVING
 from dataloader_expert.probes.trials import TRIALS
@@ -46,6 +47,7 @@ def fit(
     cpus: float,
     collate_s: float = 0.0,
     receive_s: float = 0.0,
+    trip_s: float = 0.0,
 ) -> Costs:
     """Costs that agree with the throughputs (samples/s by number of workers) that were measured here.
 
@@ -64,7 +66,7 @@ def fit(
         elif own < 0 or own > 0.25 * b * cpu:  # the samples were read in another spell of the machine, or scaled
             scale = max(0.05, (b / rates[0] - b * waits - collate_s) / (b * cpu)) if cpu else 1.0
             samples, own, cpu = tuple((c * scale, w) for c, w in samples), 0.0, cpu * scale
-    costs = Costs(samples, collate_s, 0.0, receive_s, own)
+    costs = Costs(samples, collate_s, 0.0, receive_s, own, trip_s)
     if 1 in rates:
         send = b / rates[1] - b * (cpu + waits) - collate_s
         costs = replace(costs, send_s=max(0.0, send))
@@ -104,7 +106,9 @@ def fitted(facts: Facts, cpus: float) -> tuple[Costs, Setup, int] | None:
     receiving = facts.value(RECEIVING, {"workers": 0, "main_s": 0.0})
     main = [t["main_ms"] / 1e3 for t in plain if t["num_workers"]]
     receive = min(main) if main else receiving["main_s"] if receiving["workers"] else 0.0
-    costs = fit(thinned(pairs.value), size, rates, cpus, 1e-3 * collate["ms"] * size, receive)
+    samples = tuple((float(c), float(w)) for c, w in pairs.value)
+    trip_s = facts.value(TRIP, 0.0)
+    costs = fit(samples, size, rates, cpus, 1e-3 * collate["ms"] * size, receive, trip_s)
     recommended = facts.value(RECOMMENDED, {"workers": current.value["num_workers"]})
     return costs, Setup(size, recommended["workers"], cpus=cpus), len(rates)
 

@@ -14,11 +14,16 @@ import heapq
 import itertools
 import math
 import random
-from collections.abc import Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 Pair = tuple[float, float]
 """CPU and waiting seconds of one sample, as they were measured together."""
+LEAST_BATCHES, MOST_SAMPLES = 240, 40_000
+BY_CHANCE = 0.01
+"""What the luck of the draw may move a rate by: where samples are uneven, more batches are run."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Costs:
         collate_s: CPU seconds of collating a batch.
         send_s: CPU seconds for which a worker prepares a batch to be sent.
         receive_s: CPU seconds of the main process for a batch from a worker; ``own_s`` for one that it loads itself.
+        trip_s: seconds for which a batch and the order for the next are on their way: a worker without another idles.
         slowdown: how many times longer a core's work takes when all cores are busy.
     """
 
@@ -38,6 +44,7 @@ class Costs:
     send_s: float = 0.0
     receive_s: float = 0.0
     own_s: float = 0.0
+    trip_s: float = 0.0
     slowdown: float = 1.0
 
 
@@ -122,11 +129,21 @@ def _waiting(measured: float, setup: Setup) -> float:
 
 
 def simulate(costs: Costs, setup: Setup, batches: int = 0, seed: int = 0) -> Outcome:
-    """Runs ``batches`` batches (0: as many as the workers need to fall into step), the first quarter to warm up."""
-    batches = batches or max(240, 12 * setup.workers)
+    """Runs ``batches`` batches (0: as many as the workers need to fall into step and chance to even out), the first
+    quarter to warm up.
+    """
     if not costs.samples:
         raise ValueError("no sample costs: measure some samples first")
+    batches = batches or max(12 * setup.workers, _even(costs, setup))
     return _alone(costs, setup, batches, seed) if not setup.workers else _Run(costs, setup, batches, seed).run()
+
+
+def _even(costs: Costs, setup: Setup) -> int:
+    """Batches over which chance moves the rate by no more than it may, as far as they can be afforded."""
+    times = [c + _waiting(w, setup) for c, w in costs.samples]
+    mean = statistics.fmean(times)
+    varies = statistics.pvariance(times, mean) / (setup.batch_size * mean**2) if mean else 0.0
+    return max(LEAST_BATCHES, min(math.ceil(varies / BY_CHANCE**2), MOST_SAMPLES // setup.batch_size))
 
 
 def _drawn(samples: Sequence[Pair], seed: int) -> Iterator[Pair]:
@@ -158,7 +175,7 @@ class _Run:
         self.now, self.busy = 0.0, 0.0
         self.jobs: dict[int, float] = {}
         """CPU work left, by who does it: a worker's number, or -1 for the main process."""
-        self.timers: list[tuple[float, int, int]] = []
+        self.timers: list[tuple[float, int, Callable[[], None]]] = []
         self.queues: list[list[int]] = [[] for _ in range(setup.workers)]
         self.parts: list[list[Pair]] = [[] for _ in range(setup.workers)]
         """What a worker has still to do for its batch: CPU first, then waiting."""
@@ -201,16 +218,21 @@ class _Run:
         if not self.setup.in_order:
             w = min(range(self.setup.workers), key=lambda i: len(self.queues[i]) + (self.at[i] is not None))
         self.turn += 1
-        self.queues[w].append(self.given)
+        if self.at[w] is None:  # it waits for this one, whose order is still on its way
+            self.at[w] = self.given
+            self._after(self.costs.trip_s / 2, partial(self._begin, w))
+        else:
+            self.queues[w].append(self.given)
         self.given += 1
-        if self.at[w] is None:
-            self._begin(w)
+
+    def _after(self, seconds: float, then: Callable[[], None]) -> None:
+        if seconds <= 0:
+            then()
+            return
+        self.order += 1
+        heapq.heappush(self.timers, (self.now + seconds, self.order, then))
 
     def _begin(self, w: int) -> None:
-        if not self.queues[w]:
-            self.at[w] = None
-            return
-        self.at[w] = self.queues[w].pop(0)
         picks = list(itertools.islice(self.draw, self.setup.batch_size))
         ending = self.costs.collate_s + self.costs.send_s
         if all(_waiting(x, self.setup) <= 0 for _, x in picks):
@@ -229,11 +251,7 @@ class _Run:
 
     def _wait(self, w: int, waits: float) -> None:
         self.parts[w].pop()
-        if waits > 0:
-            self.order += 1
-            heapq.heappush(self.timers, (self.now + waits, self.order, w))
-        else:
-            self._next_part(w)
+        self._after(waits, partial(self._next_part, w))
 
     def _next_part(self, w: int) -> None:
         if self.parts[w]:
@@ -241,8 +259,13 @@ class _Run:
             return
         batch = self.at[w]
         assert batch is not None
+        self._after(self.costs.trip_s / 2, partial(self._arrived, batch))
+        self.at[w] = self.queues[w].pop(0) if self.queues[w] else None
+        if self.at[w] is not None:
+            self._begin(w)
+
+    def _arrived(self, batch: int) -> None:
         self.ready.add(batch)
-        self._begin(w)
         if self.main == "waiting":
             self._receive()
 
@@ -267,10 +290,7 @@ class _Run:
         self.waits_at.append(self.waited)
         if self.setup.step_s > 0:
             self.main = "step"
-            self.order += 1
-            heapq.heappush(self.timers, (self.now + self.setup.step_s, self.order, -1))
-        else:
-            self._receive()
+        self._after(self.setup.step_s, self._receive)
 
     def _advance(self) -> None:
         """To the next end of CPU work or of waiting."""
@@ -300,11 +320,7 @@ class _Run:
             else:
                 self._received()
         while self.timers and self.timers[0][0] <= self.now + 1e-12:
-            _, _, who = heapq.heappop(self.timers)
-            if who >= 0:
-                self._next_part(who)
-            else:
-                self._receive()
+            heapq.heappop(self.timers)[2]()
 
 
 def workers_for(costs: Costs, setup: Setup, most: int = 256, near: float = 0.98) -> tuple[int, float]:
@@ -318,9 +334,3 @@ def workers_for(costs: Costs, setup: Setup, most: int = 256, near: float = 0.98)
         else:
             low = mid + 1
     return low, best
-
-
-def thinned(pairs: Sequence[Sequence[float]], most: int = 400) -> tuple[Pair, ...]:
-    """At most so many of the pairs, evenly."""
-    kept = pairs[:: max(1, math.ceil(len(pairs) / most))]
-    return tuple((float(c), float(w)) for c, w in kept)

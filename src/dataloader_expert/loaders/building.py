@@ -28,9 +28,9 @@ def build_batches(dataset: Any, batches: list[list[int]], collate: Any = None) -
     return DataLoader(dataset, batch_sampler=batches, collate_fn=collate)
 
 
-def deliver(batches: Dataset[Any], workers: int) -> DataLoader[Any]:
+def deliver(batches: Dataset[Any], workers: int, prefetch: int | None = None) -> DataLoader[Any]:
     """A loader of ready batches: what it costs is their transport alone."""
-    return DataLoader(batches, batch_size=None, shuffle=False, num_workers=workers)
+    return DataLoader(batches, batch_size=None, shuffle=False, num_workers=workers, prefetch_factor=prefetch)
 
 
 def rebuild(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
@@ -11,13 +14,18 @@ from dataloader_expert.probes.clock import now, since
 from dataloader_expert.probes.serving import flat, samples_in, stage_fact
 
 TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
+TRIP = Quantity(
+    "trip", "s", "from a batch's being made to its successor's being begun, where a worker has nothing else to do"
+)
+FETCH_S = 0.005
+"""What stands for fetching where a trip is measured; it hides the trip where the next batch is ordered ahead."""
 
 
 class _Ready:
     """A dataset of one ready batch, given again and again: what a loader over it costs is transport."""
 
-    def __init__(self, batch: Any, n: int) -> None:
-        self.batch, self.n = batch, n
+    def __init__(self, batch: Any, n: int, fetch_s: float = 0.0) -> None:
+        self.batch, self.n, self.fetch_s = batch, n, fetch_s
 
     def __len__(self) -> int:
         return self.n
@@ -25,6 +33,8 @@ class _Ready:
     def __getitem__(self, index: int) -> Any:
         if index >= self.n:
             raise IndexError(index)
+        if self.fetch_s:
+            time.sleep(self.fetch_s)  # waiting is all that this stand-in for a fetch is to do
         return self.batch
 
 
@@ -42,6 +52,17 @@ def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
             out.append((wall / n, cpu / n, 0.0))
         begun = now()
     return out
+
+
+def trip(batch: Any) -> Fact:
+    """How much later a batch comes that is ordered only once the one before has come: medians of ten after two dropped."""
+    from dataloader_expert.loaders.building import deliver
+
+    each = []
+    for prefetch in (1, 2):
+        times = [time.perf_counter() for _ in deliver(_Ready(batch, 13, FETCH_S), 1, prefetch)]  # type: ignore[arg-type]  # as above
+        each.append(statistics.median(b - a for a, b in pairwise(times[2:])))
+    return Fact(TRIP, round(max(0.0, each[0] - each[1]), 6), evidence("timed", "stages", seen=20))
 
 
 def to_device(batch: Any, size: int) -> Iterable[Said]:

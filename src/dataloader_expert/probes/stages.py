@@ -18,7 +18,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence, too_many
 from dataloader_expert.probes.clock import now, since
 from dataloader_expert.probes.limits import in_flight
-from dataloader_expert.probes.moving import to_device, transport
+from dataloader_expert.probes.moving import to_device, transport, trip
 from dataloader_expert.probes.naming import Namer, place_of
 from dataloader_expert.probes.rereading import NONDETERMINISTIC, same_twice, slow_samples
 from dataloader_expert.probes.serving import Serving, flat, serving, stage_fact
@@ -71,6 +71,7 @@ class Stages(Probe):
     share: float = 0.3
     most_s: float = 8.0
     half: float = HALF
+    trip: bool = False
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         broken = bench.facts.find(LOADER_FAILED) is not None
@@ -90,6 +91,8 @@ class Stages(Probe):
         size = max(1, seen.samples // max(1, seen.batches))
         if not served.current.workers:
             yield stage_fact("worker_transfer", transport(seen.last, size))
+        if self.trip:
+            yield trip(seen.last)
         yield from to_device(seen.last, size)
         yield from kept(served, seen)
         plan = served.current

@@ -205,7 +205,12 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             most_s=SEARCH_S,
         ),
         Habits(request.batch_size),
-        Stages(batch_size=request.batch_size, num_workers=request.num_workers, share=0.7),
+        Stages(
+            batch_size=request.batch_size,
+            num_workers=request.num_workers,
+            share=0.7,
+            trip=request.what_if is not None,
+        ),
         Freeing(),
         Crowd(request.batch_size),
         Caching(request.batch_size),
