@@ -1,6 +1,6 @@
 """The simulated loader against real ones: fitted on 0, 1 and as many workers as cores, then asked about other settings.
 
-``python -m benchmarks.forecasting`` (some ten minutes) runs at least 60 settings of other workers, prefetch factors,
+``python -m benchmarks.forecasting`` (some twenty minutes) runs at least 60 settings of other workers, prefetch factors,
 orders, steps, added latencies and one core, each five times, interleaved; prints each error beside the reference's own
 spread, and the closed bottleneck law beside ours. Settings within 5 % of the consumer's own rate do not count. Clusters
 are checked against closed forms only, in the tests.

@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import math
 import mmap
 import os
 import random
@@ -27,8 +28,8 @@ from dataloader_expert.probes.frames import WORD, Layout, Memory, Reader, Stack,
 
 LEAST = 100
 WORTH = 0.013
-"""The share of each process's time that reading its stacks may take: where they are deep or the machine is slow, the
-scribe pauses longer."""
+"""The share of a process's time that reading its stacks may take: where they are deep or the machine is slow, the scribe
+pauses longer. Of several processes less of each, by the root of their number: together they still give more stacks."""
 LONGEST = 8
 """Times the pause asked for that it pauses at the most: some stacks are always read."""
 MARK = "watched_fetch"
@@ -188,7 +189,7 @@ def scribe(layout: Layout, every_s: float, shared: mmap.mmap, result: int) -> No
                 looked += 1
         put(shared, SEEN, seen)
         put(shared, MOST, most)
-        rate = WORTH * max(1, looked)
+        rate = WORTH * math.sqrt(max(1, looked))
         worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
         owed = (time.process_time() - begun - worth) / rate  # its own start counts too
         pause = min(max(every_s, owed), LONGEST * every_s)
