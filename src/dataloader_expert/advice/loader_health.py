@@ -10,6 +10,7 @@ from dataloader_expert.advice.workers import batch_bytes, host_bytes
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.batch import BATCH
+from dataloader_expert.probes.candidates import SHARED
 from dataloader_expert.probes.crowd import COUNTS
 from dataloader_expert.probes.layout import SAMPLES
 from dataloader_expert.probes.loading import CURRENT, ORDERING
@@ -308,12 +309,13 @@ def bandwidth(facts: Facts, cpus: float) -> Iterator[Finding]:
     if tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2:
         return
     rows = {t["num_workers"]: t for t in tried.value if t["in_order"]}
-    many = max((n for n in rows if n >= 4), default=0)
+    many = max((n for n in rows if n >= 2), default=0)
     if 0 not in rows or not many:
         return
+    little = 0.4 if many >= 4 else SHARED / many  # two that gain no more end the search: all wait in turn
     alone, got = rows[0]["throughput"]["value"], rows[many]["throughput"]["value"]
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
-    if got < 0.4 * min(many * alone, 1e3 * cpus / (cpu + moved)):
+    if got < little * min(many * alone, 1e3 * cpus / (cpu + moved)):
         text = f"samples wait, and {many} workers get {got:,.0f} samples/s where none gets {alone:,.0f}: "
         text += "what they wait for gives little more at once"
         fix = "read fewer bytes a sample, or use faster storage; more workers do not help"
