@@ -187,7 +187,7 @@ def test_a_users_dataset_of_any_length_is_counted_at_once(tmp_path: Path, monkey
     """Our promise: what is asked of a source again and again does not walk through its samples, of which no list is made."""
     code = "class Vast:\n    def __len__(self): return 10**15\n    def __getitem__(self, i): return float(i)\n"
     (tmp_path / "tiny_vast.py").write_text(code, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)  # opening a reference goes to its project and puts it on the path: both are put back
     monkeypatch.setattr(sys, "path", list(sys.path))
     opened = open_source(SourceRef(f"{tmp_path / 'tiny_vast.py'}:Vast", (str(tmp_path),), True), [])
     assert (opened.samples, opened.splits) == (10**15, {})

@@ -12,7 +12,7 @@ TAKES_S = 0.003
 
 
 def arrive() -> torch.Tensor:
-    time.sleep(TAKES_S)  # the work of receiving, which the worker does not share
+    time.sleep(TAKES_S)  # the work of receiving, which the worker does not share: what is to be measured
     return torch.zeros(4)
 
 
@@ -25,4 +25,4 @@ class Slow:
 
 def test_a_trip_is_what_a_worker_with_nothing_in_reserve_idles_for() -> None:
     """What receiving takes is hidden by the next fetch, unless that is ordered only afterwards."""
-    assert trip(Slow()).value > TAKES_S / 2
+    assert trip(Slow()).value > TAKES_S / 2  # a sleep is never shorter; half leaves room for a busy machine

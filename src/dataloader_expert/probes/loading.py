@@ -362,9 +362,8 @@ class Search:
         try:
             runner.block(self.asked.block_s, until)
             return True
-        except (
-            Exception
-        ):  # once the guard has killed workers: torch's RuntimeError, or a pipe that broke in their midst
+        except Exception:
+            # once the guard has killed workers: torch's RuntimeError, or a pipe that broke in their midst
             if not self.guard.tripped:
                 raise
         finally:

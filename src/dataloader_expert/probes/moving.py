@@ -60,7 +60,7 @@ def trip(batch: Any) -> Fact:
 
     each = []
     for prefetch in (1, 2):
-        times = [time.perf_counter() for _ in deliver(_Ready(batch, 13, FETCH_S), 1, prefetch)]  # type: ignore[arg-type]  # as above
+        times = [time.perf_counter() for _ in deliver(_Ready(batch, 13, FETCH_S), 1, prefetch)]  # type: ignore[arg-type]  # a dataset by its methods
         each.append(statistics.median(b - a for a, b in pairwise(times[2:])))
     return Fact(TRIP, round(max(0.0, each[0] - each[1]), 6), evidence("timed", "stages", seen=20))
 
