@@ -37,7 +37,7 @@ EVERY_S, EVERY_OURS_S = 0.012, 0.03
 """Seconds between two stacks, of whichever process: the user's code is known by them, of ours they only name functions."""
 OURS_S = 2.5
 """The most seconds where no share rests on stacks."""
-HALF = 0.03
+HALF = 0.025
 """Stacks are gathered until a share is known within this at 95 %."""
 SETTLED = 4
 """Batches of a process from which on growth is judged: the first ones are on their way with files of their own."""
@@ -69,7 +69,7 @@ class Stages(Probe):
     batch_size: int | None = None
     num_workers: int | None = None
     share: float = 0.3
-    most_s: float = 8.0
+    most_s: float = 12.0
     half: float = HALF
     trip: bool = False
 
@@ -114,7 +114,8 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     plan, workers = served.current, served.current.workers
     if served.user_loader is None and workers:
         plan = plan.but(timeout=max(5.0, deadline - time.monotonic()))
-    ticker = Ticker(workers, (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers))
+    every_s = (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers)
+    ticker = Ticker(workers, every_s, served.batch_s / plan.batch_size)
     watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
     seen = Seen()
     try:

@@ -1,7 +1,8 @@
 """Stacks of the processes that load, sampled whoever holds the interpreter lock.
 
 A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and reads that thread's
-stack from outside (``frames``). A thread that samples sees nothing of code that holds the lock; a signal at which
+stack from outside (``frames``). It does so in bursts across a sample: a first look, its code and what it looks at gone from
+the caches, costs several times as much as the next. A thread that samples sees nothing of code that holds the lock; a signal at which
 faulthandler writes the stack may come while a frame is being made, and crashed one call in two hundred. The shares of
 running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked time, and a busy machine
 bends neither.
@@ -12,32 +13,41 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import itertools
 import json
 import math
 import mmap
 import os
 import random
+import select
 import signal
 import socket
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.frames import WORD, Layout, Memory, Reader, Stack, find_layout
 
-LEAST = 100
-WORTH = 0.013
+BURST, LEAST_GAP_S = 8, 0.001
+"""Looks of a burst, and the least seconds between two: closer ones see the same."""
+ALIKE = 1.5
+"""How many times the variance of looks anywhere a share may have: beyond, looks that are close see the same (a thread that
+waits for a core stays at one place), and they are taken one by one."""
+LEAST = 30 * BURST
+WORTH = 0.011
 """The share of a process's time that reading its stacks may take: where they are deep or the machine is slow, the scribe
 pauses longer. Of several processes less of each, by the root of their number: together they still give more stacks."""
 LONGEST = 8
-"""Times the pause asked for that it pauses at the most: some stacks are always read."""
+"""Times the pause asked for that it pauses at the most between bursts: some stacks are always read."""
 MARK = "watched_fetch"
 """The function of ours below which everything is the loader's."""
 PR_SET_PTRACER = 0x59616D61
 """Of prctl(2): which process may read this one's memory although it is no ancestor (Yama)."""
-SEEN, MOST, OVER, WHO = range(4)
-"""The words shared with the scribe: stacks so far, the commonest of them, the end, then two for each process."""
+SEEN, DOUBT, WHO = range(3)
+"""The words shared with the scribe: stacks so far, how far off the share of the commonest may be in millionths, at 95 %,
+then two for each process."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +64,10 @@ class Ticker:
 
     Args:
         every_s: seconds between two stacks of a process, on average.
+        sample_s: about what a sample takes: a burst of stacks goes once across it.
     """
 
-    def __init__(self, workers: int, every_s: float) -> None:
+    def __init__(self, workers: int, every_s: float, sample_s: float = 0.0) -> None:
         self._shared = mmap.mmap(-1, WORD * (WHO + 2 * max(1, workers)))
         self._result = os.memfd_create("ticks")
         ours, theirs = socket.socketpair()
@@ -67,9 +78,10 @@ class Ticker:
                 ours.close()
                 theirs.recv(1)  # from here the parent waits in this frame's own copy
                 layout = find_layout(parent, state, frame)
-                theirs.close()
+                theirs.send(b"!")
                 if layout is not None:
-                    scribe(layout, every_s, self._shared, self._result)
+                    gap_s = min(every_s, max(LEAST_GAP_S, sample_s / BURST))
+                    scribe(layout, every_s, gap_s, theirs, self._shared, self._result)
             finally:
                 os._exit(0)
         theirs.close()
@@ -77,15 +89,12 @@ class Ticker:
         with contextlib.suppress(OSError):  # it may have been killed
             ours.send(b"?")
             ours.recv(1)
-        ours.close()
+        self._ending = ours
 
     def enough(self, half: float) -> bool:
         """Whether the share of the commonest stack is known within ``half`` at 95 %, and so of any stage: each holds it whole
         or not at all. (Not that of a line: one loop may serve every stage.)"""
-        seen, most = word(self._shared, SEEN), word(self._shared, MOST)
-        share = most / seen if seen else 0.5
-        spread = 0.25 if share < 0.5 else share * (1 - share)
-        return seen >= LEAST and seen >= spread * (1.96 / half) ** 2
+        return word(self._shared, SEEN) >= LEAST and word(self._shared, DOUBT) <= 1e6 * half
 
     def start(self, worker: int) -> None:
         """From here on this process is sampled."""
@@ -96,7 +105,9 @@ class Ticker:
 
     def finish(self) -> tuple[list[Tick], float]:
         """What was seen, and the scribe's CPU seconds."""
-        put(self._shared, OVER, 1)
+        with contextlib.suppress(OSError):  # it may have ended
+            self._ending.send(b".")
+        self._ending.close()
         until = time.monotonic() + 2.0
         while not os.waitpid(self._pid, os.WNOHANG)[0]:
             if time.monotonic() > until:  # no core for it: what it wrote is lost
@@ -169,30 +180,69 @@ class Sampled:
         return self.reader.stack(MARK), running
 
 
-def scribe(layout: Layout, every_s: float, shared: mmap.mmap, result: int) -> None:
+@dataclass
+class Looks:
+    """Of a stack, or of all: looks, those of bursts squared, and times all looks of the burst."""
+
+    looks: int = 0
+    squares: int = 0
+    crossed: int = 0
+
+    def add(self, looks: int, of: int) -> None:
+        self.looks += looks
+        self.squares += looks * looks
+        self.crossed += looks * of
+
+
+def doubt(part: Looks, whole: Looks, bursts: int) -> float:
+    """Half the 95 % interval of a share, from how it differs between bursts: looks of one burst are alike.
+
+    The variance of a ratio from clusters of unequal size (Cochran, Sampling Techniques, 1977, section 3.12).
+    """
+    share = part.looks / whole.looks
+    apart = part.squares - 2 * share * part.crossed + share * share * whole.squares
+    return 1.96 * math.sqrt(max(0.0, apart) * bursts / max(1, bursts - 1)) / whole.looks
+
+
+def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, shared: mmap.mmap, result: int) -> None:
     """Samples until told to stop; keeps how often each stack's thread ran and was blocked."""
     gc.disable()
     begun = time.process_time()
     processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
     stacks: dict[Stack, list[int]] = {}
-    spread, seen, most, worth, at = random.Random(0), 0, 0, 0.0, time.monotonic()
-    while not word(shared, OVER):
+    by_bursts: dict[Stack, Looks] = {}
+    whole, burst, bursts = Looks(), Counter[Stack](), 0
+    spread, worth, at, pause = random.Random(0), 0.0, time.monotonic(), gap_s
+    # sampling is this: at uneven distances, so no stage keeps step; the end is heard at once
+    for look in itertools.count(1):
+        if select.select([ending], [], [], pause * spread.uniform(0.5, 1.5))[0]:
+            break
         looked = 0
         for i, process in enumerate(processes):
             process.is_now(word(shared, WHO + 2 * i), word(shared, WHO + 2 * i + 1))
             stack, running = process.look()
             if stack:
-                times = stacks.setdefault(stack, [0, 0])
-                times[0 if running else 1] += 1
-                most = max(most, sum(times))
-                seen += 1
+                stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
+                burst[stack] += 1
                 looked += 1
-        put(shared, SEEN, seen)
-        put(shared, MOST, most)
-        rate = WORTH * math.sqrt(max(1, looked))
-        worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
-        owed = (time.process_time() - begun - worth) / rate  # its own start counts too
-        pause = min(max(every_s, owed), LONGEST * every_s)
-        time.sleep(pause * spread.uniform(0.5, 1.5))  # sampling is this: at uneven distances, so no stage keeps step
+        pause = gap_s
+        if look % BURST == 0:
+            n = burst.total()
+            whole.add(n, n)
+            bursts += n > 0
+            for stack, looks in burst.items():
+                by_bursts.setdefault(stack, Looks()).add(looks, n)
+            burst.clear()
+            if bursts:
+                commonest = max(by_bursts.values(), key=lambda s: s.looks)
+                put(shared, SEEN, whole.looks)
+                off, share = doubt(commonest, whole, bursts), commonest.looks / whole.looks
+                put(shared, DOUBT, round(1e6 * off))
+                if bursts >= BURST and off**2 > ALIKE * (1.96**2) * share * (1 - share) / whole.looks:
+                    gap_s = every_s
+            rate = WORTH * math.sqrt(max(1, looked))
+            worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
+            owed = (time.process_time() - begun - worth) / rate  # its own start counts too
+            pause = min(max(BURST * (every_s - gap_s) + gap_s, owed), LONGEST * BURST * every_s)
     told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
     os.write(result, json.dumps(told).encode())
