@@ -13,10 +13,11 @@ import pytest
 import torch
 from torch.utils.data import get_worker_info
 
+from dataloader_expert.advice.loader_health import head_of_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.loading import RECOMMENDED, Loading, Search
+from dataloader_expert.probes.loading import ORDERING, RECOMMENDED, Loading, Search
 from dataloader_expert.probes.running import gated
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.trials import TRIALS
@@ -44,6 +45,18 @@ def bench_of(name: str, seconds: float) -> Bench:
     ref = SourceRef(f"{Path(users.__file__)}:{name}", (str(CHECKOUT),), code=True)
     until = time.monotonic() + seconds
     return Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
+
+
+class Uneven(users.Fine):
+    """One sample in ten waits ``long``, the others 2 ms."""
+
+    def __init__(self, long: float) -> None:
+        super().__init__()
+        self.long = long
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        time.sleep(self.long if index % 10 == 3 else 0.002)  # the tested waiting itself, no clock is asserted on
+        return super().__getitem__(index)
 
 
 class FailsAmong(users.Fine):
@@ -88,6 +101,20 @@ def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves() -> N
     assert tried[facts.value(RECOMMENDED)["workers"]] > 1.5 * tried[0]
 
 
+def test_giving_up_the_order_is_told_by_pairs_where_it_gains() -> None:
+    """B19: where one slow sample holds ready batches back it is told, with its gain; where all are alike it is not."""
+    for long in (0.06, 0.002):
+        bench = bench_of("Fine", 60)
+        bench.source.dataset = Uneven(long)  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+        facts = told(Loading(batch_size=2, num_workers=6, max_workers=6).measure(bench))
+        order = facts.find(ORDERING)
+        if long > 0.002:
+            assert order is not None and order.value["gain"] > 1.1
+        surely = order is not None and order.value["low"] > 1 and long > 0.002
+        assert [f.code for f in head_of_line(facts)] == ["head-of-line-blocking"] * surely
+        assert {t["in_order"] for t in facts.value(TRIALS)} == ({True, False} if order else {True})
+
+
 def searched(workers: int, of: int) -> Search:
     """A search with ``workers`` now; loaders of as many as ``of`` fail."""
     bench = bench_of("Waits", 60)
@@ -117,6 +144,7 @@ def test_where_the_present_workers_were_ended_the_main_process_is_judged(held: l
     assert search._try(search.served.current) is None
     assert search.most == 3
     assert search._check_s() == 0
-    assert list(search.refine()) == []
+    search.refine()
+    assert search.runners == {}
     facts = told(search.check(search.served.current))
     assert facts.value(RECOMMENDED)["workers"] == 0

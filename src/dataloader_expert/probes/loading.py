@@ -22,7 +22,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import OVERFULL, Bench, Probe, Said, TooDear, evidence, loader_failed
 from dataloader_expert.probes.batch import STEP
-from dataloader_expert.probes.candidates import SHARED, WAITS, Costs, candidates, fewer, first_step
+from dataloader_expert.probes.candidates import HIDES, SHARED, WAITS, Costs, candidates, fewer, first_step
 from dataloader_expert.probes.guarding import Guard
 from dataloader_expert.probes.limits import bound
 from dataloader_expert.probes.running import T99, Runner, gated, interval
@@ -38,7 +38,11 @@ RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that n
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
 UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: workers, and how many times as fast")
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
-ORDERING = Quantity("ordering", "", "share of waiting in which the order kept a worker idle, by setting")
+ORDERING = Quantity(
+    "ordering",
+    "",
+    "share of waiting in which the order kept a worker idle, and what giving it up gains there, by pairs",
+)
 
 FIT_OURS, FIT_YOURS = 1 / 25, 1 / 16
 """The share of the probe's time that a batch may take: three blocks of three settings and a check, each of several
@@ -68,6 +72,10 @@ ROUNDS = 3
 """Blocks of every setting that is in the running after its first."""
 OVERTAKEN, HELD = 0.3, 0.1
 """The shares of waiting with a worker idle for the order from which on giving it up, and a deeper prefetch, are tried."""
+AT_EASE = 0.8
+"""The share of what a worker delivers at the best from which on it is not slowed by the others."""
+ORDER_S = 4.0
+"""Seconds after which no further pair shows what giving up the order gains."""
 WAITING_ROUNDS = 4
 """Rounds of a block where samples wait: workers that were let go together deliver together, so fewer rounds end anywhere."""
 
@@ -112,7 +120,7 @@ class Loading(Probe):
             search.step_s = self._step_s(bench, served, current)
             yield from search.grow()
             if self.search:
-                yield from search.refine()
+                search.refine()
             yield from search.settle()
             if not search.runners:
                 raise TooDear("the budget ended before three blocks at the present settings: raise budget_s")
@@ -215,6 +223,8 @@ class Search:
             if runner.blocks[0] < 0.75 * best and workers > max((1, *self.asked.also)):
                 break
         self._step_back()
+        if self.asked.search:
+            yield from self._order()  # before what it is tried at may be dropped
         yield from self._told_broken()
         self._drop()
 
@@ -300,6 +310,8 @@ class Search:
         end = None if self.deadline is None else time.monotonic() + self._room()
         for _ in range(ROUNDS - 1):
             for key in [k for k in alive if k in self.runners]:
+                if key not in sure and len(self.runners[key].blocks) >= ROUNDS:
+                    continue
                 if key in sure or self.left > 0:
                     self.bench.progress(f"timing {key[0]} workers", None)
                     self._block(self.runners[key], end if key in sure else self.deadline)
@@ -330,15 +342,14 @@ class Search:
         plan = self.served.current
         return plan if workers == plan.workers else plan.but(workers=workers, prefetch=None)
 
-    def _try(self, plan: LoaderPlan) -> Runner | None:
-        """A new setting's first block; None where it does not run."""
+    def _try(self, plan: LoaderPlan, until: float | None = None) -> Runner | None:
+        """A new setting's first block, by ``until`` at the latest; None where it does not run."""
         if self.served.user_loader is None:  # the user's own loader keeps its own choice
             patience = self.served.patience if plan.workers else 0.0
             plan = plan.but(persistent=plan.workers > 0, timeout=patience)  # a hung worker is then an outcome
         rounds = WAITING_ROUNDS if plan.workers and self.costs.waiting > WAITS else 1
         runner = Runner(plan, self.served, step_s=self.step_s, rounds=rounds)
-        until = None
-        if self.deadline is not None:
+        if self.deadline is not None and until is None:
             until = self.deadline - self._check_s()  # a slow one does not take the check's time
         try:
             if not self._block(runner, until):
@@ -382,33 +393,80 @@ class Search:
         dear = self.served.batch_s > 0.02 * min(self.bench.left(), self.asked.most_s)
         return candidates(self.costs, self.cpus, self.asked.max_workers, dear)
 
-    def refine(self) -> Iterator[Said]:
-        """Giving up the order where a slow batch holds ready ones back; a deeper prefetch where batches come in bursts."""
+    def _order(self) -> Iterator[Said]:
+        """Giving up the order, in pairs of blocks with what keeps it: where samples are uneven, few blocks decide nothing."""
         from dataloader_expert.loaders.building import may_give_up_order
 
-        runner = max(self.runners.values(), key=lambda r: r.blocks[0], default=None)
-        if runner is None:
+        kept = self._held_back()
+        if kept is None or not may_give_up_order():
             return
-        workers, prefetch, _ = label(runner.plan)
-        if not workers:
+        plan = kept.plan.but(in_order=False)
+        if self._spare() < (1 + 2 * LEAST_PAIRS) * kept.cost + (kept.startup or 0.0):
             return
-        tries = []
-        if runner.overtaken >= OVERTAKEN and runner.plan.in_order and may_give_up_order():
-            tries.append(runner.plan.but(in_order=False))
-        if runner.overtaken >= HELD and runner.bursty:
-            tries.append(runner.plan.but(prefetch=2 * prefetch))
-        at = {"workers": workers, "prefetch": prefetch}
-        value = {"overtaken": round(runner.overtaken, 4), "waited_s": round(runner.waited_s, 4)}
-        yield Fact(ORDERING, value, evidence("timed", "loading", seen=len(runner.gaps)), at)
-        for plan in tries:
-            if label(plan) in self.runners or bound(self.bench, plan) is not None:
-                continue
-            room = max(self.left, min(self.left + CHECK_S, 0.6 * self.bench.left()))
-            if room < self._check_s() + 3 * runner.cost + (runner.startup or 0.0):
+        if bound(self.bench, plan) is not None:
+            return
+        free, begun = self._further(plan), time.monotonic()
+        ratios: list[float] = []
+        while free is not None and len(ratios) < PAIRS:
+            if not all(self._block(r, None) for r in ((kept, free) if len(ratios) % 2 else (free, kept))):
                 return
-            self.bench.progress(f"trying prefetch_factor={plan.prefetch or 2}, in_order={plan.in_order}", None)
-            self._try(plan)
-        self._drop()
+            ratios.append(free.blocks[-1] / kept.blocks[-1])
+            if enough(ratios, PAIRS, room=False) or time.monotonic() - begun > ORDER_S:
+                break
+        if free is None or len(ratios) < LEAST_PAIRS:
+            return
+        gain = interval(ratios)
+        value = {
+            "overtaken": round(kept.overtaken, 4),
+            "waited_s": round(kept.waited_s, 4),
+            "gain": gain[0],
+            "low": gain[1],
+        }
+        seen = evidence("timed", "loading", seen=len(ratios), interval=gain[1:], spread=(min(ratios), max(ratios)))
+        yield Fact(ORDERING, value, seen, {"workers": kept.plan.workers, "prefetch": kept.plan.prefetch or 2})
+        both = zip(free.paced[-len(ratios) :], kept.paced[-len(ratios) :], strict=True)
+        if interval([f / k for f, k in both])[1] <= 1:
+            self._end(label(plan))  # it costs repeatable runs, so it must surely gain
+
+    def _held_back(self) -> Runner | None:
+        """The most workers that the order keeps idle and that do not slow each other: those that do would gain nothing.
+        Where samples wait and all do, as many as would hide the waiting if all went evenly."""
+        keep = [r for r in self.runners.values() if r.plan.in_order and r.overtaken >= OVERTAKEN]
+        eased = [r for r in keep if self._at_ease(r)]
+        if eased or not keep or self.costs.waiting <= WAITS:
+            return max(eased, key=lambda r: r.plan.workers, default=None)
+        least = min(keep, key=lambda r: r.plan.workers)
+        workers = math.ceil(least.plan.workers / HIDES)
+        if workers in {key[0] for key in self.runners} or self._spare() < (2 + 2 * LEAST_PAIRS) * least.cost:
+            return None
+        fewer = self._further(self._with(workers))
+        return fewer if fewer is not None and fewer.overtaken >= OVERTAKEN and self._at_ease(fewer) else None
+
+    def _at_ease(self, runner: Runner) -> bool:
+        """Whether each worker at work delivers about as much as with any other number of them."""
+        each = [r.blocks[0] / r.at_work for r in self.runners.values() if r.at_work]
+        return runner.at_work > 0 and runner.blocks[0] / runner.at_work >= AT_EASE * max(each)
+
+    def _spare(self) -> float:
+        """Seconds left for a further trial beside the check, which may have some of the budget's."""
+        return max(self.left, min(self.left + CHECK_S, 0.6 * self.bench.left())) - self._check_s()
+
+    def _further(self, plan: LoaderPlan) -> Runner | None:
+        """A trial in what is spare: one cut short sooner would time batches that lay ready."""
+        self.bench.progress(f"trying {in_words(label(plan))}", None)
+        return self._try(plan, time.monotonic() + self._spare())
+
+    def refine(self) -> None:
+        """A deeper prefetch where batches come in bursts and the order holds some of them back."""
+        runner = max(self.runners.values(), key=lambda r: r.blocks[0], default=None)
+        if runner is None or runner.overtaken < HELD or not runner.bursty:
+            return
+        plan = runner.plan.but(prefetch=2 * label(runner.plan)[1])
+        if label(plan) in self.runners or bound(self.bench, plan) is not None:
+            return
+        if self._spare() >= 3 * runner.cost + (runner.startup or 0.0):
+            self._further(plan)
+            self._drop()
 
     def _check_s(self) -> float:
         """Seconds that the check of a winner takes at the least; the present workers may have been ended."""
@@ -418,17 +476,9 @@ class Search:
 
     def cheapest(self) -> tuple[int, int, bool]:
         """The fewest workers and batches ready that no other setting beats by more than noise, at the consumer's pace."""
-        rates = {key: r.paced for key, r in self.runners.items() if key == self.now or self._may_win(key)}
+        rates = {key: r.paced for key, r in self.runners.items()}
         top = max(rates.values(), key=lambda paced: interval(paced)[0])
         return min((k for k, r in rates.items() if not surpasses(top, r)), key=lambda k: (k[0], k[1], not k[2]))
-
-    def _may_win(self, key: tuple[int, int, bool]) -> bool:
-        """Whether giving up the order, which costs repeatable runs, surely gains over as many workers that keep it."""
-        kept = [r for k, r in self.runners.items() if k[0] == key[0] and k[2]]
-        if key[2] or not kept:
-            return True
-        free = self.runners[key].paced
-        return all(interval([a / b for a, b in zip(free, r.paced, strict=False)])[1] > 1 for r in kept)
 
     def told(self) -> Iterator[Said]:
         for runner in self.runners.values():

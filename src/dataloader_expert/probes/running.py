@@ -53,7 +53,8 @@ def interval(values: list[float], table: dict[int, float] = T95, further: bool =
 @dataclass
 class Runner:
     """``blocks`` are its throughputs in samples/s, ``cost`` what one more takes in s, ``gaps`` the seconds from batch to
-    batch, ``overtaken_s`` of ``waited_s`` those in which the order kept a worker idle, ``rounds`` the least of a block."""
+    batch, ``overtaken_s`` of ``waited_s`` those in which the order kept a worker idle, ``idle_s`` the same by the share of the
+    workers that were, ``rounds`` the least of a block."""
 
     plan: LoaderPlan
     serving: Serving
@@ -65,6 +66,7 @@ class Runner:
     gaps: list[float] = field(default_factory=list)
     waited_s: float = 0.0
     overtaken_s: float = 0.0
+    idle_s: float = 0.0
     main_s: float = 0.0
     """CPU seconds of this thread over all gaps."""
     gate: Any = field(default_factory=multiprocessing.Event)
@@ -136,8 +138,9 @@ class Runner:
         now = time.perf_counter()
         self.gaps.append(now - last)
         self.waited_s += now - last
-        if self.plan.workers and held_back(self._iterator):
-            self.overtaken_s += now - last
+        held = held_back(self._iterator) / self.plan.workers if self.plan.workers else 0.0
+        self.overtaken_s += (now - last) * (held > 0)
+        self.idle_s += (now - last) * held
         return now
 
     def waiting_for(self) -> str:
@@ -168,6 +171,11 @@ class Runner:
     def overtaken(self) -> float:
         """The share of waiting during which a worker had nothing to do, its batches all kept back for the order."""
         return self.overtaken_s / self.waited_s if self.waited_s else 0.0
+
+    @property
+    def at_work(self) -> float:
+        """How many workers the order lets work, on average: at the least, as each gap counts whole as what it ended with."""
+        return self.plan.workers * (1 - self.idle_s / self.waited_s) if self.waited_s else 0.0
 
     def close(self) -> None:
         from dataloader_expert.loaders.building import release
@@ -207,9 +215,9 @@ def gated() -> contextlib.AbstractContextManager[None]:
     return wrapped(held)
 
 
-def held_back(iterator: Any) -> bool:
-    """Whether some worker has delivered all it was given, and torch keeps it back for the order."""
+def held_back(iterator: Any) -> int:
+    """How many workers have delivered all they were given, which torch keeps back for the order."""
     ready: dict[int, bool] = {}
     for worker, *delivered in getattr(iterator, "_task_info", {}).values():
         ready[worker] = ready.get(worker, True) and bool(delivered)
-    return any(ready.values())
+    return sum(ready.values())
