@@ -244,21 +244,31 @@ def blocks(name, held):
         print((time.perf_counter() - begun) / n, flush=True)
 
 
+def steal():
+    """Ticks that a hypervisor took from the CPUs, and ticks in which they computed."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, irq, softirq, taken = map(int, file.readline().split()[1:9])
+    return taken, user + nice + system + irq + softirq
+
+
 class Own:
-    """Seconds in which this thread computed or was blocked, by step; waiting for a core is the machine's."""
+    """Seconds in which this thread computed or was blocked, by step; waiting for a core is the machine's, and so is what a
+    hypervisor takes while it computes."""
 
     def __init__(self):
         self.fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         self.spent = {}
 
     def now(self):
-        return time.perf_counter() - int(os.pread(self.fd, 64, 0).split()[1]) / 1e9
+        """Seconds outside the queue for a core, and those of them on it."""
+        return time.perf_counter() - int(os.pread(self.fd, 64, 0).split()[1]) / 1e9, time.thread_time()
 
     def clocked(self, name, step):
         def timed(*given):
             begun = self.now()
             made = step(*given)
-            self.spent[name] = self.spent.get(name, 0.0) + self.now() - begun
+            spent = zip(self.spent.get(name, (0.0, 0.0)), begun, self.now(), strict=True)
+            self.spent[name] = tuple(so_far + b - a for so_far, a, b in spent)
             return made
 
         return timed
@@ -268,11 +278,16 @@ class Own:
         stream = itertools.chain.from_iterable(itertools.repeat(loader))
         next(stream)
         self.spent.clear()
-        begun, end = self.now(), time.perf_counter() + seconds
+        begun, ticks, end = self.now(), steal(), time.perf_counter() + seconds
         while time.perf_counter() < end:
             next(stream)
-        whole = self.now() - begun
-        return {name: spent / whole for name, spent in self.spent.items()}
+        whole = [b - a for a, b in zip(begun, self.now(), strict=True)]
+        taken, computed = (b - a for a, b in zip(ticks, steal(), strict=True))
+
+        def own(spent):
+            return spent[0] - max(0.0, min(spent[0] - spent[1], taken / computed * spent[1]))
+
+        return {name: own(spent) / own(whole) for name, spent in self.spent.items()}
 
 
 def truth(stage="read", share=0.3, waits=False):

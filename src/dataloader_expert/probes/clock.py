@@ -31,6 +31,47 @@ class QueueClock:
             os.close(self._fd)
 
 
+class StolenClock:
+    """What a hypervisor gave to others of the CPUs that this process may use, since it was made: Linux's ``steal``
+    (proc(5)); elsewhere always 0. A thread's counters hold such time neither as its CPU time nor as waiting for a core,
+    so it would pass for time blocked."""
+
+    def __init__(self) -> None:
+        self._begun = _ticks()
+
+    def rate(self) -> float:
+        """Seconds taken for each that the CPUs computed."""
+        taken, computed = (b - a for a, b in zip(self._begun, _ticks(), strict=True))
+        return taken / computed if computed > 0 else 0.0
+
+
+def _ticks() -> tuple[int, int]:
+    try:
+        with open("/proc/stat") as file:
+            return ticks_in(file.read(), os.sched_getaffinity(0))
+    except (OSError, AttributeError):
+        return 0, 0
+
+
+def ticks_in(stat: str, cpus: set[int]) -> tuple[int, int]:
+    """Ticks that were taken from these CPUs, and those in which they computed."""
+    names, taken, computed = {f"cpu{n}" for n in cpus}, 0, 0
+    for line in stat.splitlines():
+        name, *counts = line.split()
+        if name in names and len(counts) > 7:
+            user, nice, system, _, _, irq, softirq, steal = map(int, counts[:8])
+            taken, computed = taken + steal, computed + user + nice + system + irq + softirq
+    return taken, computed
+
+
+def apart(spent: list[Spent], rate: float) -> list[Spent]:
+    """The same with what a hypervisor took, ``rate`` for each CPU second of all, as waiting for a core. When it did is not
+    known: of what seems blocked each gives the same part."""
+    cpu, blocked = sum(c for _, c, _ in spent), sum(max(0.0, w - c - q) for w, c, q in spent)
+    part = min(1.0, rate * cpu / blocked) if blocked else 0.0
+    return [(w, c, q + part * max(0.0, w - c - q)) for w, c, q in spent]
+
+
 class Laps:
     """This thread's time split into stages: what passes between two laps belongs to the stage that the second names.
 

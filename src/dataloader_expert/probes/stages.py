@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence, too_many
-from dataloader_expert.probes.clock import now, since
+from dataloader_expert.probes.clock import StolenClock, apart, now, since
 from dataloader_expert.probes.limits import in_flight
 from dataloader_expert.probes.moving import to_device, transport, trip
 from dataloader_expert.probes.naming import Namer, place_of
@@ -117,7 +117,7 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     every_s = (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers)
     ticker = Ticker(workers, every_s, served.batch_s / plan.batch_size)
     watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
-    seen = Seen()
+    seen, stolen = Seen(), StolenClock()
     try:
         with watching(watch):
             told = time.monotonic()
@@ -131,9 +131,20 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     finally:
         seen.ticks, seen.scribe_s = ticker.finish()
         bench.at(-1)
-    seen.lines = first_dropped(list(watch.lines()))
+    seen.lines = stolen_apart(first_dropped(list(watch.lines())), stolen.rate())
     watch.close()
     return seen
+
+
+def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any]]:
+    """The same with what a hypervisor took of stages as waiting for a core, which is the machine's. Not of single samples:
+    of the slow ones it would leave nothing, and they are read again."""
+    found = [{**line, "spent": dict(line.get("spent", {}))} for line in lines]
+    for stage in {stage for line in found for stage in line["spent"]}:
+        those = [line["spent"] for line in found if stage in line["spent"]]
+        for spent, v in zip(those, apart([spent[stage] for spent in those], rate), strict=True):
+            spent[stage] = v
+    return found
 
 
 def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
