@@ -244,30 +244,23 @@ def blocks(name, held):
         print((time.perf_counter() - begun) / n, flush=True)
 
 
-def steal():
-    """Ticks that a hypervisor took from the CPUs, and ticks in which they computed."""
-    with open("/proc/stat") as file:
-        user, nice, system, _, _, irq, softirq, taken = map(int, file.readline().split()[1:9])
-    return taken, user + nice + system + irq + softirq
-
-
 class Own:
-    """Seconds in which this thread computed or was blocked, by step; waiting for a core is the machine's, and so is what a
-    hypervisor takes while it computes."""
+    """Seconds of this thread by step: on a core where the step computes, since there a hypervisor's taking is all else that
+    passes; where it waits also those blocked. Waiting for a core is the machine's."""
 
     def __init__(self):
         self.fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         self.spent = {}
 
-    def now(self):
-        """Seconds outside the queue for a core, and those of them on it."""
-        return time.perf_counter() - int(os.pread(self.fd, 64, 0).split()[1]) / 1e9, time.thread_time()
+    def now(self, waits):
+        cpu = time.thread_time()
+        return time.perf_counter() - int(os.pread(self.fd, 64, 0).split()[1]) / 1e9 if waits else cpu, cpu
 
-    def clocked(self, name, step):
+    def clocked(self, name, step, waits=False):
         def timed(*given):
-            begun = self.now()
+            begun = self.now(waits)
             made = step(*given)
-            spent = zip(self.spent.get(name, (0.0, 0.0)), begun, self.now(), strict=True)
+            spent = zip(self.spent.get(name, (0.0, 0.0)), begun, self.now(waits), strict=True)
             self.spent[name] = tuple(so_far + b - a for so_far, a, b in spent)
             return made
 
@@ -278,16 +271,11 @@ class Own:
         stream = itertools.chain.from_iterable(itertools.repeat(loader))
         next(stream)
         self.spent.clear()
-        begun, ticks, end = self.now(), steal(), time.perf_counter() + seconds
+        begun, end = time.thread_time(), time.perf_counter() + seconds
         while time.perf_counter() < end:
             next(stream)
-        whole = [b - a for a, b in zip(begun, self.now(), strict=True)]
-        taken, computed = (b - a for a, b in zip(ticks, steal(), strict=True))
-
-        def own(spent):
-            return spent[0] - max(0.0, min(spent[0] - spent[1], taken / computed * spent[1]))
-
-        return {name: own(spent) / own(whole) for name, spent in self.spent.items()}
+        whole = time.thread_time() - begun + sum(own - cpu for own, cpu in self.spent.values())
+        return {name: own / whole for name, (own, _) in self.spent.items()}
 
 
 def truth(stage="read", share=0.3, waits=False):
@@ -295,8 +283,8 @@ def truth(stage="read", share=0.3, waits=False):
     own, loader = Own(), parts(stage, share, waits)
     dataset = loader.dataset
     for name, method in (("read", "read_file"), ("decode", "decode"), ("transform", "transform")):
-        setattr(dataset, method, own.clocked(name, getattr(dataset, method)))
-    loader.collate_fn = own.clocked("collate", loader.collate_fn)
+        setattr(dataset, method, own.clocked(name, getattr(dataset, method), waits and name == stage))
+    loader.collate_fn = own.clocked("collate", loader.collate_fn, waits and stage == "collate")
     return own.shares(loader)
 
 

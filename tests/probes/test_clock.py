@@ -6,12 +6,14 @@ import math
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dataloader_expert.probes.clock import StolenClock, apart, ticks_in
-from dataloader_expert.probes.stages import stolen_apart
+from dataloader_expert.probes.stages import stolen_apart, stolen_rate
+from dataloader_expert.probes.ticking import Tick
 
 STAT = """cpu  300 10 50 1000 20 3 7 90 0 0
 cpu0 200 10 30 500 10 1 4 60 0 0
@@ -62,3 +64,15 @@ def test_a_stage_that_waits_keeps_its_time_beside_one_that_computes() -> None:
     assert found["spent"] == {"read": (10.0, 0.0, 0.0), "decode": (11.0, 10.0, 1.0)}
     assert found["each"] == line["each"]
     assert stolen_apart([{"timed": False, "slow": []}], 0.1) == [{"timed": False, "slow": [], "spent": {}}]
+
+
+def test_stacks_say_how_much_of_what_the_machine_lost_these_processes_lost() -> None:
+    """Our promise: never more than the CPUs lost, nor than what clocks call blocked and stacks do not."""
+    lines: list[dict[str, Any]] = [
+        {"timed": True, "spent": {"read": [3.5, 0.1, 0.0], "decode": [8.5, 7.9, 0.0]}},
+        {"timed": False},
+    ]
+    for blocked, most, rate in ((25, 1.0, 0.125), (25, 0.05, 0.05), (35, 1.0, 0.0), (0, 1.0, 0.5)):
+        ticks = [Tick((), running=100 - blocked, blocked=0), Tick((), running=0, blocked=blocked)]
+        assert math.isclose(stolen_rate(lines, ticks, most), rate)
+    assert stolen_rate(lines, [], 1.0) == stolen_rate([], ticks, 1.0) == 0.0

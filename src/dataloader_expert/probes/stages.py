@@ -131,9 +131,22 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     finally:
         seen.ticks, seen.scribe_s = ticker.finish()
         bench.at(-1)
-    seen.lines = stolen_apart(first_dropped(list(watch.lines())), stolen.rate())
+    lines = first_dropped(list(watch.lines()))
+    seen.lines = stolen_apart(lines, stolen_rate(lines, seen.ticks, stolen.rate()))
     watch.close()
     return seen
+
+
+def stolen_rate(lines: list[dict[str, Any]], ticks: list[Tick], most: float) -> float:
+    """Seconds that a hypervisor took from these processes for each CPU second: what is blocked by their clocks, beyond the
+    share of stacks that were seen blocked, and at most what it took from all: CPUs that are woken often wait for their
+    start, and computed little."""
+    spent = [v for line in lines for v in line.get("spent", {}).values()]
+    wall, cpu, queue = (sum(part) for part in zip(*spent, strict=True)) if spent else (0.0, 0.0, 0.0)
+    blocked, looks = sum(t.blocked for t in ticks), sum(t.running + t.blocked for t in ticks)
+    if not looks or not cpu:
+        return 0.0
+    return float(min(most, max(0.0, (wall - cpu - queue - wall * blocked / looks) / cpu)))
 
 
 def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any]]:
