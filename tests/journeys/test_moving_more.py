@@ -360,7 +360,8 @@ def test_one_cpu_another_interpreter_and_a_core_to_wait_for(reports: Reports, tm
     assert 0 < planted.environment.cpus <= 1
     assert (planted.environment.python, planted.environment.torch) == ("3.10.99", "2.98.7+planted")
     crowded = planted.stages[0]
-    assert crowded.queue_ms > 0.2 * crowded.ms_per_sample.value
+    assert crowded.queue_ms > 0.1 * crowded.ms_per_sample.value  # six batches: how much varies
+    assert crowded.queue_ms > crowded.wait_ms
     waiting = naps.stages[0]
     assert crowded.queue_ms / crowded.ms_per_sample.value > waiting.queue_ms / waiting.ms_per_sample.value
 
