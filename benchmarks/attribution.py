@@ -5,7 +5,7 @@ stage takes 10, 30 or 60 % by work or by waiting, with 0 and 2 workers, on an id
 against what the stage takes of a plain loop in a process of its own; ``ours`` the same about files that our own datasets
 read, in a format of known cost that is plugged in; ``real`` about Pillow, zlib, memory maps, Parquet and code that holds
 the lock, against ablation: the same loader with the stage's output kept, as the mean over both orders of leaving two
-stages out. ``overhead`` times watched and plain loaders in alternating blocks. A quarter of a minute a cell, two minutes
+stages out. ``overhead`` times watched and plain loaders in alternating blocks. Half a minute a cell, two minutes
 a real one; each is kept by itself.
 """
 

@@ -1,11 +1,11 @@
 """Stacks of the processes that load, sampled whoever holds the interpreter lock.
 
-A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and reads that thread's
-stack from outside (``frames``). It does so in bursts across a sample: a first look, its code and what it looks at gone from
-the caches, costs several times as much as the next. A thread that samples sees nothing of code that holds the lock; a signal at which
-faulthandler writes the stack may come while a frame is being made, and crashed one call in two hundred. The shares of
-running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked time, and a busy machine
-bends neither.
+A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and reads that
+thread's stack from outside (``frames``). It does so in bursts across a sample: a first look, its code and what it looks
+at gone from the caches, costs several times as much as the next. A thread that samples sees nothing of code that holds
+the lock; a signal at which faulthandler writes the stack may come while a frame is being made, and crashed one call in
+two hundred. The shares of running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked
+time, and a busy machine bends neither.
 """
 
 from __future__ import annotations
