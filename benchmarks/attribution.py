@@ -222,7 +222,7 @@ def overhead() -> None:
             for watch_it in (True, False) if i % 2 else (False, True):
                 loader = users.shuffled(users.Costs(cpu=cpu), batch_size=16)
                 loader = type(loader)(loader.dataset, batch_size=16, num_workers=workers)
-                ticker = Ticker(workers, EVERY_S * max(1, workers), cpu) if watch_it else None
+                ticker = Ticker(workers, EVERY_S, cpu) if watch_it else None
                 watch = Watch("unattributed", lambda index: None, ticker)
                 with watching(watch) if watch_it else busy(0):
                     stream = iter(loader)

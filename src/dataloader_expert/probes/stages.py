@@ -114,8 +114,7 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     plan, workers = served.current, served.current.workers
     if served.user_loader is None and workers:
         plan = plan.but(timeout=max(5.0, deadline - time.monotonic()))
-    every_s = (EVERY_OURS_S if served.ours else EVERY_S) * max(1, workers)
-    ticker = Ticker(workers, every_s, served.batch_s / plan.batch_size)
+    ticker = Ticker(workers, EVERY_OURS_S if served.ours else EVERY_S, served.batch_s / plan.batch_size)
     watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
     seen, stolen = Seen(), StolenClock()
     try:

@@ -1,9 +1,10 @@
 """Stacks of the processes that load, sampled whoever holds the interpreter lock.
 
 A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and reads that
-thread's stack from outside (``frames``). It does so in bursts across a sample: a first look, its code and what it looks
-at gone from the caches, costs several times as much as the next. A thread that samples sees nothing of code that holds
-the lock; a signal at which faulthandler writes the stack may come while a frame is being made, and crashed one call in
+thread's stack from outside (``frames``). It does so in bursts across a sample, of one process after the other: a first
+look, its code and what it looks at gone from the caches, costs several times as much as the next, and processes that keep
+step with each other would tell the same at the same time. A thread that samples sees nothing of code that holds the lock;
+a signal at which faulthandler writes the stack may come while a frame is being made, and crashed one call in
 two hundred. The shares of running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked
 time, and a busy machine bends neither.
 """
@@ -32,9 +33,8 @@ from dataloader_expert.probes.frames import WORD, Layout, Memory, Reader, Stack,
 
 BURST, LEAST_GAP_S = 8, 0.001
 """Looks of a burst, and the least seconds between two: closer ones see the same."""
-ALIKE = 1.5
-"""How many times the variance of looks anywhere a share may have: beyond, looks that are close see the same (a thread that
-waits for a core stays at one place), and they are taken one by one."""
+ACROSS = 2
+"""Samples that a burst goes across: where a thread also waits for a core, about one."""
 LEAST = 30 * BURST
 WORTH = 0.011
 """The share of a process's time that reading its stacks may take: where they are deep or the machine is slow, the scribe
@@ -63,8 +63,8 @@ class Ticker:
     """The scribe that samples ``workers`` processes (0: this one) once they have called :meth:`start`.
 
     Args:
-        every_s: seconds between two stacks of a process, on average.
-        sample_s: about what a sample takes: a burst of stacks goes once across it.
+        every_s: seconds between two stacks, of whichever process, on average.
+        sample_s: about what a sample takes: a burst of stacks goes across it.
     """
 
     def __init__(self, workers: int, every_s: float, sample_s: float = 0.0) -> None:
@@ -80,7 +80,7 @@ class Ticker:
                 layout = find_layout(parent, state, frame)
                 theirs.send(b"!")
                 if layout is not None:
-                    gap_s = min(every_s, max(LEAST_GAP_S, sample_s / BURST))
+                    gap_s = min(every_s, max(LEAST_GAP_S, ACROSS * sample_s / BURST))
                     scribe(layout, every_s, gap_s, theirs, self._shared, self._result)
             finally:
                 os._exit(0)
@@ -212,19 +212,16 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
     stacks: dict[Stack, list[int]] = {}
     by_bursts: dict[Stack, Looks] = {}
     whole, burst, bursts = Looks(), Counter[Stack](), 0
-    spread, worth, at, pause = random.Random(0), 0.0, time.monotonic(), gap_s
+    spread, worth, at, pause, turn = random.Random(0), 0.0, time.monotonic(), gap_s, 0
     # sampling is this: at uneven distances, so no stage keeps step; the end is heard at once
     for look in itertools.count(1):
         if select.select([ending], [], [], pause * spread.uniform(0.5, 1.5))[0]:
             break
-        looked = 0
-        for i, process in enumerate(processes):
-            process.is_now(word(shared, WHO + 2 * i), word(shared, WHO + 2 * i + 1))
-            stack, running = process.look()
-            if stack:
-                stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
-                burst[stack] += 1
-                looked += 1
+        processes[turn].is_now(word(shared, WHO + 2 * turn), word(shared, WHO + 2 * turn + 1))
+        stack, running = processes[turn].look()
+        if stack:
+            stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
+            burst[stack] += 1
         pause = gap_s
         if look % BURST == 0:
             n = burst.total()
@@ -234,13 +231,12 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
                 by_bursts.setdefault(stack, Looks()).add(looks, n)
             burst.clear()
             if bursts:
-                commonest = max(by_bursts.values(), key=lambda s: s.looks)
                 put(shared, SEEN, whole.looks)
-                off, share = doubt(commonest, whole, bursts), commonest.looks / whole.looks
-                put(shared, DOUBT, round(1e6 * off))
-                if bursts >= BURST and off**2 > ALIKE * (1.96**2) * share * (1 - share) / whole.looks:
-                    gap_s = every_s
-            rate = WORTH * math.sqrt(max(1, looked))
+                commonest = max(by_bursts.values(), key=lambda s: s.looks)
+                put(shared, DOUBT, round(1e6 * doubt(commonest, whole, bursts)))
+            known = [i for i in range(len(processes)) if word(shared, WHO + 2 * i)]
+            turn = next((i for i in known if i > turn), min(known, default=0))
+            rate = WORTH * math.sqrt(max(1, len(known)))
             worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
             owed = (time.process_time() - begun - worth) / rate  # its own start counts too
             pause = min(max(BURST * (every_s - gap_s) + gap_s, owed), LONGEST * BURST * every_s)
