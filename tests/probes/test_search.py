@@ -107,7 +107,7 @@ def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves() -> N
 
 def test_giving_up_the_order_is_told_by_pairs_where_it_gains() -> None:
     """B19: where one slow sample holds ready batches back it is told, with its gain; where all are alike it is not."""
-    for long in (0.1, 0.01):
+    for long in (0.3, 0.01):
         bench = bench_of("Fine", 60)
         bench.source.dataset = Uneven(long)  # type: ignore[attr-defined]  # opened by a reference: such a source has one
         facts = told(Loading(batch_size=1, num_workers=6, max_workers=6, block_s=0.5).measure(bench))
