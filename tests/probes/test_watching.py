@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils import fetch
 
 from dataloader_expert.conclusions import Finding
@@ -20,6 +20,8 @@ from dataloader_expert.probes.running import interval
 from dataloader_expert.probes.stages import MEMORY_GROWTH, OPEN_FILES, Seen, first_dropped, health, shares, spans
 from dataloader_expert.probes.ticking import Ticker
 from dataloader_expert.probes.watching import Watch, watching
+
+FUNCTIONS = ("_decode", "_again")
 
 
 def burn(seconds: float) -> None:
@@ -44,6 +46,18 @@ class Parts(Dataset[Any]):
 
     def __getitem__(self, index: int) -> Any:
         return torch.tensor(self._decode(self._read(index)))
+
+
+class Apart(Parts):
+    """Every worker but the first decodes in a function of its own."""
+
+    def _again(self, index: int) -> int:
+        burn(0.003)
+        return index
+
+    def __getitem__(self, index: int) -> Any:
+        info = get_worker_info()
+        return torch.tensor(self._again(index) if info is not None and info.id else self._decode(index))
 
 
 class Counted(IterableDataset[Any]):
@@ -77,6 +91,18 @@ def test_clocks_and_stacks_tell_where_the_time_went(workers: int) -> None:
     running, blocked = shares(Namer(), ticks)
     assert running["decode"] > 0.7 * sum(running.values())
     assert blocked["read"] > 0.8 * sum(blocked.values())
+
+
+def test_every_process_is_looked_at_by_turns() -> None:
+    """Our promise: shares are those of all loading processes, though a burst of stacks is of one."""
+    ticker = Ticker(3, 0.004)
+    watched(Apart(), 3, 36, ticker)
+    ticks, _ = ticker.finish()
+    by_function = {
+        name: sum(t.running for t in ticks if any(function == name for *_, function in t.stack)) for name in FUNCTIONS
+    }
+    assert by_function["_decode"] > 0.15 * sum(by_function.values())
+    assert by_function["_again"] > 0.4 * sum(by_function.values())
 
 
 def test_samples_are_closed_one_by_one_with_their_indices() -> None:
