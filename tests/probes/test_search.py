@@ -17,6 +17,7 @@ from dataloader_expert.advice.loader_health import head_of_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.candidates import Costs
 from dataloader_expert.probes.loading import ORDERING, RECOMMENDED, Loading, Search
 from dataloader_expert.probes.running import gated
 from dataloader_expert.probes.serving import serving
@@ -45,6 +46,12 @@ def bench_of(name: str, seconds: float) -> Bench:
     ref = SourceRef(f"{Path(users.__file__)}:{name}", (str(CHECKOUT),), code=True)
     until = time.monotonic() + seconds
     return Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
+
+
+class Door(Store):
+    """The same for a store that answers one at a time."""
+
+    answers = Semaphore(1)
 
 
 class Uneven(users.Fine):
@@ -103,6 +110,25 @@ def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves() -> N
     assert {0, 2, 32} <= set(tried)
     assert 2 < facts.value(RECOMMENDED)["workers"] < 16
     assert tried[facts.value(RECOMMENDED)["workers"]] > 1.5 * tried[0]
+
+
+@pytest.mark.parametrize(("store", "slowed", "part"), [(Door, 0, 0.75), (Store, 2, 0.55)])
+def test_one_block_does_not_decide_whether_samples_wait_in_turn(
+    held: list[Search], store: type[Store], slowed: int, part: float
+) -> None:
+    """Our promise: where a first block says something between, as one does that the machine slowed, another is heard."""
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 4, 0)
+    served.dataset = store()
+    search = Search(Loading(block_s=0.3), bench, served, None)
+    held.append(search)
+    search.cpus, search.costs = 2, Costs(0.0002, 0.006)
+    runners = {workers: search._try(search._with(workers)) for workers in (0, 2)}
+    slow = runners[slowed]
+    assert slow is not None
+    slow.blocks[0] *= part
+    assert search._in_turn(16) is (store is Door)
+    assert all(runner is not None and len(runner.blocks) == 2 for runner in runners.values())
 
 
 def test_giving_up_the_order_is_told_by_pairs_where_it_gains() -> None:

@@ -49,7 +49,10 @@ class Parts(Dataset[Any]):
 
 
 class Apart(Parts):
-    """Every worker but the first decodes in a function of its own."""
+    """The second worker decodes in a function of its own."""
+
+    def __len__(self) -> int:
+        return 2000
 
     def _again(self, index: int) -> int:
         burn(0.003)
@@ -95,14 +98,13 @@ def test_clocks_and_stacks_tell_where_the_time_went(workers: int) -> None:
 
 def test_every_process_is_looked_at_by_turns() -> None:
     """Our promise: shares are those of all loading processes, though a burst of stacks is of one."""
-    ticker = Ticker(3, 0.004)
-    watched(Apart(), 3, 36, ticker)
+    ticker = Ticker(2, 0.004)
+    watched(Apart(), 2, 250, ticker)
     ticks, _ = ticker.finish()
     by_function = {
         name: sum(t.running for t in ticks if any(function == name for *_, function in t.stack)) for name in FUNCTIONS
     }
-    assert by_function["_decode"] > 0.15 * sum(by_function.values())
-    assert by_function["_again"] > 0.4 * sum(by_function.values())
+    assert min(by_function.values()) > 0.3 * sum(by_function.values()) > 0
 
 
 def test_samples_are_closed_one_by_one_with_their_indices() -> None:

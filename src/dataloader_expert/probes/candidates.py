@@ -12,8 +12,9 @@ COMPUTES, WAITS = 0.2, 0.5
 HIDES = 2.5
 """Workers that hide the waiting, per one that would if all went evenly: batches are handed on in order, so a worker that
 is early waits for its turn."""
-SHARED = 1.2
-"""Where as many workers as CPUs gain less than this over none, they wait in turn: more would queue for the same."""
+SHARED, SIDE_BY_SIDE = 1.3, 1.6
+"""Where as many workers as CPUs gain less than the first over none, they wait in turn: more would queue for the same. One
+block each says so only beyond the second: many workers that queue, or few that need not, cost more than further blocks."""
 HELD_UP, STEP_BACK = 1.5, 0.75
 """Workers for each that is at work at a time (Little's law), and the share of those tried from which on fewer are not
 worth a trial."""

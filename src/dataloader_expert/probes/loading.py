@@ -22,7 +22,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import OVERFULL, Bench, Probe, Said, TooDear, evidence, loader_failed
 from dataloader_expert.probes.batch import STEP
-from dataloader_expert.probes.candidates import HIDES, SHARED, WAITS, Costs, candidates, fewer, first_step
+from dataloader_expert.probes.candidates import HIDES, SHARED, SIDE_BY_SIDE, WAITS, Costs, candidates, fewer, first_step
 from dataloader_expert.probes.guarding import Guard
 from dataloader_expert.probes.limits import bound
 from dataloader_expert.probes.running import T99, Runner, gated, interval
@@ -235,7 +235,14 @@ class Search:
             return False
         alone = self.runners.get((0, 0, True))
         first = next((r for key, r in self.runners.items() if key[0] == few), None)
-        return alone is not None and first is not None and first.blocks[0] < SHARED * alone.blocks[0]
+        if alone is None or first is None:
+            return False
+        if len(first.blocks) == 1 and first.blocks[0] < SIDE_BY_SIDE * alone.blocks[0]:
+            self.bench.progress(f"timing {few} workers again", None)
+            for runner in (alone, first):
+                if not self._block(runner, self.deadline):
+                    return False
+        return max(first.blocks) < SHARED * max(alone.blocks)
 
     def _step_back(self) -> None:
         """Where what samples wait for serves only so many at a time, a trial of as many as it keeps at work."""
