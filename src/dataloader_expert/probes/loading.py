@@ -229,7 +229,8 @@ class Search:
         self._drop()
 
     def _in_turn(self, workers: int) -> bool:
-        """Whether fewer workers gain so little that what they wait for serves one at a time."""
+        """Whether fewer workers gain so little that what they wait for serves one at a time; where one block each leaves that
+        open, these get another."""
         few = first_step(self.cpus)
         if workers <= few or self.costs.waiting <= WAITS:
             return False
