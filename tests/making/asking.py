@@ -26,10 +26,10 @@ class Asker:
         self.door = Door()
         self.tools = all_tools()
 
-    def quick(self, experiments: bool = False) -> Asker:
+    def quick(self, experiments: bool = False, stacks_s: float = 0.25) -> Asker:
         """One with the tools' own recipes in shorter blocks, through the same door; ``experiments`` take time."""
         other = copy.copy(self)
-        other.tools = {name: quick(tool, experiments) for name, tool in self.tools.items()}
+        other.tools = {name: quick(tool, experiments, stacks_s) for name, tool in self.tools.items()}
         return other
 
     def but(self, name: str, kept: Callable[[Probe], bool]) -> Asker:

@@ -25,19 +25,20 @@ EXPERIMENTS = Allocating | Caching | Crowd | Freeing | Habits | Whole
 """What forks, or runs a user's loader otherwise than it is, beside the search."""
 
 
-def quick(tool: Tool, experiments: bool = False) -> Tool:
-    """The tool with blocks of a few hundredths of a second: the same runs, shorter."""
+def quick(tool: Tool, experiments: bool = False, stacks_s: float = 0.25) -> Tool:
+    """The tool with blocks of a few hundredths of a second: the same runs, shorter; of user code stacks for that long."""
 
     def recipe(request: Any) -> tuple[Probe, ...]:
         users = ".py:" in request.source
         kept = (p for p in tool.recipe(request) if experiments or not isinstance(p, EXPERIMENTS))
-        return tuple(shorter(p, users) for p in kept)
+        return tuple(shorter(p, stacks_s if users else None) for p in kept)
 
     return replace(tool, recipe=recipe)
 
 
-def shorter(probe: Probe, users: bool) -> Probe:
-    """``users``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
+def shorter(probe: Probe, stacks_s: float | None) -> Probe:
+    """``stacks_s``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
+    users = stacks_s is not None
     if isinstance(probe, Loading):
         most = probe.max_workers if probe.max_workers is not None else 4 if users else 1
         block_s, pairs, most_s = (0.03, probe.pairs, 2.0) if users else (0.01, 3, 0.6)
@@ -47,7 +48,7 @@ def shorter(probe: Probe, users: bool) -> Probe:
     if isinstance(probe, Draws):
         return replace(probe, block_s=0.01)
     if isinstance(probe, Stages):
-        return replace(probe, most_s=0.25 if users else 0.05, half=0.1)
+        return replace(probe, most_s=0.05 if stacks_s is None else stacks_s, half=0.1)
     if isinstance(probe, Caching):
         return replace(probe, block_s=0.01, most_s=0.5 if users else 0.0)
     if isinstance(probe, Starting):
