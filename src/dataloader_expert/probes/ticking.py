@@ -36,7 +36,7 @@ BURST, LEAST_GAP_S = 8, 0.001
 ACROSS = 2
 """Samples that a burst goes across: where a thread also waits for a core, about one."""
 LEAST = 30 * BURST
-WORTH = 0.01
+WORTH = 0.009
 """The share of a process's time that reading its stacks may take: where they are deep or the machine is slow, the scribe
 pauses longer. Of several processes less of each, by the root of their number: together they still give more stacks."""
 LONGEST = 8
