@@ -37,7 +37,8 @@ def quick(tool: Tool, experiments: bool = False, stacks_s: float = 0.25) -> Tool
 
 
 def shorter(probe: Probe, stacks_s: float | None) -> Probe:
-    """``stacks_s``: of code that is not ours stacks are gathered, and settings searched that are planted to differ."""
+    """``stacks_s``: seconds in which stacks are gathered of code that is not ours, and settings searched that are planted to
+    differ; None of a source of ours."""
     users = stacks_s is not None
     if isinstance(probe, Loading):
         most = probe.max_workers if probe.max_workers is not None else 4 if users else 1
