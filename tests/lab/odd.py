@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -75,6 +76,17 @@ class Secrets(Witness):
             "secrets": float(sum(name in os.environ for name in names)),
             "kept": float(os.environ.get("TOKENIZERS_PARALLELISM") == "false"),
         }
+
+
+class Killed(Witness):
+    """Is killed once its process has a folder for multiprocessing's sockets."""
+
+    def __getitem__(self, i: int) -> dict[str, float]:
+        from multiprocessing.util import get_temp_dir
+
+        get_temp_dir()
+        os.kill(os.getpid(), signal.SIGKILL)
+        return {}
 
 
 class Waiting(Witness):

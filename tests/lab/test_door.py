@@ -152,6 +152,25 @@ def test_a_cancelled_request_ends_with_all_it_started(home: Home, root: Path, ma
     home.run(do)
 
 
+@pytest.mark.parametrize("deep", ["", "deep" * 20])
+def test_a_killed_request_leaves_no_folder(mark: Path, root: Path, deep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: also where the temporary directory's path is too long for a socket's."""
+    folder = mark / ("sockets" + deep)
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    home = Home()
+
+    async def do(door: Door) -> None:
+        host, _ = await door.host(True, (str(root),))
+        assert (await measured(door, root, "Killed")).failure is not None
+        assert [path.name for path in Path(host.folder).iterdir()] == ["dataloader_expert"]
+
+    home.run(do)
+    home.close()
+    assert until(lambda: not list(folder.iterdir()), 5)
+
+
 def test_two_requests_at_once_do_not_meet(home: Home, root: Path, mark: Path) -> None:
     """Our promise: ending one leaves the other's processes alone."""
 
