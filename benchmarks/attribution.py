@@ -2,11 +2,11 @@
 
 ``python -m benchmarks.attribution injected`` asks the installed command, with default arguments, about loaders in which a
 stage takes 10, 30 or 60 % by work or by waiting, with 0 and 2 workers, on an idle machine and beside two busy processes,
-against what the stage takes of a plain loop in a process of its own; ``ours`` the same about files that our own datasets
-read, in a format of known cost that is plugged in; ``real`` about Pillow, zlib, memory maps, Parquet and code that holds
-the lock, against ablation: the same loader with the stage's output kept, as the mean over both orders of leaving two
-stages out. ``overhead`` times watched and plain loaders in alternating blocks. Half a minute a cell, two minutes
-a real one; each is kept by itself.
+against what the stage takes of a plain loop in a process of its own, with workers of what the same costs with them;
+``ours`` the same about files that our own datasets read, in a format of known cost that is plugged in; ``real`` about
+Pillow, zlib, memory maps, Parquet and code that holds the lock, against ablation: the same loader with the stage's output
+kept, as the mean over both orders of leaving two stages out. ``overhead`` times watched and plain loaders in alternating
+blocks. Half a minute a cell, two minutes a real one; each is kept by itself.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ while os.getppid() == parent:  # it ends with whoever was killed
     for _ in range(1_000_000):
         pass
 """
+BLOCK_S, PAIRS = 4.0, 16
+"""A watched or a plain block of a pair: the tool watches for up to twelve."""
 PROCESSES, ROUNDS, CALLS = 4, 12, 3
 """Fresh processes of each loader of an ablation, blocks of each by turns, and calls of the tool: where a process's memory
 lies bears on what its code costs, and so does the minute in which it runs."""
@@ -77,7 +79,7 @@ def shares_of(result: dict[str, Any]) -> dict[str, float]:
 
 @functools.cache
 def truth(module: str, *given: str, others: int) -> dict[str, float]:
-    """The stages' shares of a plain loop beside as many busy processes, in a fresh process."""
+    """The stages' shares of a loop beside as many busy processes, in a fresh process."""
     with busy(others):
         done = subprocess.run(
             [sys.executable, "-m", f"benchmarks.{module}", *given],
@@ -98,15 +100,15 @@ def injected(limit: int | None, ours: bool, only: list[str]) -> None:
             data = timed_format.write(CACHE / "timed", stage, share, waits)
             given = ("--format", "timed", "--num-workers", str(workers), "--batch-size", "8")
             with timed_format.installed():
-                true = truth("timed_format", str(data), others=others)
+                true = truth("timed_format", str(data), str(workers), others=others)
                 with busy(others):
                     result = diagnosed(str(data), data, *given)
             second = "decode" if stage == "read" else "read"
         else:
-            asked = {"stage": stage, "share": share, "waits": waits}
+            asked = {"stage": stage, "share": share, "waits": waits, "workers": workers}
             true = truth("injected", "truth", json.dumps(asked), others=others)
             with busy(others):
-                result = ask("parts", {**asked, "workers": workers})
+                result = ask("parts", asked)
             second = "transform" if stage == "decode" else "decode"
         found = shares_of(result)
         errors = {s: found.get(s, 0.0) - true[s] for s in (stage, second)}
@@ -217,7 +219,7 @@ def overhead() -> None:
     users: Any = workloads
     for cpu, workers in itertools.product((0.001, 0.003, 0.010), (0, 2)):
         ratios = []
-        for i in range(16):
+        for i in range(PAIRS):
             rates = {}
             for watch_it in (True, False) if i % 2 else (False, True):
                 loader = users.shuffled(users.Costs(cpu=cpu), batch_size=16)
@@ -229,7 +231,7 @@ def overhead() -> None:
                     for _ in range(3 * max(1, workers)):
                         next(stream)
                     begun, n = time.perf_counter(), 0
-                    while time.perf_counter() - begun < 2.0:  # the tool watches for eight
+                    while time.perf_counter() - begun < BLOCK_S:
                         for _ in range(max(1, workers)):
                             next(stream)
                         n += max(1, workers)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import binascii
 import itertools
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -23,6 +24,8 @@ WHOLE_S = 0.01
 BLOCK_S = 0.1
 TRUE_S = 2.0
 """Seconds of the plain loop that tells what stages really take."""
+EPOCH = 400
+"""Samples of an epoch whose cost with workers is told."""
 
 
 def burn(seconds):
@@ -38,7 +41,8 @@ def spend(seconds, waits):
 class Parts(Dataset):
     """``share`` of ten milliseconds goes to ``stage``, by waiting or work, the rest to work in another."""
 
-    def __init__(self, stage="read", share=0.3, waits=False):
+    def __init__(self, stage="read", share=0.3, waits=False, n=100_000):
+        self.n = n
         self.parts = {"read": (0.0, False), "decode": (0.0, False), "transform": (0.0, False)}
         other = "transform" if stage == "decode" else "decode"
         self.parts[other] = ((1 - share) * WHOLE_S, False)
@@ -46,7 +50,7 @@ class Parts(Dataset):
             self.parts[stage] = (share * WHOLE_S, waits)
 
     def __len__(self):
-        return 100_000
+        return self.n
 
     def read_file(self, index):
         spend(*self.parts["read"])
@@ -73,10 +77,10 @@ class Collate:
         return torch.stack(samples)
 
 
-def parts(stage="read", share=0.3, waits=False, workers=0):
+def parts(stage="read", share=0.3, waits=False, workers=0, n=100_000):
     collate = Collate(share * WHOLE_S, waits) if stage == "collate" else None
     more = {"num_workers": workers, "persistent_workers": True, "timeout": 60} if workers else {}
-    return DataLoader(Parts(stage, share, waits), batch_size=8, shuffle=True, collate_fn=collate, **more)
+    return DataLoader(Parts(stage, share, waits, n), batch_size=8, shuffle=True, collate_fn=collate, **more)
 
 
 class Real(Dataset):
@@ -266,26 +270,44 @@ class Own:
 
         return timed
 
-    def shares(self, loader, seconds=TRUE_S):
-        """Each step's share of a plain loop over the loader."""
+    def shares(self, loader, delivering=None, seconds=TRUE_S):
+        """Each step's share of a plain loop over the loader; with ``delivering``, the same with workers, of what that
+        costs, so that bringing batches over counts as well."""
         stream = itertools.chain.from_iterable(itertools.repeat(loader))
         next(stream)
         self.spent.clear()
-        begun, end = time.thread_time(), time.perf_counter() + seconds
+        begun, end, n = time.thread_time(), time.perf_counter() + seconds, 0
         while time.perf_counter() < end:
             next(stream)
-        whole = time.thread_time() - begun + sum(own - cpu for own, cpu in self.spent.values())
+            n += 1
+        cpu = time.thread_time() - begun if delivering is None else n * cpu_of(delivering)
+        whole = cpu + sum(own - on for own, on in self.spent.values())
         return {name: own / whole for name, (own, _) in self.spent.items()}
 
 
-def truth(stage="read", share=0.3, waits=False):
-    """What each stage takes of a plain loop: a wait is longer than asked for, and loading costs something itself."""
+def cpu_of(loader):
+    """CPU seconds of a batch, of all threads of this process and of its lasting workers: over a second epoch, since between
+    two of them nothing is on its way."""
+
+    def spent():
+        clocks = [(~worker.pid << 3) | 2 for worker in multiprocessing.active_children()]  # clock_getcpuclockid(3)
+        return time.process_time() + sum(map(time.clock_gettime, clocks))
+
+    for _ in loader:
+        pass
+    begun = spent()
+    return sum(1 for _ in loader) and (spent() - begun) / len(loader)
+
+
+def truth(stage="read", share=0.3, waits=False, workers=0):
+    """What each stage takes: a wait is longer than asked for, and loading costs something itself."""
     own, loader = Own(), parts(stage, share, waits)
+    delivering = parts(stage, share, waits, workers, n=EPOCH) if workers else None
     dataset = loader.dataset
     for name, method in (("read", "read_file"), ("decode", "decode"), ("transform", "transform")):
         setattr(dataset, method, own.clocked(name, getattr(dataset, method), waits and name == stage))
     loader.collate_fn = own.clocked("collate", loader.collate_fn, waits and stage == "collate")
-    return own.shares(loader)
+    return own.shares(loader, delivering)
 
 
 if __name__ == "__main__":

@@ -75,19 +75,23 @@ def installed():
         path.unlink()
 
 
-def truth(data):
-    """What reading and decoding take of a plain loop over our own dataset."""
+def truth(data, workers=0):
+    """What reading and decoding take of a plain loop over our own dataset, or of one with workers."""
     from torch.utils.data import DataLoader
 
     from dataloader_expert.loaders import open_dataset
 
+    def loader(**more):
+        return DataLoader(open_dataset(data, format="timed"), batch_size=8, shuffle=True, **more)
+
+    delivering = loader(num_workers=workers, persistent_workers=True) if workers else None
     own, (_, reading, _, decoding) = Own(), (Path(data) / "000.txt").read_text().split()
     for name, how in (("read", reading), ("decode", decoding)):
         setattr(Timed, name, own.clocked(name, getattr(Timed, name), how == "waits"))
-    return own.shares(DataLoader(open_dataset(data, format="timed"), batch_size=8, shuffle=True))
+    return own.shares(loader(), delivering)
 
 
 if __name__ == "__main__":
     from benchmarks import timed_format  # the module that is plugged in: its class is the one that reads
 
-    print(json.dumps(timed_format.truth(sys.argv[1])))
+    print(json.dumps(timed_format.truth(sys.argv[1], int(sys.argv[2]))))

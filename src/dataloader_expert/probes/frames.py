@@ -221,15 +221,16 @@ class Reader:
         block that is read once, and what they mean is remembered.
         """
         self.memory.forget()
-        layout, spots, reach = self.layout, self.spots, self.reach
+        layout, spots, reach, around = self.layout, self.spots, self.reach, self.memory.around
         counter = HALF_WORD if layout.counted else WHOLE_WORD
         found: list[tuple[str, int, str]] = []
         try:
             at = self.state
             for offset in layout.head:
-                at = self.memory.number(at + offset)
+                block, begins = around(at + offset, WORD)
+                at = WHOLE_WORD(block, begins)[0]
             for _ in range(DEEPEST):
-                block, begins = self.memory.around(at, reach)
+                block, begins = around(at, reach)
                 address = WHOLE_WORD(block, begins + layout.code)[0] & ~3
                 key = address, counter(block, begins + layout.instruction)[0]
                 spot = spots.get(key)

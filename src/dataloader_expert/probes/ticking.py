@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import itertools
 import json
 import math
 import mmap
@@ -36,7 +35,7 @@ BURST, LEAST_GAP_S = 8, 0.001
 ACROSS = 2
 """Samples that a burst goes across: where a thread also waits for a core, about one."""
 LEAST = 30 * BURST
-WORTH = 0.009
+WORTH = 0.007
 """The share of a process's time that reading its stacks may take: where they are deep or the machine is slow, the scribe
 pauses longer. Of several processes less of each, by the root of their number: together they still give more stacks."""
 LONGEST = 8
@@ -211,34 +210,34 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
     processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
     stacks: dict[Stack, list[int]] = {}
     by_bursts: dict[Stack, Looks] = {}
-    whole, burst, bursts = Looks(), Counter[Stack](), 0
+    whole, commonest, bursts = Looks(), Looks(), 0
     spread, worth, at, pause, turn = random.Random(0), 0.0, time.monotonic(), gap_s, 0
-    # sampling is this: at uneven distances, so no stage keeps step; the end is heard at once
-    for look in itertools.count(1):
-        if select.select([ending], [], [], pause * spread.uniform(0.5, 1.5))[0]:
-            break
-        processes[turn].is_now(word(shared, WHO + 2 * turn), word(shared, WHO + 2 * turn + 1))
-        stack, running = processes[turn].look()
-        if stack:
-            stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
-            burst[stack] += 1
-        pause = gap_s
-        if look % BURST == 0:
-            n = burst.total()
-            whole.add(n, n)
-            bursts += n > 0
-            for stack, looks in burst.items():
-                by_bursts.setdefault(stack, Looks()).add(looks, n)
-            burst.clear()
-            if bursts:
-                put(shared, SEEN, whole.looks)
-                commonest = max(by_bursts.values(), key=lambda s: s.looks)
-                put(shared, DOUBT, round(1e6 * doubt(commonest, whole, bursts)))
-            known = [i for i in range(len(processes)) if word(shared, WHO + 2 * i)]
-            turn = next((i for i in known if i > turn), min(known, default=0))
-            rate = WORTH * math.sqrt(max(1, len(known)))
-            worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
-            owed = (time.process_time() - begun - worth) / rate  # its own start counts too
-            pause = min(max(BURST * (every_s - gap_s) + gap_s, owed), LONGEST * BURST * every_s)
+    # sampling is this: at uneven distances, so no stage keeps step; the end is heard between bursts
+    while not select.select([ending], [], [], pause * spread.uniform(0.5, 1.5))[0]:
+        sampled, burst = processes[turn], Counter[Stack]()
+        sampled.is_now(word(shared, WHO + 2 * turn), word(shared, WHO + 2 * turn + 1))
+        for look in range(BURST):
+            if look:
+                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # it costs half of what select does
+            stack, running = sampled.look()
+            if stack:
+                stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
+                burst[stack] += 1
+        n = burst.total()
+        whole.add(n, n)
+        bursts += n > 0
+        for stack, looks in burst.items():
+            those = by_bursts.setdefault(stack, Looks())
+            those.add(looks, n)
+            commonest = max(commonest, those, key=lambda s: s.looks)
+        if bursts:
+            put(shared, SEEN, whole.looks)
+            put(shared, DOUBT, round(1e6 * doubt(commonest, whole, bursts)))
+        known = [i for i in range(len(processes)) if word(shared, WHO + 2 * i)]
+        turn = next((i for i in known if i > turn), min(known, default=0))
+        rate = WORTH * math.sqrt(max(1, len(known)))
+        worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
+        owed = (time.process_time() - begun - worth) / rate  # its own start counts too
+        pause = min(max(BURST * (every_s - gap_s) + gap_s, owed), LONGEST * BURST * every_s)
     told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
     os.write(result, json.dumps(told).encode())

@@ -25,8 +25,8 @@ from dataloader_expert.probes.fetchers import Fetch, wrapped
 from dataloader_expert.probes.heap import PAGE, free_bytes
 from dataloader_expert.probes.ticking import Ticker
 
-PULSE_S, SOON_S = 0.25, 0.05
-"""The most and the least seconds between two readings of a process's counters: between them a quarter of the time so far."""
+PULSE_S, SOON_S = 0.5, 0.05
+"""The most and the least seconds between two readings of a process's counters: between them half of the time so far."""
 LAP_S, LINE_S = 8e-6, 150e-6
 """What it costs to close a sample with its clocks, and to write a batch's line, by code that the samples have pushed out of
 the caches: three times what it takes in a loop."""
@@ -36,7 +36,7 @@ COUNTED = 2
 """Batches of a process after which its counters are read in any case: growth shows between two readings."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
 """Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
-WORTH = 0.005
+WORTH = 0.0025
 """The share of the time that this may cost: of cheaper batches only some are timed."""
 
 
@@ -213,7 +213,7 @@ class Eye:
     def _pulse(self) -> dict[str, Any]:
         """This process's counters, where it is time for them; else nothing."""
         now = time.monotonic()
-        pause = max(SOON_S, min(PULSE_S, (now - self.watch.begun) / 4))
+        pause = max(SOON_S, min(PULSE_S, (now - self.watch.begun) / 2))
         soon = now - _PULSED.get(self.worker, 0.0) <= pause
         if soon and self.batches > COUNTED:
             return {}
