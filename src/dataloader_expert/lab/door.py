@@ -23,7 +23,7 @@ from typing import Any
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import RequestError, shown
 from dataloader_expert.facts import Fact, Facts, Unknown
-from dataloader_expert.lab.host import LONGEST_FOLDER
+from dataloader_expert.lab.folder import package_folder
 from dataloader_expert.lab.notes import NOTES_AT
 
 KEEP = 8 << 10
@@ -38,8 +38,6 @@ START_LEAST_S = 15.0
 SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE|AUTH|COOKIE", re.IGNORECASE)
 SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 """A URL with a password in it."""
-SHORT = "/tmp"
-"""Where folders of sockets go that the temporary directory is too deep for."""
 PLAIN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -428,18 +426,6 @@ def environment(user: bool) -> dict[str, str]:
         return {**kept, "DATALOADER_EXPERT_HOST": "user"}
     plain = {k: os.environ[k] for k in PLAIN if k in os.environ}
     return {**plain, **ONE_THREAD, "DATALOADER_EXPERT_HOST": "scan", "PYTHONDONTWRITEBYTECODE": "1"}
-
-
-def package_folder() -> str:
-    """A folder that holds one link, our package: visible to the interpreter, our dependencies not.
-
-    Requests keep their sockets in it, so it lies in ``SHORT`` where the temporary directory's path is too long for them.
-    """
-    sockets = len(os.fsencode(tempfile.gettempdir())) + len("/dataloader-expert-12345678/4194304")  # the largest pid
-    short = sockets > LONGEST_FOLDER and os.access(SHORT, os.W_OK | os.X_OK)
-    folder = tempfile.mkdtemp(prefix="dataloader-expert-", dir=SHORT if short else None)
-    os.symlink(Path(__file__).parent.parent, Path(folder) / "dataloader_expert", target_is_directory=True)
-    return folder
 
 
 def find_python(given: str | None, roots: tuple[str, ...]) -> str:

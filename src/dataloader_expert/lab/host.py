@@ -29,14 +29,13 @@ from dataloader_expert.lab.boot import (
     kill,
     prctl,
 )
+from dataloader_expert.lab.folder import keep_sockets_in
 from dataloader_expert.lab.notes import sample_at
 from dataloader_expert.probes.resident import group_bytes, shm_used
 
 POLL_S = 0.1
 STRAY_S = 0.2
 STACK_S = 0.05
-LONGEST_FOLDER = 107 - len("/listener-12345678")
-"""The path of a socket has at most 107 bytes; the name is that of multiprocessing's."""
 STACKS_OF = 9
 """Processes of a group that are asked for their stacks: the child and eight workers."""
 
@@ -253,15 +252,6 @@ class Host:
             self.control.send(json.dumps(event).encode())
         except OSError:
             self.stop = True
-
-
-def keep_sockets_in(folder: str) -> None:
-    """multiprocessing puts the sockets of this process and of its workers there, where their paths are not too long."""
-    from multiprocessing.process import current_process
-
-    if len(os.fsencode(folder)) <= LONGEST_FOLDER:
-        os.mkdir(folder, 0o700)
-        current_process()._config["tempdir"] = folder  # type: ignore[attr-defined]  # what its get_temp_dir looks at
 
 
 def ask_stack(pid: int, notes: int) -> None:

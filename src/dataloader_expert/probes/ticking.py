@@ -218,7 +218,7 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
         sampled.is_now(word(shared, WHO + 2 * turn), word(shared, WHO + 2 * turn + 1))
         for look in range(BURST):
             if look:
-                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # it costs half of what select does
+                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # as the pause; select costs more, and a burst is short
             stack, running = sampled.look()
             if stack:
                 stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1

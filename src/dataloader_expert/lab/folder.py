@@ -1,0 +1,33 @@
+"""A host's folder: the link by which interpreters see our package, and the sockets of its requests' processes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+LONGEST_FOLDER = 107 - len("/listener-12345678")
+"""The path of a socket has at most 107 bytes; the name is that of multiprocessing's."""
+SHORT = "/tmp"
+"""Where folders of sockets go that the temporary directory is too deep for."""
+
+
+def package_folder() -> str:
+    """A folder that holds one link, our package: visible to the interpreter, our dependencies not.
+
+    Requests keep their sockets in it, so it lies in ``SHORT`` where the temporary directory's path is too long for them.
+    """
+    sockets = len(os.fsencode(tempfile.gettempdir())) + len("/dataloader-expert-12345678/4194304")  # the largest pid
+    short = sockets > LONGEST_FOLDER and os.access(SHORT, os.W_OK | os.X_OK)
+    folder = tempfile.mkdtemp(prefix="dataloader-expert-", dir=SHORT if short else None)
+    os.symlink(Path(__file__).parent.parent, Path(folder) / "dataloader_expert", target_is_directory=True)
+    return folder
+
+
+def keep_sockets_in(folder: str) -> None:
+    """multiprocessing puts the sockets of this process and of its workers there, where their paths are not too long."""
+    from multiprocessing.process import current_process
+
+    if len(os.fsencode(folder)) <= LONGEST_FOLDER:
+        os.mkdir(folder, 0o700)
+        current_process()._config["tempdir"] = folder  # type: ignore[attr-defined]  # what its get_temp_dir looks at
