@@ -42,6 +42,11 @@ class Waits(Fine):
 
 
 class OneSlow(Fine):
+    """Few enough samples that each is read, however soon a busy machine ends the watching."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+
     def __getitem__(self, index: int) -> Sample:
         if index == 7:
             time.sleep(0.1)
@@ -52,6 +57,9 @@ class SlowOnce(Fine):
     """A sample that is slow the second time that it is read, and never again: what a busy machine looks like."""
 
     reads = 0
+
+    def __init__(self) -> None:
+        super().__init__(64)
 
     def __getitem__(self, index: int) -> Sample:
         if index == 7:

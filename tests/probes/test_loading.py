@@ -50,6 +50,7 @@ def test_settings_are_told_apart_where_each_round_says_so_or_the_gain_is_clear()
     assert surpasses([150.0, 90.0, 140.0], [100.0, 95.0, 100.0])
     assert surpasses([107.0, 106.0, 108.0], [100.0, 101.0, 99.0])
     assert not surpasses([115.0, 98.0, 108.0], [100.0, 101.0, 99.0])
+    assert not surpasses([115.0, 113.0, 114.0], [114.0, 113.0, 60.0])  # one round, as the machine was busy
     assert not surpasses([102.0, 102.0, 102.0], [100.0, 100.0, 100.0])
 
 

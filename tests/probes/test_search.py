@@ -105,7 +105,7 @@ def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves() -> N
     """Our promise: among settings that cannot be told apart the cheapest wins, also where the most workers were tried first."""
     bench = bench_of("Fine", 60)
     bench.source.dataset = Store()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
-    facts = told(Loading(batch_size=4, block_s=0.1, pairs=3).measure(bench))
+    facts = told(Loading(batch_size=4, block_s=0.2, pairs=3).measure(bench))
     tried = {t["num_workers"]: t["throughput"]["value"] for t in facts.value(TRIALS)}
     assert {0, 2, 32} <= set(tried)
     assert 2 < facts.value(RECOMMENDED)["workers"] < 16

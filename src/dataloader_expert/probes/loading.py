@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import statistics
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -52,7 +53,7 @@ WORTH = 1.05
 ALIKE = 1.03
 """Settings whose means differ by less cannot be told apart: the cheaper is taken."""
 CLEAR = 1.1
-"""From here on the means decide; nearer to one every round must say the same."""
+"""From here on the means decide, unless one round alone made them differ; nearer to one every round must say the same."""
 BEHIND = 0.8
 """A setting whose first block is slower than this share of the best gets no more blocks."""
 DOUBTFUL = 0.6
@@ -146,7 +147,8 @@ def enough(ratios: list[float], pairs: int, room: bool) -> bool:
 def surpasses(top: list[float], other: list[float]) -> bool:
     """Whether the faster of two settings can be told from the other, by their rates round by round."""
     gain = interval(top)[0] / interval(other)[0]
-    return gain > CLEAR or (gain > ALIKE and all(a > b for a, b in zip(top, other, strict=False)))
+    ratios = [a / b for a, b in zip(top, other, strict=False)]
+    return (gain > CLEAR and statistics.median(ratios) > ALIKE) or (gain > ALIKE and min(ratios) > 1)
 
 
 class Search:

@@ -20,10 +20,13 @@ NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave
 AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
 
 
-def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]], doubtful: list[int]) -> Iterable[Said]:
+def slow_samples(
+    bench: Bench, served: Serving, took: list[tuple[float, int]], first: list[tuple[float, int]], doubtful: list[int]
+) -> Iterable[Said]:
     """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine.
 
-    ``doubtful`` are those of batches that took long and whose samples were not timed.
+    ``took`` are seconds and indices of samples, ``first`` those of batches that warmed up, which say nothing of the
+    median, ``doubtful`` those of batches that took long and whose samples were not timed.
     """
     if not took and not bench.source.iterable:  # they come in whole batches: some are read one by one
         n = len(served.dataset)
@@ -32,8 +35,12 @@ def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]], d
         yield Unknown("health.slow_samples", "its samples are not timed one by one")
         return
     median = statistics.median(t for t, _ in took)
-    took = took + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]
-    suspects = sorted(((t, i) for t, i in took if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True)
+    first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be asked again
+    took = took + first + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]
+    slowest = {i: t for t, i in sorted(took)}  # one that came in several epochs counts once
+    suspects = sorted(
+        ((t, i) for i, t in slowest.items() if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True
+    )
     until = bench.until(0.1)
     if suspects and bench.source.iterable:
         yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
@@ -50,13 +57,13 @@ def slow_samples(bench: Bench, served: Serving, took: list[tuple[float, int]], d
     bench.at(-1)
     slow.sort(reverse=True)
     listed = [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]]
-    fact = Fact(SLOW, listed, evidence("timed", "stages", seen=len(took)))
+    fact = Fact(SLOW, listed, evidence("timed", "stages", seen=len(slowest)))
     yield fact
-    if slow and len(took) >= 20:
+    if slow and len(slowest) >= 20:
         yield finding(
             "slow-samples",
             "warning",
-            f"{len(slow)} of {len(took)} samples take ten times the median of {1e3 * median:.2f} ms or more, each time",
+            f"{len(slow)} of {len(slowest)} samples take ten times the median of {1e3 * median:.2f} ms or more, each time",
             fact,
             "look at these samples: one holds up its whole batch",
             [{"sample": i} for _, i in slow],

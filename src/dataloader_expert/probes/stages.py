@@ -97,9 +97,9 @@ class Stages(Probe):
         yield from kept(served, seen)
         plan = served.current
         yield from health(seen, in_flight(1, plan.prefetch) * seen.tensors if plan.workers else 0)
-        each = [(w - q, i) for line in timed for i, w, _, q in line.get("each", ())]
+        each, first = _each(timed), _each(line for line in seen.lines if not line["timed"])
         doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
-        yield from slow_samples(bench, served, each, doubtful)
+        yield from slow_samples(bench, served, each, first, doubtful)
         per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
         if bench.source.iterable:
             yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
@@ -195,6 +195,11 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
                 return
     finally:
         release(loader, iterator)
+
+
+def _each(lines: Iterable[dict[str, Any]]) -> list[tuple[float, int]]:
+    """Seconds without waiting for a core, and index, of each sample on the clock."""
+    return [(wall - queue, i) for line in lines for i, wall, _, queue in line.get("each", ())]
 
 
 def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
