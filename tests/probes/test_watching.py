@@ -51,7 +51,8 @@ class Told(Parts):
     a core, which no stack tells from work; so there is three times as much work."""
 
     def __init__(self) -> None:
-        self.took = torch.zeros(len(self), 3, dtype=torch.float64).share_memory_()
+        self.took = torch.zeros(len(self), 3, dtype=torch.float64)
+        self.took.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
         """Seconds of each sample: CPU, neither CPU nor waiting for a core, and wall time of its wait."""
 
     def __getitem__(self, index: int) -> Any:
