@@ -42,7 +42,7 @@ def bare_interpreter(folder: Path) -> Path:
 def test_a_reference_is_measured_where_only_torch_and_numpy_are_installed(tmp_path: Path) -> None:
     """Our promise: the user's own environment is enough."""
     tool = all_tools()["analyze_dataset"]
-    request = tool.request.model_validate({"source": f"{users.__file__}:with_own_sampler", "budget_s": 6})
+    request = tool.request.model_validate({"source": f"{users.__file__}:with_own_sampler", "budget_s": 20})
 
     async def ask() -> object:
         door = Door(str(bare_interpreter(tmp_path)))
@@ -66,7 +66,7 @@ def test_another_version_of_ours_in_the_users_environment_is_not_taken(
     (other / "__init__.py").write_text("raise ImportError('an older version')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     tool = all_tools()["characterize_dataset"]
-    request = tool.request.model_validate({"source": f"{users.__file__}:Fine", "budget_s": 6})
+    request = tool.request.model_validate({"source": f"{users.__file__}:Fine", "budget_s": 20})
 
     async def ask() -> object:
         door = Door()

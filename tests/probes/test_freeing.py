@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks.faults import CASES
 
 from dataloader_expert.probes.environment import Environment
-from dataloader_expert.probes.freeing import Freeing
+from dataloader_expert.probes.freeing import Freeing, _experiment
 from dataloader_expert.probes.layout import Layout
 from dataloader_expert.probes.scan import Scan
 from tests.making.asking import Asker
@@ -46,7 +49,8 @@ def asker() -> Iterator[Asker]:
     asker = Asker()
 
     def recipe(request: Any) -> Any:
-        return (Environment(), Layout(), Scan(near=False, most=16), Freeing())
+        # Three times what the tool gives it: beside busy processes a short pair tells less than its neighbours do
+        return (Environment(), Layout(), Scan(near=False, most=16), Freeing(share=0.6, most_s=6.0))
 
     asker.tools["freeing"] = replace(asker.tools["diagnose_io"], recipe=recipe)
     yield asker
@@ -63,6 +67,36 @@ def test_memory_given_back_is_found_and_keeping_it_advised(asker: Asker) -> None
     assert advice.gain is not None and advice.gain.low is not None and advice.gain.low > 1.05
     assert "memory-given-back" not in {f.code for f in silent.findings}
     assert not any(a.setting == "worker_init_fn" for a in silent.advice)
+
+
+class Stalling:
+    """Takes memory anew with every sample, and stalls in all but the first so many processes that read it."""
+
+    def __init__(self, file: Path, processes: int) -> None:
+        self.file, self.processes, self.seen = file, processes, set[int]()
+
+    def __len__(self) -> int:
+        return 1000
+
+    def __getitem__(self, i: int) -> int:
+        if os.getpid() not in self.seen:
+            self.seen.add(os.getpid())
+            with self.file.open("ab") as counted:
+                counted.write(b".")
+            if self.file.stat().st_size > self.processes:
+                time.sleep(60)
+        one = np.full(800_000, 1, dtype=np.float32)
+        other = np.sqrt(one)
+        return int(other[i])
+
+
+def test_a_pair_that_time_cuts_off_takes_none_before_it_along(tmp_path: Path) -> None:
+    """Our promise: what was measured stays measured."""
+    told = _experiment(Stalling(tmp_path / "read", 1 + 2 * 4), 6.0)
+    assert told["pages"] > 500
+    assert 3 <= len(told["ratios"]) <= 4
+    with pytest.raises(TimeoutError):
+        _experiment(Stalling(tmp_path / "stalled", 0), 0.5)
 
 
 def test_a_process_that_keeps_what_it_frees_takes_no_pages_anew() -> None:

@@ -6,6 +6,7 @@ anything is read, and forks those that are timed: each is what a script would be
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -74,15 +75,16 @@ def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:
     until, each = time.monotonic() + seconds, seconds / (2 * PAIRS + 1)
     _, pages, samples = _apart(dataset, False, each, until)
     ratios: list[float] = []
-    while pages >= MANY and len(ratios) < PAIRS and time.monotonic() < until:
-        ways = (False, True) if len(ratios) % 2 else (True, False)
-        rates = {keeps: _apart(dataset, keeps, each, until)[0] for keeps in ways}
-        ratios.append(rates[True] / rates[False])
+    with contextlib.suppress(TimeoutError):  # within a pair; those before it stand
+        while pages >= MANY and len(ratios) < PAIRS and time.monotonic() < until:
+            ways = (False, True) if len(ratios) % 2 else (True, False)
+            rates = {keeps: _apart(dataset, keeps, each, until)[0] for keeps in ways}
+            ratios.append(rates[True] / rates[False])
     return {"pages": round(pages, 1), "samples": samples, "ratios": ratios if len(ratios) >= LEAST_PAIRS else []}
 
 
 def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[float, float, int]:
-    """Samples/s, pages a sample and samples of a process forked for it, which is ended where it takes too long."""
+    """Samples/s, pages a sample and samples of a process forked for it; TimeoutError where it has none by then."""
     from dataloader_expert.loaders.freeing import keep_freed_memory
 
     reading, writing = os.pipe()
@@ -97,10 +99,12 @@ def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[flo
     os.close(writing)
     came, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()) + 0.2)
     if not came:
-        os.kill(pid, signal.SIGKILL)  # in the user's code; nothing is told then
+        os.kill(pid, signal.SIGKILL)  # in the user's code
     told = os.read(reading, 1 << 12)
     os.close(reading)
     os.waitpid(pid, 0)
+    if not told:
+        raise TimeoutError
     rate, pages, n = json.loads(told)
     return float(rate), float(pages), int(n)
 
