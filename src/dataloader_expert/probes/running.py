@@ -21,9 +21,9 @@ from dataloader_expert.probes.fetchers import Fetch, wrapped
 from dataloader_expert.probes.serving import Serving
 from dataloader_expert.probes.watching import task_times
 
-LONG_S, LONG_ROUNDS = 0.6, 2
+LONG_S, LONG_ROUNDS, EVEN = 0.6, 2, 0.1
 """Seconds from which on a block of so many rounds is long enough: where they end bears the less on its rate the more
-batches a round has."""
+batches a round has; unless the stock changed by more than this share, as then the samples in hand have, too."""
 FUTEX = ("202", "98")
 """Numbers of the system call futex, on x86-64 and on arm64."""
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
@@ -98,11 +98,16 @@ class Runner:
     def block(self, seconds: float, until: float | None) -> float:
         """Times at least ``seconds`` of whole rounds (a batch of every worker); keeps and gives samples/s.
 
-        Dropped first: a round in which the workers fall into step again, at the start also what they made ready.
+        Dropped first: a round in which the workers fall into step again, at the start also what they made ready. Where
+        samples wait in a queue, batches are kept back for the order and come in bursts: there those count that were loaded
+        meanwhile, not those that were delivered.
         """
         begun = time.monotonic()
         n = max(1, self.plan.workers)
-        ready = self.plan.workers * (self.plan.prefetch or 2) if self._iterator is None else 0
+        if self._iterator is None:
+            ready = self.plan.workers * (self.plan.prefetch or 2)
+        else:
+            ready = in_stock(self._iterator) if self.rounds > 1 else 0
         try:
             self.gate.set()
             if ready:
@@ -118,19 +123,21 @@ class Runner:
                 if until is not None and time.monotonic() > until:
                     break
             samples, start, cpu = 0, time.perf_counter(), time.thread_time()
-            last = start
+            last, stock = start, in_stock(self._iterator)
             for done in itertools.count(1):
                 for _ in range(n):
                     samples += self._next()
                     last = self._gap(last)
-                spent = last - start
-                rounds = min(self.rounds, LONG_ROUNDS) if spent >= LONG_S else self.rounds
+                spent, grown = last - start, in_stock(self._iterator) - stock
+                enough = spent >= LONG_S and abs(grown) <= EVEN * done * n
+                rounds = min(self.rounds, LONG_ROUNDS) if enough else self.rounds
                 if (spent >= seconds and done >= rounds) or (until is not None and time.monotonic() > until):
                     break
         finally:
             self.gate.clear()
         self.main_s += time.thread_time() - cpu
-        self.blocks.append(samples / spent)
+        loaded = max(1, done * n + grown) if self.rounds > 1 else done * n
+        self.blocks.append(samples / spent * loaded / (done * n))
         self.cost = time.monotonic() - begun
         return self.blocks[-1]
 
@@ -213,6 +220,12 @@ def gated() -> contextlib.AbstractContextManager[None]:
         return gated_fetch
 
     return wrapped(held)
+
+
+def in_stock(iterator: Any) -> int:
+    """Batches that are loaded and not yet delivered: on their way, or kept back for the order."""
+    tasks, queue = getattr(iterator, "_task_info", {}), getattr(iterator, "_data_queue", None)
+    return sum(len(delivered) > 0 for _, *delivered in tasks.values()) + (queue.qsize() if queue is not None else 0)
 
 
 def held_back(iterator: Any) -> int:
