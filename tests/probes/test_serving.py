@@ -58,4 +58,7 @@ def test_a_batch_that_stays_dear_is_made_smaller(bench: Bench) -> None:
     dataset.read = -(10**6)  # never warm
     strict = served(bench, dataset)
     assert strict.fit(bench, 1.0)
-    assert 50 < strict.current.batch_size < 150
+    assert strict.current.batch_size <= 100
+    assert (
+        0.5 < strict.batch_s <= 1.0
+    )  # on a busy machine samples take longer than they wait, and the batch is smaller still
