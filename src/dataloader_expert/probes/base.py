@@ -17,6 +17,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import RequestError, Unreadable, shown
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.descriptors import USED_UP, left_open, used_up
 
 if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
@@ -182,8 +183,9 @@ def run(
             emit(_event(Unknown(name, failed[-1])))
             _told(e)
             unsaid = name == "loading" and bench.facts.find(LOADER_FAILED) is None
-            if bench.source.format == "reference" and unsaid:
-                for said in loader_failed(e):
+            if bench.source.format == "reference":
+                full = used_up(e) and bench.facts.find(USED_UP) is None
+                for said in (*(loader_failed(e) if unsaid else ()), *(left_open(failed[-1]) if full else ())):
                     if isinstance(said, Fact):
                         bench.facts.add(said)
                     emit(_event(said))

@@ -1,0 +1,60 @@
+"""Descriptors that a dataset uses up: told by what this process holds once none is left."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import resource
+from collections import Counter
+from collections.abc import Iterator
+
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import shown
+from dataloader_expert.facts import Evidence, Fact, Quantity
+
+USED_UP = Quantity("descriptors_used_up", "descriptors", "files that were open in this process when none more could be")
+MOST_ASKED = 1 << 16
+LEAST_SHARE = 0.5
+"""Of the descriptors allowed: where files hold fewer, something else took them, as batches in shared memory."""
+
+
+def used_up(error: BaseException) -> bool:
+    """Whether an error says that no descriptor was left; of one that torch brings from a worker only the text is left."""
+    return getattr(error, "errno", None) == errno.EMFILE or f"[Errno {errno.EMFILE}]" in str(error)
+
+
+def files_held(most: int) -> Counter[str]:
+    """How often each file is open in this process, of its first ``most`` descriptors.
+
+    Each is asked for by its number: to list them takes a descriptor, and there may be none.
+    """
+    found: Counter[str] = Counter()
+    for number in range(most):
+        with contextlib.suppress(OSError):
+            path = os.readlink(f"/proc/self/fd/{number}")
+            if path.startswith("/") and not path.startswith(("/dev/shm/", "/memfd:")):
+                found[path] += 1
+    return found
+
+
+def left_open(said: str) -> Iterator[Fact | Finding]:
+    """The files that the user's code leaves open in this process, where they take most of its descriptors.
+
+    ``said``: the error in words, with the user's frames behind its first line: where the last file was asked for.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    asked = min(limit, MOST_ASKED)
+    files = files_held(asked)
+    if files.total() < LEAST_SHARE * asked:
+        return
+    fact = Fact(USED_UP, files.total(), Evidence("counted", "probe descriptors", seen=asked), {"limit": limit})
+    yield fact
+    path, times = files.most_common(1)[0]
+    text = (
+        f"no descriptor is left: of the {limit} that a process may have (ulimit -n), {files.total()} are files that stay"
+        f" open, most often {shown(path, 120)} ({times} times)"
+    )
+    _, _, frames = said.partition("\n")
+    text += f"\n{frames}" if frames else ""
+    yield finding("file-descriptors-grow", "error", text, fact, "close what __getitem__ opens, with a with statement")
