@@ -46,7 +46,7 @@ def left_open(said: str) -> Iterator[Fact | Finding]:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     asked = min(limit, MOST_ASKED)
     files = files_held(asked)
-    if files.total() < LEAST_SHARE * asked:
+    if not files or files.total() < LEAST_SHARE * asked:
         return
     fact = Fact(USED_UP, files.total(), Evidence("counted", "probe descriptors", seen=asked), {"limit": limit})
     yield fact
