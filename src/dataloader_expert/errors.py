@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 Code = Literal[
     "source-not-found",
@@ -25,8 +25,8 @@ class RequestError(Exception):
 
     def __init__(self, code: Code, message: str) -> None:
         self.code: Code = code
-        self.message = message
-        super().__init__(f"{code}: {message}")
+        self.message = escaped_lines(message)
+        super().__init__(f"{code}: {self.message}")
 
     def to_json(self) -> dict[str, str]:
         return {"code": self.code, "message": self.message}
@@ -43,13 +43,60 @@ class Unreadable(Exception):
 
     def __init__(self, code: str, message: str, **where: object) -> None:
         self.code = code
-        self.message = message
+        self.message = escaped(message, LONGEST_MESSAGE)
         self.where = where
-        super().__init__(message)
+        super().__init__(self.message)
+
+    def told(self) -> str:
+        """In an error's words: ``file: code: what is wrong``."""
+        file = self.where.get("file")
+        return f"{f'{escaped(file)}: ' if file else ''}{self.code}: {self.message}"
 
 
-def shown(text: object, limit: int = 120) -> str:
-    """A name or message from outside, safe to print: escaped, one line, at most ``limit`` characters."""
-    safe = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in safe)
-    return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+def escaped(text: object, limit: int | None = 120) -> str:
+    """A name or message from outside, safe to print: one line, no control, bidi or half character, at most ``limit``.
+
+    What cannot be printed is written as in a Python string (a newline as ``\\n``); what can is left as it is, so
+    that escaping twice changes nothing. None: no limit.
+    """
+    safe = str(text)
+    if not safe.isprintable():
+        safe = "".join(c if c.isprintable() else _as_written(c) for c in safe)
+    return safe if limit is None or len(safe) <= limit else safe[: limit - 1] + "…"
+
+
+def escaped_lines(text: str) -> str:
+    """The same of a message whose line breaks are our own."""
+    return "\n".join(escaped(line, None) for line in text.split("\n"))
+
+
+def escaped_json(value: Any) -> Any:
+    """A JSON value, every string in it printable, keys of mappings too: what enters a result passes here.
+
+    Keys are cut at ``LONGEST_KEY``; of those that then agree, each after the first bears its number.
+    """
+    if isinstance(value, str):
+        return escaped(value, None)
+    if isinstance(value, list):
+        return [escaped_json(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, Any] = {}
+    for key, inner in value.items():
+        name = new = escaped(key, LONGEST_KEY)
+        n = 1
+        while new in made:
+            n += 1
+            new = f"{name} ({n})"
+        made[new] = escaped_json(inner)
+    return made
+
+
+LONGEST_KEY = 120
+LONGEST_MESSAGE = 400
+
+
+def _as_written(c: str) -> str:
+    if "\udc80" <= c <= "\udcff":  # a byte of a file name that is not UTF-8
+        return f"\\x{ord(c) - 0xDC00:02x}"
+    return c.encode("unicode_escape").decode("ascii")

@@ -30,7 +30,7 @@ LINKS = ("server", "tools", "prompts", "templates")
 GROUND = {
     "sources": {
         *("base", "files", "magic", "layout", "arrays", "bundle", "tables", "samples", "lines"),
-        *("pictures", "sounds", "npy_header", "hub"),
+        *("pictures", "sounds", "npy_header", "hub", "opened", "tar", "bombs", "arrow_message"),
     },
     "checks": {"base", "fingerprint", "numbers"},
 }

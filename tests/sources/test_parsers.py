@@ -20,17 +20,17 @@ from hypothesis import strategies as st
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.csv import sniff_dialect
-from dataloader_expert.sources.files import list_files
 from dataloader_expert.sources.json import records_of
 from dataloader_expert.sources.jsonl import parse_record
 from dataloader_expert.sources.magic import kind_of
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.npz import members, open_zip
+from dataloader_expert.sources.opened import OpenFile
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.registry import open_source
 from dataloader_expert.sources.safetensors import parse
 from dataloader_expert.sources.sounds import decode_audio
-from dataloader_expert.sources.webdataset import walk_tar
+from dataloader_expert.sources.tar import walk_tar
 
 TYPED = (Unreadable, RequestError)
 one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -202,9 +202,9 @@ def test_a_tar_is_walked_as_tarfile_walks_it(tmp_path: Path, files: dict[str, by
                 tar.addfile(info, io.BytesIO(data))
     with tarfile.open(path) as tar:
         expected = [(m.name, m.offset_data, m.size) for m in tar]
-    listing = list_files(str(path), (str(tmp_path),))
     problems: list[Unreadable] = []
-    assert walk_tar(listing, listing.entries[0], problems) == expected
+    with OpenFile(path, (str(tmp_path),)) as file:
+        assert [(m.name, m.start, m.size) for m in walk_tar(file, problems)] == expected
     assert [p.code for p in problems] == ([] if expected else ["empty-file"])
 
 
@@ -220,10 +220,9 @@ def test_a_damaged_tar_is_walked_to_an_end(tmp_path: Path, data: st.DataObject) 
             tar.addfile(info, io.BytesIO(b"hello"))
     path = tmp_path / "shard.tar"
     path.write_bytes(data.draw(mutated(buffer.getvalue())))
-    listing = list_files(str(path), (str(tmp_path),))
-    for entry in listing.entries:
-        for _, at, size in walk_tar(listing, entry, []):
-            assert 0 <= at <= at + size <= entry.size
+    with OpenFile(path, (str(tmp_path),)) as file:
+        for member in walk_tar(file, []):
+            assert 0 <= member.start <= member.start + member.size <= file.size
 
 
 CELLS = st.text("abc,;|\"' xyz\n", min_size=1, max_size=8).filter(lambda c: c.strip() == c and c.strip('"'))

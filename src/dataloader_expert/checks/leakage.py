@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import GROUP_NAMES, Check, Context
 from dataloader_expert.conclusions import Finding, Severity, finding
-from dataloader_expert.errors import shown
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column
 
@@ -83,7 +83,7 @@ class Leakage(Check):
                 + ("" if self.context.group else f" ({g['field']} was taken for a group by its name)"),
                 groups,
                 "split by group, so that a group is in one split only",
-                [{"field": g["field"], "value": shown(v)} for v in g["first"]],
+                [{"field": g["field"], "value": escaped(v)} for v in g["first"]],
                 g["astride"],
             )
         train = facts.find(TIMES, split="train")

@@ -68,7 +68,7 @@ def sweep() -> None:
                 return
 
 
-def clear(folder: str) -> None:
+def remove_request_dir(folder: str) -> None:
     """Removes a request's folder, with the sockets that its processes left there when they were killed."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
@@ -76,12 +76,12 @@ def clear(folder: str) -> None:
         os.rmdir(folder)
 
 
-def forget(package: str) -> None:
+def remove_package_dir(package: str) -> None:
     """Removes the folder that made our package visible: by host and warden, for either may be killed."""
     with contextlib.suppress(OSError):
         for name in os.listdir(package):
             if name.isdigit():
-                clear(os.path.join(package, name))
+                remove_request_dir(os.path.join(package, name))
         os.unlink(os.path.join(package, "dataloader_expert"))  # a link, or this fails and nothing is lost
         os.rmdir(package)
 
@@ -114,7 +114,7 @@ def main() -> None:
         from dataloader_expert.lab.host import serve
 
         serve(control, package)
-        forget(package)
+        remove_package_dir(package)
         os._exit(0)
     os.close(control)
     signal.signal(signal.SIGTERM, lambda *_: kill([host], signal.SIGTERM))
@@ -128,7 +128,7 @@ def main() -> None:
         if pid == host:
             break
     sweep()
-    forget(package)
+    remove_package_dir(package)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.lab.folder import package_folder
 from dataloader_expert.lab.notes import NOTES_AT
@@ -68,7 +68,7 @@ class Limits:
 OnEvent = Callable[[dict[str, Any]], None]
 
 
-class Host:
+class HostClient:
     """One started host process and the requests that it works on."""
 
     def __init__(self, python: str, user: bool) -> None:
@@ -150,7 +150,7 @@ class Door:
 
     def __init__(self, python: str | None = None) -> None:
         self.python = python
-        self.hosts: dict[tuple[str, bool], Host] = {}
+        self.hosts: dict[tuple[str, bool], HostClient] = {}
         self.count = 0
         self.closed = False
         atexit.register(self.close)
@@ -162,7 +162,9 @@ class Door:
             host.close()
         self.hosts = {}
 
-    async def host(self, user: bool, roots: tuple[str, ...], seconds: float = START_S) -> tuple[Host, dict[str, Any]]:
+    async def host(
+        self, user: bool, roots: tuple[str, ...], seconds: float = START_S
+    ) -> tuple[HostClient, dict[str, Any]]:
         """The started host; a user's runs in the user's interpreter.
 
         Raises:
@@ -176,7 +178,7 @@ class Door:
         host = self.hosts.get(key)
         try:
             if host is None or not host.alive:
-                host = self.hosts[key] = Host(python, user)
+                host = self.hosts[key] = HostClient(python, user)
             ready = await asyncio.wait_for(asyncio.shield(host.ready), seconds)
         except asyncio.TimeoutError:
             raise RequestError(
@@ -251,7 +253,7 @@ class Door:
         outcome.failure = events.error or outcome.failure
         return outcome
 
-    async def _cancel(self, host: Host, id_: int, ended: asyncio.Future[dict[str, Any]]) -> None:
+    async def _cancel(self, host: HostClient, id_: int, ended: asyncio.Future[dict[str, Any]]) -> None:
         import anyio
 
         with anyio.CancelScope(shield=True):
@@ -265,7 +267,7 @@ class Door:
 def _unfit(python: str, why: object) -> RequestError:
     return RequestError(
         "import-failed",
-        f"the interpreter {shown(python)} cannot measure: {shown(why, 300)}; "
+        f"the interpreter {escaped(python)} cannot measure: {escaped(why, 300)}; "
         "it needs Python >= 3.10 with torch >= 2.4 and numpy; name another with --python",
     )
 
@@ -374,7 +376,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         line = next((f"{m[1]}:{m[2]}" for m in re.finditer(r'File "(.+)", line (\d+) in <module>', stacks)), "")
         return RequestError(
             "import-failed",
-            f"importing {shown(doing.removeprefix('opening '))} did not finish within {limits.seconds:.0f} s; it was at "
+            f"importing {escaped(doing.removeprefix('opening '))} did not finish within {limits.seconds:.0f} s; it was at "
             f"{line}: if the file trains when it is imported, guard that with if __name__ == '__main__'",
         )
     if end["reason"] == "time":
@@ -399,7 +401,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         )
     if end["reason"] == "host":
         return RequestError("worker-crashed", "the measuring host ended; the next call starts a fresh one")
-    last = shown(stderr.strip().splitlines()[-1], 200) if stderr.strip() else "no message"
+    last = escaped(stderr.strip().splitlines()[-1], 200) if stderr.strip() else "no message"
     return RequestError(
         "worker-crashed", f"the measuring process left with status {end['status']}{at} before it was done ({last})"
     )

@@ -24,10 +24,10 @@ from dataloader_expert.lab.boot import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
     children_of,
-    clear,
     descendants_of,
     kill,
     prctl,
+    remove_request_dir,
 )
 from dataloader_expert.lab.folder import keep_sockets_in
 from dataloader_expert.lab.notes import sample_at
@@ -60,7 +60,7 @@ class Child:
     since: float = field(default_factory=time.monotonic)
 
 
-class Host:
+class HostProcess:
     def __init__(self, control: socket.socket, package: str) -> None:
         self.control, self.package = control, package
         self.children: dict[int, Child] = {}
@@ -227,7 +227,7 @@ class Host:
             return
         for _, child, status in self.ended:
             os.close(child.notes)
-            clear(os.path.join(self.package, str(child.pid)))
+            remove_request_dir(os.path.join(self.package, str(child.pid)))
             for name in child.shm_names:
                 try:
                     os.unlink(f"/dev/shm/{name}")
@@ -321,7 +321,7 @@ def serve(control: int, package: str) -> None:
     gc.enable()
     ready = {"event": "host", **versions, "pid": os.getpid(), "seconds": time.monotonic() - begun}
     channel.send(json.dumps(ready).encode())
-    Host(channel, package).run()
+    HostProcess(channel, package).run()
 
 
 def preload() -> dict[str, str]:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.heap import counts, give_back, map_from, mapped_from
 from dataloader_expert.probes.untouched import Untouched
 from dataloader_expert.sources.reference import Reference
@@ -42,7 +42,7 @@ class Allocating(Probe):
         if isinstance(bench.source, Reference) and counts() and hasattr(os, "fork"):
             bench.untouched[self.name] = Untouched(partial(_bounds, bench.source, self.batch_size))
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         process = bench.untouched.pop(self.name, None)
         if process is None:
             return

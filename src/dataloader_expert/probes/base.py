@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import RequestError, Unreadable, shown
+from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.descriptors import USED_UP, left_open, used_up
@@ -22,7 +22,7 @@ from dataloader_expert.probes.descriptors import USED_UP, left_open, used_up
 if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
 
-Said = Fact | Finding | Unknown
+Observation = Fact | Finding | Unknown
 FRAME = re.compile(r'  File "(.+)", line (\d+), in (.+)')
 
 
@@ -99,7 +99,7 @@ class Probe(ABC):
         """
 
     @abstractmethod
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         """What was found; facts become visible to later probes as they are given."""
 
     def to_json(self) -> dict[str, Json]:
@@ -140,7 +140,7 @@ def run(
     def progress(message: str, share: float | None) -> None:
         emit({"event": "progress", "message": message, "share": share})
 
-    progress(f"opening {shown(ref.name)}", None)
+    progress(f"opening {escaped(ref.name)}", None)
     source = _open(ref, unknowns, emit, at)
     if source is None:
         return
@@ -212,19 +212,18 @@ def _open(
         emit({"event": "error", **e.to_json()})
         return None
     except Unreadable as e:
-        where = f" ({e.where.get('file')})" if e.where.get("file") else ""
-        emit(
-            {
-                "event": "error",
-                "code": "format-unknown",
-                "message": f"{e.code}{where}: {e.message}; no sample can be read",
-            }
-        )
+        emit({"event": "error", "code": "format-unknown", "message": f"{e.told()}; no sample can be read"})
+        return None
+    except Exception as e:  # hostile bytes make libraries raise anything, and so may a user's object
+        _told(e)
+        code = "dataset-raised" if ref.code else "format-unknown"
+        text = f"opening {escaped(ref.name)} raised {in_words(e)}; mend what it names, or leave that file out"
+        emit({"event": "error", "code": code, "message": text})
         return None
     return source
 
 
-def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", stacks: str = "") -> Iterable[Said]:
+def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", stacks: str = "") -> Iterable[Observation]:
     """A DataLoader over the user's code failed: a worker that died is told from one whose code raised or waits.
 
     ``waiting_for`` is what its workers were blocked in, ``stacks`` theirs, where they were still there.
@@ -282,7 +281,7 @@ def in_words(error: Exception) -> str:
 
     lines = str(error).strip().splitlines() or [""]
     told = [line for line in lines if not line.startswith((" ", "Traceback", "Caught", "Original"))]
-    last = shown(told[-1] if told else lines[-1], 300)
+    last = escaped(told[-1] if told else lines[-1], 300)
     name = type(error).__name__
     found = [FRAME.match(line) for line in lines]
     frames = "\n".join(f"  {m[1]}:{m[2]} in {m[3]}" for m in found if m is not None and is_users(m[1])) or user_frames(
@@ -298,7 +297,7 @@ def _told(error: Exception) -> None:
     traceback.print_exception(error, file=sys.stderr)
 
 
-def _event(said: Said) -> dict[str, Any]:
+def _event(said: Observation) -> dict[str, Any]:
     if isinstance(said, Fact):
         return {"event": "fact", "fact": clean(said.to_json())}
     if isinstance(said, Finding):

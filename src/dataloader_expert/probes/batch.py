@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, TooDear, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, TooDear, evidence
 from dataloader_expert.probes.memory import footprint
 from dataloader_expert.probes.serving import Serving, flat, serving
 
@@ -30,7 +30,7 @@ class BatchLook(Probe):
     name: ClassVar[str] = "batch"
     batch_size: int | None = None
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         served = serving(bench, self.batch_size, None if bench.source.format == "reference" else 0)
         batches: list[Any] = []
         served.fit(bench, FIT * bench.left())
@@ -130,7 +130,7 @@ class ModelCheck(Probe):
     def ready(self, bench: Bench) -> None:
         known(self.model, bench)
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         import torch
 
         from dataloader_expert.sources.reference import Raised, load
@@ -183,7 +183,7 @@ class StepTime(Probe):
     def ready(self, bench: Bench) -> None:
         known(self.model, bench)
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         import torch
 
         from dataloader_expert.sources.reference import load

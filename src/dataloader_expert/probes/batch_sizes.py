@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.running import Runner, interval
 from dataloader_expert.probes.serving import serving
 
@@ -25,7 +25,7 @@ class BatchSizes(Probe):
     share: float = 0.4
     sizes: tuple[int, ...] = SIZES
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         served = serving(bench, None, 0)
         if not served.sizable:
             return

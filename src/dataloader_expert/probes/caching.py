@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence, in_words
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.habits import PATIENCE_S
 from dataloader_expert.probes.loading import RECOMMENDED, WORTH
 from dataloader_expert.probes.rereading import NONDETERMINISTIC
@@ -42,7 +42,7 @@ class Caching(Probe):
     most_s: float = 2.5
     block_s: float = 0.08
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         why = unfit(bench)
         if why:
             yield Unknown("cacheable", why)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs, too_many
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
 from dataloader_expert.probes.habits import PATIENCE_S, WORKERS
 from dataloader_expert.probes.heap import give_back
 from dataloader_expert.probes.limits import batch_bytes
@@ -55,7 +55,7 @@ class Crowd(Probe):
     share: float = 0.5
     most_s: float = 1.6
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         if too_many(bench) <= WORKERS:
@@ -72,7 +72,7 @@ class Crowd(Probe):
         yield from crowd(bench, served, until)
 
 
-def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Said]:
+def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     """Two workers at work: their memory, files, threads and calls; open files of this process that they move."""
     from dataloader_expert.loaders.building import release
 
@@ -161,7 +161,7 @@ def _files() -> int:
         return 0
 
 
-def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Said]:
+def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Observation]:
     names = [m.partition(" ")[2] for m in moved]
     fact = Fact(POSITIONS, names[:20], evidence("counted", "crowd", seen=len(before)))
     yield fact
@@ -172,7 +172,7 @@ def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Said]:
         yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": n} for n in names], len(names))
 
 
-def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Said]:
+def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:
     """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write; the bytes of
     a ``batch`` an allocator may keep without anything leaking."""
     rows = [
@@ -227,7 +227,7 @@ def _steady(rows: list[list[Mark]]) -> bool:
     return min(parts) > 0.25 * sum(parts) / len(parts)
 
 
-def _opens(lines: list[dict[str, Any]]) -> Iterator[Said]:
+def _opens(lines: list[dict[str, Any]]) -> Iterator[Observation]:
     """Files that are opened again for every sample."""
     opened: Counter[str] = Counter()
     total = 0

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.errors import shown
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Quantity
 
 USED_UP = Quantity("descriptors_used_up", "descriptors", "files that were open in this process when none more could be")
@@ -53,7 +53,7 @@ def left_open(said: str) -> Iterator[Fact | Finding]:
     path, times = files.most_common(1)[0]
     text = (
         f"no descriptor is left: of the {limit} that a process may have (ulimit -n), {files.total()} are files that stay"
-        f" open, most often {shown(path, 120)} ({times} times)"
+        f" open, most often {escaped(path, 120)} ({times} times)"
     )
     _, _, frames = said.partition("\n")
     text += f"\n{frames}" if frames else ""

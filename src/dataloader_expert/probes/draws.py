@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
 if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
@@ -57,7 +57,7 @@ class Draws(Probe):
     world_size: int = 1
     block_s: float = 0.1
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         whole = self._samples(bench)
         rows = self._only_training(bench)
         as_the_dataset_has_them(bench)
@@ -113,7 +113,7 @@ class Draws(Probe):
                 setattr(bench, name, values[rows])
         return rows
 
-    def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Said]:
+    def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Observation]:
         """Throughput of a real loader over each strategy's batches, three alternating blocks each."""
         from dataloader_expert.probes.loading import ROUNDS
         from dataloader_expert.probes.running import interval

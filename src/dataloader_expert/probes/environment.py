@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
 ENVIRONMENT = Quantity("environment", "", "Python, torch and devices of the measuring process")
 
@@ -17,7 +17,7 @@ ENVIRONMENT = Quantity("environment", "", "Python, torch and devices of the meas
 class Environment(Probe):
     name: ClassVar[str] = "environment"
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         import torch
 
         devices = []

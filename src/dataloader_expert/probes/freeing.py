@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.clock import QueueClock
 from dataloader_expert.probes.running import T99, interval
 from dataloader_expert.probes.trials import sample_s
@@ -48,7 +48,7 @@ class Freeing(Probe):
         if isinstance(source, Reference) and not source.iterable and source.samples >= LEAST:
             bench.untouched[self.name] = Untouched(partial(_experiment, source.dataset))
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         process = bench.untouched.pop(self.name, None)
         if process is None:
             return

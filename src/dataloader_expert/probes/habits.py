@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.rereading import word_of
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.trials import sample_s
@@ -42,7 +42,7 @@ class Habits(Probe):
     share: float = 0.6
     most_s: float = 3.0
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         served = serving(bench, self.batch_size, None)
@@ -70,7 +70,7 @@ def digests(samples: Any) -> list[str]:
     return [word_of(s) for s in samples]
 
 
-def twins(bench: Bench, served: Serving) -> Iterator[Said]:
+def twins(bench: Bench, served: Serving) -> Iterator[Observation]:
     """Two workers read one sample twice each; then the next epoch's; then again from the first seed."""
     index = next((i for i in (0, len(served.dataset) // 2) if _reads(served, i)), None)
     if index is None:
@@ -138,7 +138,7 @@ def _seeded(seed: int, loader: Any) -> None:
         loader.generator.manual_seed(seed)
 
 
-def epochs(served: Serving) -> Iterator[Said]:
+def epochs(served: Serving) -> Iterator[Observation]:
     """Whether persistent workers learn of ``dataset.set_epoch``, where the dataset has it and the loader keeps them."""
     loader = served.user_loader
     tell = getattr(served.dataset, "set_epoch", None)
@@ -171,7 +171,7 @@ def epochs(served: Serving) -> Iterator[Said]:
         yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
 
 
-def sharding(served: Serving, deadline: float) -> Iterator[Said]:
+def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
     """What each of two workers gives of a stream."""
     loader = of_two(served, None, _by_worker)
     given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
@@ -213,7 +213,7 @@ def sharding(served: Serving, deadline: float) -> Iterator[Said]:
         yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
 
 
-def mixing(served: Serving, deadline: float) -> Iterator[Said]:
+def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
     """How far samples of a stream move from one epoch to the next: rank correlation over the first of both."""
     until = min(deadline + 1.0, time.monotonic() + 1.0)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
 FORMAT = Quantity("format", "", "the storage format")
 MODALITY = Quantity("modality", "", "what kind of data the samples are")
@@ -26,7 +26,7 @@ PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size,
 class Layout(Probe):
     name: ClassVar[str] = "layout"
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         source = bench.source
         seen = evidence("counted", "layout")
         yield Fact(FORMAT, source.format, seen)
@@ -62,7 +62,7 @@ class Layout(Probe):
             yield Fact(PRESENT, value, evidence("declared", "layout"))
 
 
-def described(bench: Bench) -> Iterable[Said]:
+def described(bench: Bench) -> Iterable[Observation]:
     """Fields, label and modality: of a reference only after samples were read."""
     source = bench.source
     seen = evidence("sampled" if source.format == "reference" else "declared", "layout")

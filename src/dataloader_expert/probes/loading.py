@@ -21,7 +21,7 @@ from typing import ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import OVERFULL, Bench, Probe, Said, TooDear, evidence, loader_failed
+from dataloader_expert.probes.base import OVERFULL, Bench, Observation, Probe, TooDear, evidence, loader_failed
 from dataloader_expert.probes.batch import STEP
 from dataloader_expert.probes.candidates import HIDES, SHARED, SIDE_BY_SIDE, WAITS, Costs, candidates, fewer, first_step
 from dataloader_expert.probes.guarding import Guard
@@ -99,7 +99,7 @@ class Loading(Probe):
     also: tuple[int, ...] = ()
     """Numbers of workers to try whether or not they promise anything: a forecast is fitted on them."""
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         served = serving(bench, self.batch_size, self.num_workers)
         deadline = bench.until(self.share, self.most_s)
         current, fit = served.current, FIT_OURS if served.user_loader is None else FIT_YOURS
@@ -188,7 +188,7 @@ class Search:
     def left(self) -> float:
         return math.inf if self.deadline is None else self.deadline - time.monotonic()
 
-    def grow(self) -> Iterator[Said]:
+    def grow(self) -> Iterator[Observation]:
         """From the present setting and 0 workers upwards, as long as more still gains; then alternating blocks."""
         self.served.patience = max(4.0, min(20 * self.served.batch_s, 0.3 * self.bench.left()))
         self.costs = self.served.costs(self.bench)
@@ -276,7 +276,7 @@ class Search:
             if bound(self.bench, self._with(workers)) is None and self._grown(workers) is not None:
                 return
 
-    def _told_broken(self) -> Iterator[Said]:
+    def _told_broken(self) -> Iterator[Observation]:
         for which, why in self.failed.items():
             yield Unknown(f"throughput at {which}", why)
         if self.overfull:
@@ -307,7 +307,7 @@ class Search:
         self.dropped[key] = self.runners.pop(key)
         self.dropped[key].close()
 
-    def settle(self) -> Iterator[Said]:
+    def settle(self) -> Iterator[Observation]:
         """Alternating blocks of what is still in the running, the present setting only if it is; first of those two that
         the check compares, which get theirs though the search's time is spent, where the budget holds them."""
         best = max((max(r.blocks) for r in self.runners.values()), default=0.0)
@@ -403,7 +403,7 @@ class Search:
         dear = self.served.batch_s > 0.02 * min(self.bench.left(), self.asked.most_s)
         return candidates(self.costs, self.cpus, self.asked.max_workers, dear)
 
-    def _order(self) -> Iterator[Said]:
+    def _order(self) -> Iterator[Observation]:
         """Giving up the order, in pairs of blocks with what keeps it: where samples are uneven, few blocks decide nothing."""
         from dataloader_expert.loaders.building import may_give_up_order
 
@@ -490,7 +490,7 @@ class Search:
         top = max(rates.values(), key=lambda paced: interval(paced)[0])
         return min((k for k, r in rates.items() if not surpasses(top, r)), key=lambda k: (k[0], k[1], not k[2]))
 
-    def told(self) -> Iterator[Said]:
+    def told(self) -> Iterator[Observation]:
         for runner in self.runners.values():
             if len(runner.blocks) >= ROUNDS:
                 yield throughput_fact(runner)
@@ -498,7 +498,7 @@ class Search:
                 at = {"workers": workers, "prefetch": prefetch, "in_order": in_order}
                 yield Fact(STARTUP, runner.startup, evidence("timed", "loading", seen=1), at)
 
-    def check(self, current: LoaderPlan) -> Iterator[Said]:
+    def check(self, current: LoaderPlan) -> Iterator[Observation]:
         """Fresh alternating blocks of the winner against the present setting; a gain counts only if these show it."""
         self._stand()
         best, ratios = self.cheapest(), []

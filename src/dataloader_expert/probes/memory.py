@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Said, evidence
+from dataloader_expert.probes.base import Observation, evidence
 from dataloader_expert.probes.serving import flat
 
 DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak memory of forward, backward and step on a real batch")
@@ -17,7 +17,9 @@ STATES = {"adamw": 2, "adam": 2, "sgd": 0}
 """Tensors of a parameter's size that the optimizer keeps."""
 
 
-def footprint(model: Any, inputs: list[Any], n: int, optimizer: str, precision: str, device: bool) -> Iterable[Said]:
+def footprint(
+    model: Any, inputs: list[Any], n: int, optimizer: str, precision: str, device: bool
+) -> Iterable[Observation]:
     """Held by the model, by a training step and by a forward pass on a batch of ``n``."""
     trained = _bytes(p for p in model.parameters() if p.requires_grad)
     held = _bytes([*model.parameters(), *model.buffers()]) + trained * (1 + STATES[optimizer])

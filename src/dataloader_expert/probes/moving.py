@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Said, evidence
+from dataloader_expert.probes.base import Observation, evidence
 from dataloader_expert.probes.clock import now, since
 from dataloader_expert.probes.serving import flat, samples_in, stage_fact
 
@@ -65,7 +65,7 @@ def trip(batch: Any) -> Fact:
     return Fact(TRIP, round(max(0.0, each[0] - each[1]), 6), evidence("timed", "stages", seen=20))
 
 
-def to_device(batch: Any, size: int) -> Iterable[Said]:
+def to_device(batch: Any, size: int) -> Iterable[Observation]:
     """Pinning a real batch and copying it to the device, by CUDA events, median of ten; nothing without a device."""
     import torch
 

@@ -10,7 +10,7 @@ from typing import Any
 from dataloader_expert.conclusions import finding
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, evidence
 from dataloader_expert.probes.clock import now, since
 from dataloader_expert.probes.serving import Serving
 from dataloader_expert.probes.watching import SLOW_LEAST_S, SLOW_TIMES
@@ -22,7 +22,7 @@ AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
 
 def slow_samples(
     bench: Bench, served: Serving, took: list[tuple[float, int]], first: list[tuple[float, int]], doubtful: list[int]
-) -> Iterable[Said]:
+) -> Iterable[Observation]:
     """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine.
 
     ``took`` are seconds and indices of samples, ``first`` those of batches that warmed up, which say nothing of the
@@ -89,7 +89,7 @@ def word_of(sample: Any) -> str:
     return ".".join(map(str, parts))
 
 
-def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Said]:
+def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Observation]:
     """Reads a few samples twice more and compares their content."""
     try:
         differ = any(word_of(served.dataset[i]) != word_of(served.dataset[i]) for i in indices)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import LOADER_FAILED, Bench, Probe, Said, evidence, too_many
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
 from dataloader_expert.probes.clock import StolenClock, apart, now, since
 from dataloader_expert.probes.limits import in_flight
 from dataloader_expert.probes.moving import to_device, transport, trip
@@ -73,7 +73,7 @@ class Stages(Probe):
     half: float = HALF
     trip: bool = False
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         broken = bench.facts.find(LOADER_FAILED) is not None
         served = serving(bench, self.batch_size, 0 if broken else self.num_workers)
         if served.current.workers >= too_many(bench):
@@ -209,7 +209,7 @@ def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [line if line["batch"] or line["worker"] not in others else {**line, **first} for line in lines]
 
 
-def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Said]:
+def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Observation]:
     """Stages of a fetch, split by stacks where no clock of ours stands; transfer; hotspots; overhead."""
     spent: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     namer = Namer(served.dataset)
@@ -354,7 +354,7 @@ def _blocked(spent: list[tuple[float, float, float]]) -> float:
     return max(0.0, wall - cpu - queue)
 
 
-def kept(served: Serving, seen: Seen) -> Iterable[Said]:
+def kept(served: Serving, seen: Seen) -> Iterable[Observation]:
     """What later judging needs of the run: reading, receiving, pauses."""
     parts = spans(seen.lines)
     samples = sum(m for _, _, m in parts)
@@ -397,7 +397,7 @@ def kept(served: Serving, seen: Seen) -> Iterable[Said]:
     yield Fact(PULSES, pulses, said)
 
 
-def health(seen: Seen, on_way: int) -> Iterable[Said]:
+def health(seen: Seen, on_way: int) -> Iterable[Observation]:
     """Growth of descriptors and of private memory in the loading processes, after the first third of what they read.
 
     ``on_way``: tensors of one worker's batches that wait for the main process: it holds a descriptor for each.

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import Severity, finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.serving import Serving, serving
 
 ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler give the same order, and what seeds it")
@@ -37,7 +37,7 @@ class Standing(Probe):
     batch_size: int | None = None
     num_workers: int | None = None
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         yield from left_over()
         if bench.source.format != "reference":
             return
@@ -52,7 +52,7 @@ class Standing(Probe):
                 yield from order(served)
 
 
-def left_over() -> Iterator[Said]:
+def left_over() -> Iterator[Observation]:
     """Shared memory of torch's that no living process names: only that is told, never removed."""
     try:
         names = os.listdir("/dev/shm")
@@ -72,7 +72,7 @@ def left_over() -> Iterator[Said]:
         yield finding("stale-shared-memory", "warning", text, fact, fix, places, len(dead))
 
 
-def travelling(served: Serving) -> Iterator[Said]:
+def travelling(served: Serving) -> Iterator[Observation]:
     """Whether the dataset pickles, as workers of spawn and forkserver need, and how long that takes."""
     import multiprocessing
 
@@ -156,7 +156,7 @@ def _part(loader: Any, name: str) -> str | None:
     return None if part is None else _fails(part, _Counting())
 
 
-def sending(bench: Bench, served: Serving) -> Iterator[Said]:
+def sending(bench: Bench, served: Serving) -> Iterator[Observation]:
     """Whether a batch can be sent by a worker, and pinned."""
     try:
         sample = next(iter(served.dataset)) if bench.source.iterable else served.dataset[0]
@@ -180,7 +180,7 @@ def sending(bench: Bench, served: Serving) -> Iterator[Said]:
         yield finding("not-pinned", "warning", text, fact, "give the class pin_memory(self), which pins its tensors")
 
 
-def length(served: Serving) -> Iterator[Said]:
+def length(served: Serving) -> Iterator[Observation]:
     """What an epoch delivers of the samples that there are."""
     n, plan = len(served.dataset), served.current
     try:
@@ -206,7 +206,7 @@ def length(served: Serving) -> Iterator[Said]:
         yield finding("batches-dropped", "warning", text, fact, fix)
 
 
-def settings(served: Serving) -> Iterator[Said]:
+def settings(served: Serving) -> Iterator[Observation]:
     loader = served.user_loader
     weights = getattr(loader.sampler, "weights", None)
     value = {"timeout": loader.timeout, "num_workers": loader.num_workers, "pin_memory": loader.pin_memory}
@@ -253,7 +253,7 @@ def _batch_s(served: Serving) -> float:
     return (time.perf_counter() - begun) / max(1, n) * served.current.batch_size
 
 
-def order(served: Serving) -> Iterator[Said]:
+def order(served: Serving) -> Iterator[Observation]:
     """The first indices of two epochs; and whether the order is drawn from the global generator."""
     from dataloader_expert.loaders.building import draws_globally, orders
 

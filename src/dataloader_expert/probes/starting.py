@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence, hangs
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.standing import PICKLING
 from dataloader_expert.probes.trials import sample_s
@@ -27,7 +27,7 @@ class Starting(Probe):
     least_s: float = 6.0
     share: float = 0.4
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or hangs(bench):
             return
         served = serving(bench, None, None)

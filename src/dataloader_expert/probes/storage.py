@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.sources.files import open_below
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.sources.opened import OpenFile
 
 COLD = Quantity("cold_mb_s", "MB/s", "reading files after the page cache was told to drop them, and did")
 WARM = Quantity("warm_mb_s", "MB/s", "reading the same files again, from the page cache")
@@ -27,7 +28,7 @@ class Storage(Probe):
     name: ClassVar[str] = "storage"
     most_s: float = 2.0
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         listing = getattr(bench.source, "listing", None)
         if listing is None:
             yield Unknown("storage", "the user's own code opens its files; their paths are not known here")
@@ -43,12 +44,14 @@ class Storage(Probe):
             got, spent = 0, 0.0
             for path in paths:
                 begun = time.perf_counter()
-                fd = open_below(path, listing.roots)
-                opens.append(time.perf_counter() - begun)
-                begun = time.perf_counter()
-                got += _read(fd)
-                spent += time.perf_counter() - begun
-                os.close(fd)
+                try:
+                    with OpenFile(path, listing.roots) as file:
+                        opens.append(time.perf_counter() - begun)
+                        begun = time.perf_counter()
+                        got += _read(file)
+                        spent += time.perf_counter() - begun
+                except Unreadable:
+                    continue  # the scan names it
                 if got > BYTES:
                     break
             if spent:
@@ -65,7 +68,8 @@ class Storage(Probe):
                     interval=(min(warm), max(warm)) if len(warm) > 2 else None,
                 ),
             )
-        yield Fact(OPEN, 1e3 * statistics.median(opens), evidence("timed", "storage", seen=len(opens)))
+        if opens:
+            yield Fact(OPEN, 1e3 * statistics.median(opens), evidence("timed", "storage", seen=len(opens)))
         if cold:
             size, spent = sum(s for s, _ in cold), sum(t for _, t in cold)
             yield Fact(COLD, size / spent / 1e6, evidence("timed", "storage", seen=len(cold)))
@@ -73,12 +77,10 @@ class Storage(Probe):
             yield Unknown("storage.cold_mb_s", "the page cache kept the files (tmpfs, or another process reads them)")
 
 
-def _read(fd: int) -> int:
+def _read(file: OpenFile) -> int:
     got = 0
-    while part := os.read(fd, 1 << 20):
+    while got < BYTES and (part := file.upto(got, 1 << 20)):
         got += len(part)
-        if got >= BYTES:
-            break
     return got
 
 
@@ -86,16 +88,16 @@ def _cold(path: Any, roots: tuple[str, ...], deadline: float) -> tuple[int, floa
     """Bytes and seconds of one cold read; None where the cache kept the pages or the time is up."""
     if time.monotonic() > deadline or not hasattr(os, "posix_fadvise"):
         return None
-    fd = open_below(path, roots)
     try:
-        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        if _resident(fd) > 0.1:
-            return None
-        begun = time.perf_counter()
-        got = _read(fd)
-        return got, time.perf_counter() - begun
-    finally:
-        os.close(fd)
+        with OpenFile(path, roots) as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            if _resident(file.fileno()) > 0.1:
+                return None
+            begun = time.perf_counter()
+            got = _read(file)
+            return got, time.perf_counter() - begun
+    except (Unreadable, OSError):
+        return None  # the scan names it
 
 
 def _resident(fd: int) -> float:

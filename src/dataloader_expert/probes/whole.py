@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.running import T99, interval
 from dataloader_expert.probes.serving import flat, serving
 from dataloader_expert.probes.trials import sample_s
@@ -27,7 +27,7 @@ class Whole(Probe):
     share: float = 0.2
     most_s: float = 1.0
 
-    def measure(self, bench: Bench) -> Iterable[Said]:
+    def measure(self, bench: Bench) -> Iterable[Observation]:
         if bench.source.format != "reference" or bench.source.iterable:
             return
         served = serving(bench, self.batch_size, 0)

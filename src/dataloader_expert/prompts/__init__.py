@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.errors import RequestError, escaped
 
 HERE = Path(__file__).parent
 
@@ -54,12 +54,12 @@ def render(name: str, **args: object) -> str:
     files, known = _files(), workflows()
     if name not in files:
         there = ", ".join(files)
-        raise RequestError("invalid-argument", f"prompt {shown(name)} is not known; known are {there}")
+        raise RequestError("invalid-argument", f"prompt {escaped(name)} is not known; known are {there}")
     taken = known[name].arguments if name in known else ()
     for wrong in set(args) - set(taken):
         there = ", ".join(taken) or "none"
-        raise RequestError("invalid-argument", f"prompt {name} does not take {shown(wrong)}; it takes {there}")
-    return _filled(name, {a: shown(v, 400) for a, v in args.items() if v not in (None, "")})
+        raise RequestError("invalid-argument", f"prompt {name} does not take {escaped(wrong)}; it takes {there}")
+    return _filled(name, {a: escaped(v, 400) for a, v in args.items() if v not in (None, "")})
 
 
 def _filled(name: str, given: dict[str, object]) -> str:

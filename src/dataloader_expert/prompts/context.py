@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dataloader_expert.errors import shown
+from dataloader_expert.errors import escaped
 
 MOST_FILES = 400
 MOST_ENTRIES = 20_000
@@ -59,7 +59,7 @@ def chosen(found: dict[str, list[str]]) -> list[str]:
 
 def line(name: str, number: int, what: str) -> str:
     """One line for a fenced block: printable, no backtick that could end it, no tag, at most 120 characters."""
-    text = shown(f"{name}:{number} {what}", WIDTH)
+    text = escaped(f"{name}:{number} {what}", WIDTH)
     return "".join("'" if c in "`<>" else c for c in text)
 
 
@@ -145,5 +145,5 @@ def _name(node: ast.expr) -> str:
 def _short(node: ast.expr) -> str:
     """An argument where it is a name or a plain value; anything longer is left out."""
     if isinstance(node, ast.Constant | ast.Name | ast.Attribute):
-        return shown(ast.unparse(node), 30)
+        return escaped(ast.unparse(node), 30)
     return "…"

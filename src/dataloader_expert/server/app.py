@@ -22,13 +22,13 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from dataloader_expert import __version__
-from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.lab.door import Door
 from dataloader_expert.prompts import persona, render, workflows
 from dataloader_expert.prompts.context import project_context
 from dataloader_expert.server import schemas
 from dataloader_expert.tools.base import Request, Tool, all_tools
-from dataloader_expert.tools.carrying import Settings, carry_out
+from dataloader_expert.tools.execution import Settings, execute
 from dataloader_expert.tools.rendering import in_detail, markdown
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Server:
         beat = asyncio.ensure_future(progress.beat())
         try:
             async with self.turn:
-                full = await carry_out(tool, request, self.door, self.settings, progress.take)
+                full = await execute(tool, request, self.door, self.settings, progress.take)
         except RequestError as e:
             return refused(str(e))
         finally:
@@ -139,13 +139,13 @@ def invalid(model: type[Request], arguments: dict[str, Any]) -> str | None:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            return f"{shown(name)} is not an argument; {hint}"
+            return f"{escaped(name)} is not an argument; {hint}"
     try:
         model.model_validate(arguments)
     except ValidationError as e:
         first = e.errors()[0]
         name = ".".join(map(str, first["loc"]))
-        given = shown(first.get("input"), 60)
+        given = escaped(first.get("input"), 60)
         return f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}; given was {given}"
     return None
 
@@ -275,6 +275,6 @@ def _resources(mcp: MCPServer[Any], server: Server) -> None:
 def _kept(server: Server, id_: str) -> tuple[Tool, Report]:
     if id_ not in server.reports:
         raise ResourceNotFoundError(
-            f"report {shown(id_)} is not kept: the last {KEEP_REPORTS} are; call the tool again"
+            f"report {escaped(id_)} is not kept: the last {KEEP_REPORTS} are; call the tool again"
         )
     return server.reports[id_]

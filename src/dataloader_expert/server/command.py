@@ -17,7 +17,7 @@ from dataloader_expert.server.progress import Bar
 if TYPE_CHECKING:
     from dataloader_expert.report import Report
     from dataloader_expert.tools.base import Tool
-    from dataloader_expert.tools.carrying import Settings
+    from dataloader_expert.tools.execution import Settings
 
 FINE, FOUND, FAILED = 0, 1, 2
 
@@ -126,7 +126,7 @@ def _flag(parser: argparse.ArgumentParser, name: str, info: Any) -> None:
 
 def _settings(given: argparse.Namespace, source: str | None) -> Settings:
     """The roots as given; at the terminal also the folder of the source that the user typed."""
-    from dataloader_expert.tools.carrying import Settings, default_roots
+    from dataloader_expert.tools.execution import Settings, default_roots
 
     roots = tuple(os.path.realpath(r) for r in given.root)
     if not roots:
@@ -165,7 +165,7 @@ def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
 
     from dataloader_expert.errors import RequestError
     from dataloader_expert.lab.door import Door
-    from dataloader_expert.tools.carrying import carry_out
+    from dataloader_expert.tools.execution import execute
     from dataloader_expert.tools.rendering import in_detail
 
     values = {name: getattr(given, name) for name in tool.request.model_fields}
@@ -184,7 +184,7 @@ def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
     async def run() -> Report:
         door = Door(settings.python)
         try:
-            return await carry_out(tool, request, door, settings, bar.say if sys.stderr.isatty() else None)
+            return await execute(tool, request, door, settings, bar.say if sys.stderr.isatty() else None)
         finally:
             door.close()
 
@@ -232,7 +232,7 @@ def _doctor() -> int:
     from dataloader_expert.errors import RequestError
     from dataloader_expert.lab.door import Door
     from dataloader_expert.lab.surroundings import surroundings
-    from dataloader_expert.tools.carrying import default_roots
+    from dataloader_expert.tools.execution import default_roots
 
     around = surroundings()
     print(f"dataloader-expert {__version__}, Python {sys.version.split()[0]} at {sys.executable}")

@@ -12,7 +12,7 @@ from typing import Any
 from mcp.server import MCPServer
 
 from dataloader_expert.server.app import Server, build, registered
-from dataloader_expert.tools.carrying import Settings
+from dataloader_expert.tools.execution import Settings
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 Scope = dict[str, Any]

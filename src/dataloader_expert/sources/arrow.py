@@ -1,18 +1,21 @@
-"""Arrow IPC, file and stream: a unit is a record batch, found by walking the messages, validated before use."""
+"""Arrow IPC, file and stream: a unit is a record batch, found by the messages' headers alone,
+which also say what a batch becomes; validated before use."""
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.arrow_message import BATCH, DICTIONARY, SCHEMA, Message, message_at
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.files import Entry, Listing, open_below
+from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.tables import Table, columns_of
+
+MAGIC = b"ARROW1\0\0"
 
 
 class Arrow(Table):
@@ -24,7 +27,7 @@ class Arrow(Table):
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls()
         source.listing = listing
-        source.schemas = {}
+        source.schemas, source.dictionaries = {}, {}
         entries = source.entries(listing)
         source.files, source.bytes = len(listing.entries), sum(e.size for e in listing.entries)
         folders, _, _ = read_folders([e.path for e in entries])
@@ -33,13 +36,13 @@ class Arrow(Table):
         for entry, folder in zip(entries, folders, strict=True):
             split = source.split_of(entry) or folder
             try:
-                for lo, hi, rows in source._index(entry):
-                    units.append(Unit(len(units), entry.path, start, rows, hi - lo, split, None, (lo, hi)))
-                    start += rows
+                for m in source._index(entry):
+                    units.append(Unit(len(units), entry.path, start, m.rows, m.stored, split, None, (m.start, m.end)))
+                    start += m.rows
             except Unreadable as problem:
                 source.problems.append(problem)
         if not units:
-            why = source.problems[0].message if source.problems else "no Arrow file with rows"
+            why = source.problems[0].told() if source.problems else "no Arrow file with rows"
             raise RequestError("format-unknown", f"{why}; give a folder with data")
         source.units = tuple(units)
         source.describe()
@@ -48,6 +51,7 @@ class Arrow(Table):
         return source
 
     schemas: dict[str, Any]
+    dictionaries: dict[str, list[Message]]
 
     def entries(self, listing: Listing) -> list[Entry]:
         return listing.of(self.kinds)
@@ -59,61 +63,65 @@ class Arrow(Table):
         metadata = self.schemas[unit.file].metadata or {}
         return feature_classes(metadata.get(b"huggingface"), self.label)
 
-    def _index(self, entry: Entry) -> list[tuple[int, int, int]]:
-        """Byte ranges and row counts of the record batches; keeps the schema."""
+    def _index(self, entry: Entry) -> list[Message]:
+        """The record batches with rows; keeps the schema, and where the dictionaries before each batch lie."""
         import pyarrow as pa
 
-        fd = open_below(self.listing.base / entry.path, self.listing.roots)
-        with os.fdopen(fd, "rb") as f:
-            stream = pa.PythonFile(f, mode="r")
-            if f.read(8) != b"ARROW1\0\0":
-                f.seek(0)
-            batches: list[tuple[int, int, int]] = []
+        batches: list[Message] = []
+        dictionaries = self.dictionaries[entry.path] = []
+        with self.listing.open(entry.path) as file:
+            is_file = file.upto(0, 8) == MAGIC
+            at = len(MAGIC) if is_file else 0
+            first = message_at(file, at)
+            if first is None or first.kind != SCHEMA:
+                raise Unreadable("unreadable", "not Arrow IPC: it begins with no schema", file=entry.path)
             try:
-                schema = pa.ipc.read_schema(pa.ipc.read_message(stream))
-                self.schemas[entry.path] = schema
-                while f.tell() + 8 <= entry.size:
-                    lo = f.tell()
-                    if os.pread(fd, 8, lo)[:8] in (b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\0\0\0\0\0"):
-                        break
-                    message = pa.ipc.read_message(stream)
-                    if message.type == "dictionary":
-                        raise Unreadable(
-                            "unreadable",
-                            "dictionary-encoded batches are not read; write plain columns",
-                            file=entry.path,
-                        )
-                    if message.type == "record batch":
-                        rows = pa.ipc.read_record_batch(message, schema).num_rows
-                        batches.append((lo, f.tell(), rows))
-            except EOFError:
-                pass  # a stream may end without its mark
+                self.schemas[entry.path] = pa.ipc.read_schema(pa.py_buffer(file.bytes(at, first.stored)))
             except (pa.ArrowException, OSError, ValueError) as e:
+                raise Unreadable("unreadable", f"not Arrow IPC: {str(e)[:120]}", file=entry.path) from None
+            try:
+                message = message_at(file, first.end)
+                while message is not None:
+                    if message.kind == DICTIONARY:
+                        dictionaries.append(message)
+                    elif message.kind == BATCH and message.rows:
+                        batches.append(message)
+                    message = message_at(file, message.end)
+            except Unreadable as problem:
                 if not batches:
-                    raise Unreadable("unreadable", f"not Arrow IPC: {str(e)[:120]}", file=entry.path) from None
-                self.problems.append(
-                    Unreadable("truncated", f"ends after {len(batches)} whole batches: {str(e)[:80]}", file=entry.path)
-                )
-            return [b for b in batches if b[2]]
+                    raise
+                text = f"after {len(batches)} whole batches: {problem.message}"
+                self.problems.append(Unreadable(problem.code, text, file=entry.path))
+            else:
+                if is_file and file.upto(file.size - 6, 6) != MAGIC[:6]:
+                    self.problems.append(Unreadable("truncated", "ends without its footer", file=entry.path))
+        return batches
 
     def read(self, unit: Unit) -> bytes:
+        """The batch, behind the schema and dictionaries that it needs, if it needs any."""
         lo, hi = unit.at
-        fd = open_below(self.listing.base / unit.file, self.listing.roots)
-        try:
-            return os.pread(fd, hi - lo, lo)
-        finally:
-            os.close(fd)
+        if not self.dictionaries[unit.file]:
+            return self.listing.span(unit.file, lo, hi)
+        with self.listing.open(unit.file) as file:
+            parts = [file.bytes(m.start, m.stored) for m in self.dictionaries[unit.file] if m.start < lo]
+            return b"".join([*parts, file.bytes(lo, hi - lo)])
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         import pyarrow as pa
 
         problems: list[Unreadable] = []
+        schema = self.schemas[unit.file]
         try:
-            batch = pa.ipc.read_record_batch(pa.ipc.read_message(pa.BufferReader(raw)), self.schemas[unit.file])
+            if self.dictionaries[unit.file]:
+                stream = pa.BufferReader(b"".join([schema.serialize().to_pybytes(), raw]))
+                batch = pa.ipc.open_stream(stream).read_next_batch()
+            else:
+                batch = pa.ipc.read_record_batch(pa.ipc.read_message(pa.BufferReader(raw)), schema)
             batch.validate(full=True)
+            columns = columns_of(batch, unit.file, problems)
         except (pa.ArrowException, OSError, ValueError, EOFError) as e:
             raise Unreadable("unreadable", f"record batch does not validate: {str(e)[:120]}", file=unit.file) from None
-        return Block(unit, columns_of(batch, unit.file, problems), (), problems)
+        return Block(unit, columns, (), problems)
 
 
 SOURCE = Arrow

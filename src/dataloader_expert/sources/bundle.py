@@ -49,7 +49,7 @@ class Bundle(Source):
             source._look(entry, known, seen)
         if not known:
             first = source.problems[0] if source.problems else None
-            why = f"{first.where.get('file')}: {first.message}" if first else "no arrays"
+            why = first.told() if first else "no arrays"
             raise RequestError(
                 "format-unknown",
                 f"no file of {cls.format} could be read ({why}): write them anew, or pass another source",

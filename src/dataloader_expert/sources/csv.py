@@ -15,7 +15,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import read_range, record_ranges, utf8
+from dataloader_expert.sources.lines import record_ranges, utf8
 from dataloader_expert.sources.tables import Table, columns_of
 
 NULLS = ["", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None"]
@@ -97,7 +97,7 @@ class Csv(Table):
                 )
 
     def read(self, unit: Unit) -> bytes:
-        return read_range(self.listing, unit.file, *unit.at)
+        return self.listing.span(unit.file, *unit.at)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
-from dataloader_expert.errors import RequestError, Unreadable, shown
+from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.sources.magic import kind_of
+from dataloader_expert.sources.opened import OpenFile, below
 
 JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", ".gitkeep", ".gitattributes", ".gitignore"}
 ABOUT = {"readme", "readme.md", "readme.txt", "license", "license.txt", "license.md", "licence", "licence.txt"}
@@ -35,7 +35,10 @@ SIDE_FILES = {
 """Files that describe the samples beside them."""
 
 MAX_DEPTH = 40
-MAX_BYTES = 1 << 30
+
+
+def half_of_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Listing:
     folders: list[str] = field(default_factory=list)
     problems: list[Unreadable] = field(default_factory=list)
     single: bool = False
+    most_bytes: int = field(default_factory=lambda: half_of_memory())
+    """What a reader that needs a whole file may hold of it."""
 
     def of(self, kinds: frozenset[str]) -> list[Entry]:
         return [e for e in self.entries if e.kind in kinds and not is_about(e.path)]
@@ -64,69 +69,28 @@ class Listing:
     def find(self, *names: str) -> Entry | None:
         return next((e for e in self.entries if e.path in names), None)
 
-    def read(self, path: str, limit: int = MAX_BYTES) -> bytes:
-        """The bytes of one file.
+    def open(self, path: str) -> OpenFile:
+        """The file, open for reading; see ``OpenFile`` for what it raises, as do the two below."""
+        return OpenFile(self.base / path, self.roots, path)
 
-        Raises:
-            Unreadable: if it is special, outside the roots, larger than ``limit``, or gone.
-        """
-        fd = open_below(self.base / path, self.roots)
-        with os.fdopen(fd, "rb", buffering=0) as f:
-            size = os.fstat(fd).st_size
-            if size > limit:
-                raise Unreadable("bomb", f"{size} bytes, more than the limit of {limit}", file=path)
-            data = f.readall()
-        if len(data) != size:
-            raise Unreadable("changed-while-read", f"{size} bytes before reading, {len(data)} read", file=path)
-        return data
+    def read(self, path: str, limit: int | None = None) -> bytes:
+        """The bytes of one file, ``unreadable`` where they are more than ``limit`` or may be held in memory."""
+        most = self.most_bytes if limit is None else min(limit, self.most_bytes)
+        with self.open(path) as file:
+            if file.size > most:
+                text = f"{file.size:,} bytes in one piece, and at most {most:,} may be held; split it, or raise --memory-limit"
+                raise Unreadable("unreadable", text, file=path)
+            return file.whole()
+
+    def span(self, path: str, start: int, end: int) -> bytes:
+        """The bytes from ``start`` to before ``end``."""
+        with self.open(path) as file:
+            return file.bytes(start, end - start)
 
     def head(self, path: str, size: int = 512) -> bytes:
-        fd = open_below(self.base / path, self.roots)
-        try:
-            return os.pread(fd, size, 0)
-        finally:
-            os.close(fd)
-
-
-def open_below(path: Path, roots: tuple[str, ...]) -> int:
-    """A read-only descriptor of a regular file whose real path lies below a root.
-
-    The descriptor is checked, not the name: a file swapped for a link between check and use does not escape.
-
-    Raises:
-        Unreadable: ``special-file``, ``outside-root``, ``broken-link`` or ``unreadable``.
-    """
-    name = path.name
-    try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise Unreadable("special-file", "not a regular file; never opened", file=shown(name))
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as e:
-        code = "broken-link" if path.is_symlink() else "unreadable"
-        raise Unreadable(code, f"cannot be opened: {e.strerror}", file=shown(name)) from None
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise Unreadable("special-file", "not a regular file; never opened for reading", file=shown(name))
-        try:
-            real = os.readlink(f"/proc/self/fd/{fd}")  # the kernel's own resolved path of what was opened
-        except OSError:
-            real = os.path.realpath(path)
-        if not below(real, roots):
-            raise Unreadable("outside-root", "leads outside the roots; not read", file=shown(name))
-    except Unreadable:
-        os.close(fd)
-        raise
-    return fd
-
-
-def below(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == r or path.startswith(r.rstrip("/") + "/") for r in _resolved(roots))
-
-
-@cache
-def _resolved(roots: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(os.path.realpath, roots))
+        """The first bytes, as many as there are."""
+        with self.open(path) as file:
+            return file.upto(0, size)
 
 
 def list_files(name: str, roots: tuple[str, ...]) -> Listing:
@@ -136,16 +100,8 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
         RequestError: ``source-not-found`` or ``outside-roots``.
     """
     path = Path(name)
-    if not path.exists() and glob.has_magic(name):
-        found = sorted(p for p in glob.glob(name, recursive=True) if os.path.isfile(p))
-        if not found:
-            raise RequestError("source-not-found", f"no file matches {shown(name)}; check the pattern")
-        base = Path(os.path.commonpath([os.path.dirname(p) for p in found]))
-        _inside(str(base), roots)
-        listing = Listing(base, roots)
-        for p in found:
-            _add(listing, os.path.relpath(p, base), Path(p))
-        return listing
+    if is_pattern(name):
+        return _matching(name, roots)
     must_exist(path)
     _inside(str(path), roots)
     if path.is_dir():
@@ -153,11 +109,47 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
         for rel, entry in _walk(path, listing):
             _add(listing, rel, entry)
         if not listing.entries and not listing.problems:
-            raise RequestError("source-not-found", f"{shown(name)} holds no files; give a folder with data")
+            raise RequestError("source-not-found", f"{escaped(name)} holds no files; give a folder with data")
         return listing
     listing = Listing(path.parent, roots, single=True)
     _add(listing, path.name, path)
     return listing
+
+
+def is_pattern(name: str) -> bool:
+    """Whether the name is a glob: it has its marks, and no file is called so."""
+    return glob.has_magic(name) and not _stat(Path(name))
+
+
+def _matching(name: str, roots: tuple[str, ...]) -> Listing:
+    """The files that a pattern names. Each folder is visited once, however many links lead to it."""
+    parts = name.split("/")
+    first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    base, wanted = Path("/".join(parts[:first]) or "/"), [p for p in parts[first:] if p]
+    must_exist(base)
+    _inside(str(base), roots)
+    deepest = MAX_DEPTH if "**" in wanted else len(wanted) - 1
+    listing = Listing(base, roots)
+    for rel, entry in _walk(base, listing, deepest):
+        if _fits(rel.split("/"), wanted):
+            _add(listing, rel, entry)
+    listing.folders = []
+    listing.problems = [p for p in listing.problems if _fits(str(p.where.get("file")).split("/"), wanted)]
+    if not listing.entries and not listing.problems:
+        raise RequestError("source-not-found", f"no file matches {escaped(name)}; check the pattern")
+    return listing
+
+
+def _fits(names: list[str], wanted: list[str]) -> bool:
+    """Whether a path's names fit a pattern's; ``**`` stands for any number of folders, at the end for all below."""
+    if not wanted:
+        return not names
+    if wanted[0] == "**":
+        rest = wanted[1:]
+        if not rest or rest == ["**"]:
+            return bool(names)
+        return any(_fits(names[i:], rest) for i in range(len(names)))
+    return bool(names) and fnmatch.fnmatchcase(names[0], wanted[0]) and _fits(names[1:], wanted[1:])
 
 
 def must_exist(path: Path) -> None:
@@ -166,8 +158,20 @@ def must_exist(path: Path) -> None:
     Raises:
         RequestError: ``source-not-found``, with what is near.
     """
-    if not path.exists():
-        raise RequestError("source-not-found", f"{shown(path)} does not exist{_nearest(path)}")
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        raise RequestError("source-not-found", f"{escaped(path)} does not exist{_nearest(path)}") from None
+    except (OSError, ValueError) as e:  # too long, no permission, NUL
+        why = getattr(e, "strerror", None) or e
+        raise RequestError("source-not-found", f"{escaped(path)} cannot be opened: {why}; check the path") from None
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except (OSError, ValueError):
+        return None
 
 
 def is_about(path: str) -> bool:
@@ -178,7 +182,7 @@ def _inside(path: str, roots: tuple[str, ...]) -> None:
     if not below(os.path.realpath(path), roots):
         raise RequestError(
             "outside-roots",
-            f"{shown(path)} lies outside the roots ({', '.join(map(shown, roots))}); "
+            f"{escaped(path)} lies outside the roots ({', '.join(map(escaped, roots))}); "
             "start the server with --root naming its folder",
         )
 
@@ -187,7 +191,7 @@ def _nearest(path: Path) -> str:
     import difflib
 
     parent = path.parent
-    while not parent.exists():
+    while _stat(parent) is None:
         parent = parent.parent
     try:
         names = [p.name for p in list(parent.iterdir())[:2000]]
@@ -195,11 +199,13 @@ def _nearest(path: Path) -> str:
         names = []
     close = difflib.get_close_matches(path.name, names, 1)
     return (
-        f"; did you mean {shown(parent / close[0])}?" if close else f"; the nearest existing folder is {shown(parent)}"
+        f"; did you mean {escaped(parent / close[0])}?"
+        if close
+        else f"; the nearest existing folder is {escaped(parent)}"
     )
 
 
-def _walk(top: Path, listing: Listing) -> Iterator[tuple[str, Path]]:
+def _walk(top: Path, listing: Listing, deepest: int = MAX_DEPTH) -> Iterator[tuple[str, Path]]:
     seen: set[tuple[int, int]] = set()
 
     def visit(folder: Path, rel: str, depth: int) -> Iterator[tuple[str, Path]]:
@@ -207,26 +213,28 @@ def _walk(top: Path, listing: Listing) -> Iterator[tuple[str, Path]]:
             info = folder.stat()
             entries = sorted(os.scandir(folder), key=lambda e: e.name)
         except OSError as e:
-            listing.problems.append(Unreadable("unreadable", f"folder cannot be listed: {e.strerror}", file=shown(rel)))
+            listing.problems.append(Unreadable("unreadable", f"folder cannot be listed: {e.strerror}", file=rel))
             return
         if (info.st_dev, info.st_ino) in seen or depth > MAX_DEPTH:
-            listing.problems.append(Unreadable("broken-link", "folder loop; visited once", file=shown(rel)))
+            listing.problems.append(Unreadable("broken-link", "folder loop; visited once", file=rel))
             return
         seen.add((info.st_dev, info.st_ino))
         for entry in entries:
             sub = f"{rel}/{entry.name}" if rel else entry.name
             if entry.name.startswith(".") or entry.name in JUNK or entry.name == "__pycache__":
                 if entry.name in JUNK:
-                    listing.problems.append(Unreadable("junk-file", "left by an operating system", file=shown(sub)))
+                    listing.problems.append(Unreadable("junk-file", "left by an operating system", file=sub))
                 continue
             try:
                 folderish = entry.is_dir()
             except OSError:
                 folderish = False
             if folderish:
+                if depth >= deepest < MAX_DEPTH:
+                    continue
                 if entry.is_symlink() and not below(os.path.realpath(entry.path), listing.roots):
                     listing.problems.append(
-                        Unreadable("outside-root", "link to a folder outside the roots; not read", file=shown(sub))
+                        Unreadable("outside-root", "link to a folder outside the roots; not read", file=sub)
                     )
                     continue
                 listing.folders.append(sub)
@@ -238,26 +246,19 @@ def _walk(top: Path, listing: Listing) -> Iterator[tuple[str, Path]]:
 
 
 def _add(listing: Listing, rel: str, path: Path) -> None:
+    name = rel.rsplit("/", 1)[-1]
+    if name.startswith("._"):
+        listing.problems.append(Unreadable("junk-file", "left by an operating system", file=rel))
+        return
     try:
-        fd = open_below(path, listing.roots)
+        with OpenFile(path, listing.roots, rel) as file:
+            size, head = file.size, file.upto(0, 512)
     except Unreadable as problem:
-        problem.where["file"] = shown(rel)
         listing.problems.append(problem)
         return
-    try:
-        size = os.fstat(fd).st_size
-        head = os.pread(fd, 512, 0) if size else b""
-    except OSError as e:
-        listing.problems.append(Unreadable("unreadable", f"cannot be read: {e.strerror}", file=shown(rel)))
-        return
-    finally:
-        os.close(fd)
-    kind = kind_of(path.name, head)
+    kind = kind_of(name, head)
     if size == 0:
-        listing.problems.append(Unreadable("empty-file", "0 bytes", file=shown(rel)))
+        listing.problems.append(Unreadable("empty-file", "0 bytes", file=rel))
         if kind is None:
             return
-    if rel.split("/")[-1].startswith("._"):
-        listing.problems.append(Unreadable("junk-file", "left by an operating system", file=shown(rel)))
-        return
     listing.entries.append(Entry(rel, size, kind))

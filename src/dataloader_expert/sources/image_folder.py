@@ -38,7 +38,8 @@ class ImageFolder(FileSamples):
         return source
 
     def decode(self, unit: Unit, raw: Any) -> Block:
-        block = Block(unit, self.with_label(unit, decode_image(raw, unit.file)), (raw,))
+        problems: list[Unreadable] = []
+        block = Block(unit, self.with_label(unit, decode_image(raw, unit.file, problems)), (raw,), problems)
         other = type_named(raw, unit.file)
         if other:
             block.problems.append(Unreadable("wrong-extension", f"holds {other}", file=unit.file))

@@ -38,7 +38,7 @@ class Json(Table):
             units.append(Unit(len(units), entry.path, start, len(records), entry.size, split))
             start += len(records)
         if not units:
-            why = source.problems[0].message if source.problems else "no JSON file"
+            why = source.problems[0].told() if source.problems else "no JSON file"
             raise RequestError("format-unknown", f"{why}; give a list of objects, JSON lines or another format")
         source.units = tuple(units)
         source.describe()

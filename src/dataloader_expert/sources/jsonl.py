@@ -11,7 +11,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import read_range, record_ranges, utf8
+from dataloader_expert.sources.lines import record_ranges, utf8
 from dataloader_expert.sources.tables import Table, columns_of_records
 
 MAX_DEPTH = 200
@@ -51,7 +51,7 @@ class Jsonl(Table):
         return source
 
     def read(self, unit: Unit) -> bytes:
-        return read_range(self.listing, unit.file, *unit.at)
+        return self.listing.span(unit.file, *unit.at)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []

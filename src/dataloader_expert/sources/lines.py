@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.files import Listing, open_below
+from dataloader_expert.sources.files import Listing
 
 RANGE_BYTES = 4 << 20
 MAX_LINE = 64 << 20
@@ -27,12 +26,11 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
     import numpy as np
 
     ranges: list[Range] = []
-    fd = open_below(listing.base / path, listing.roots)
-    try:
-        size = os.fstat(fd).st_size
+    with listing.open(path) as file:
+        size = file.size
         start, at, records, odd, last = skip, skip, 0, False, skip - 1
         while at < size:
-            chunk = os.pread(fd, RANGE_BYTES, at)
+            chunk = file.upto(at, RANGE_BYTES)
             if not chunk:
                 break
             bytes_ = np.frombuffer(chunk, np.uint8)
@@ -47,7 +45,7 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
                 gaps = np.diff(ends, prepend=last)
                 blank = gaps == 1
                 for i in np.flatnonzero(gaps == 2):  # CRLF after nothing
-                    blank[i] = os.pread(fd, 1, int(ends[i]) - 1) == b"\r"
+                    blank[i] = file.upto(int(ends[i]) - 1, 1) == b"\r"
                 records += int((~blank).sum())
                 last = int(ends[-1])
                 ranges.append((start, last + 1, records))
@@ -56,25 +54,15 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
                 raise Unreadable("bomb", f"a record of over {MAX_LINE >> 20} MiB", file=path)
             at += len(chunk)
         if start < size:
-            tail = os.pread(fd, size - start, start).strip()
+            tail = file.upto(start, size - start).strip()
             if tail:
                 ranges.append((start, size, 1))
         return [r for r in ranges if r[2]]
-    finally:
-        os.close(fd)
-
-
-def read_range(listing: Listing, path: str, lo: int, hi: int) -> bytes:
-    fd = open_below(listing.base / path, listing.roots)
-    try:
-        return os.pread(fd, hi - lo, lo)
-    finally:
-        os.close(fd)
 
 
 def line_of(listing: Listing, path: str, offset: int) -> int:
     """The number (from 1) of the line that holds byte ``offset``."""
-    return read_range(listing, path, 0, offset).count(b"\n") + 1
+    return listing.span(path, 0, offset).count(b"\n") + 1
 
 
 def utf8(data: bytes, file: str, problems: list[Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
@@ -10,7 +9,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import Header, array_field, modality_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes, merge_shapes
-from dataloader_expert.sources.files import Entry, Listing, open_below
+from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.samples import spread
@@ -101,7 +100,7 @@ class Npy(Source):
             try:
                 headers.append(self.header(entry)[0])
             except Unreadable as problem:
-                why = why or f"{problem.where.get('file')}: {problem.message}"  # the scan names the others
+                why = why or problem.told()  # the scan names the others
         if not headers:
             raise RequestError(
                 "format-unknown", f"no NPY file could be read ({why}): write them anew, or pass another source"
@@ -118,11 +117,7 @@ class Npy(Source):
             return self.listing.read(unit.file)
         rows = {}
         for name, file, dtype, shape, at in unit.at:
-            fd = open_below(self.listing.base / file, self.listing.roots)
-            try:
-                rows[name] = os.pread(fd, unit.samples * _row_bytes((dtype, (1, *shape))), at)
-            finally:
-                os.close(fd)
+            rows[name] = self.listing.span(file, at, at + unit.samples * _row_bytes((dtype, (1, *shape))))
         return rows
 
     def decode(self, unit: Unit, raw: Any) -> Block:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.bombs import cells_of, no_flood
 
 MAX_HEADER = 64 << 10
 
@@ -19,7 +21,7 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
 
     Raises:
         Unreadable: ``not-the-format``, ``executable-payload``, ``header-mismatch``, ``truncated`` or
-            ``trailing-bytes``.
+            ``trailing-bytes``; ``bomb`` for a shape that claims values without bytes.
     """
     import numpy as np
 
@@ -45,11 +47,10 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
         raise Unreadable(
             "executable-payload", "object array: reading it would execute pickled code; not loaded", file=file
         )
-    if any(not isinstance(n, int) or n < 0 for n in shape):
+    if any(type(n) is not int or n < 0 for n in shape) or len(shape) > 64:
         raise Unreadable("header-mismatch", f"shape {shape}", file=file)
-    count = 1
-    for n in shape:
-        count *= n
+    count = math.prod(shape)
+    no_flood(cells_of(shape), size, f"shape {shape}", file)
     need, there = count * dtype.itemsize, size - at - length
     if need > there:
         raise Unreadable("truncated", f"header promises {need} bytes, {there} are there", file=file)

@@ -9,8 +9,9 @@ from typing import Any
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import Header
 from dataloader_expert.sources.base import Unit
+from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.bundle import DAMAGED, Bundle
-from dataloader_expert.sources.files import MAX_BYTES, Entry
+from dataloader_expert.sources.files import Entry
 from dataloader_expert.sources.npy_header import parse_npy
 
 
@@ -80,10 +81,7 @@ def members(archive: zipfile.ZipFile, file: str) -> list[zipfile.ZipInfo]:
         end = info.header_offset + 30 + info.compress_size
         if info.flag_bits & 1:
             raise Unreadable("unreadable", f"member {info.filename} is encrypted", file=file)
-        if info.file_size > MAX_BYTES or (
-            info.file_size > 16 << 20 and info.file_size > 200 * max(info.compress_size, 1)
-        ):
-            raise Unreadable("bomb", f"member {info.filename} claims {info.file_size} bytes", file=file)
+        no_inflation(info.file_size, info.compress_size, f"member {info.filename}", file)
         if info.filename.startswith("/") or ".." in info.filename.split("/"):
             raise Unreadable("outside-root", f"member named {info.filename}", file=file)
     names = [i.filename for i in infos]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import io
-import os
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.files import Entry, Listing, open_below
+from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import SPLITS, read_folders, split_in_name
 from dataloader_expert.sources.tables import Table, columns_of
 
-FREE_CELLS, MOST_RATIO, SAME_RATIO = 2 << 20, 10_000, 100
-"""A file may claim this many cells; beyond them so many for each of its bytes, fewer if all its rows are the same."""
+SAME_CELLS = 100
+"""Cells that a file whose rows are all the same may claim for each of its bytes, beyond those that any may."""
+STEP_BYTES = 64 << 20
 
 
 class Parquet(Table):
@@ -61,8 +62,7 @@ class Parquet(Table):
                 first = source.problems[0]
                 raise RequestError(
                     "format-unknown",
-                    f"no Parquet file could be read: {first.where.get('file')}: {first.message}: "
-                    "write them anew, or pass another source",
+                    f"no Parquet file could be read: {first.told()}: write them anew, or pass another source",
                 )
             raise RequestError("format-unknown", "no rows in any Parquet file; give a folder with data")
         source.units = tuple(units)
@@ -83,13 +83,12 @@ class Parquet(Table):
 
         if entry.size < 12:
             raise Unreadable("truncated" if entry.size else "empty-file", f"{entry.size} bytes", file=entry.path)
-        fd = open_below(self.listing.base / entry.path, self.listing.roots)
-        with os.fdopen(fd, "rb") as f:
-            if (mark := os.pread(fd, 4, 0)) not in (b"PAR1", b"PARE"):
+        with self.listing.open(entry.path) as f:
+            if (mark := f.upto(0, 4)) not in (b"PAR1", b"PARE"):
                 self.problems.append(
                     Unreadable("header-mismatch", f"begins with {mark!r}, not with PAR1", file=entry.path)
                 )
-            tail = os.pread(fd, 8, entry.size - 8)
+            tail = f.bytes(entry.size - 8, 8)
             if tail[4:] != b"PAR1":
                 raise Unreadable("truncated", "no Parquet footer at the end", file=entry.path)
             if int.from_bytes(tail[:4], "little") > entry.size - 12:
@@ -102,21 +101,17 @@ class Parquet(Table):
             lo, hi = _span(metadata.row_group(group))
             if lo < 0 or hi > entry.size:
                 raise Unreadable("header-mismatch", f"row group {group} lies outside the file", file=entry.path)
-        cells = metadata.num_rows * metadata.num_columns
-        if cells > FREE_CELLS and cells > (SAME_RATIO if _constant(metadata) else MOST_RATIO) * entry.size:
-            raise Unreadable("bomb", f"claims {metadata.num_rows} rows in {entry.size} bytes", file=entry.path)
+        chunks = [
+            metadata.row_group(g).column(i) for g in range(metadata.num_row_groups) for i in range(metadata.num_columns)
+        ]
+        cells = max(metadata.num_rows * metadata.num_columns, sum(c.num_values for c in chunks))
+        no_flood(cells, entry.size, "the file", entry.path, SAME_CELLS if _constant(metadata) else MOST_CELLS)
+        no_inflation(sum(c.total_uncompressed_size for c in chunks), entry.size, "the file", entry.path)
         return metadata
 
     def read(self, unit: Unit) -> bytes:
         _, lo, hi, _ = unit.at
-        fd = open_below(self.listing.base / unit.file, self.listing.roots)
-        try:
-            data = os.pread(fd, hi - lo, lo)
-        finally:
-            os.close(fd)
-        if len(data) < hi - lo:
-            raise Unreadable("truncated", f"row group ends after {len(data)} of {hi - lo} bytes", file=unit.file)
-        return data
+        return self.listing.span(unit.file, lo, hi)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         import pyarrow as pa
@@ -124,14 +119,16 @@ class Parquet(Table):
 
         group, lo, _, keys = unit.at
         problems: list[Unreadable] = []
+        flat, nested = _shared_texts(self.metadata[unit.file].row_group(group))
         try:
             reader = pq.ParquetFile(
                 pa.PythonFile(_Window(raw, lo), mode="r"),
                 metadata=self.metadata[unit.file],
                 page_checksum_verification=True,
                 pre_buffer=False,
+                read_dictionary=flat,  # what they expand to is known before it is made
             )
-            table = reader.read_row_group(group, use_threads=False)
+            table = _bounded(reader, unit, group, nested)
             columns = columns_of(table, unit.file, problems)
         except (pa.ArrowException, OSError, ValueError) as e:
             text = str(e)
@@ -140,6 +137,34 @@ class Parquet(Table):
         for key, value in keys.items():
             columns[key] = Column([value] * unit.samples)
         return Block(unit, columns, (), problems)
+
+
+def _shared_texts(group: Any) -> tuple[list[str], int]:
+    """Columns whose texts stand in a dictionary, and so may be many for few bytes, and the nested ones' largest size."""
+    flat, nested = [], 0
+    for i in range(group.num_columns):
+        chunk = group.column(i)
+        if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page:
+            if "." in chunk.path_in_schema:
+                nested = max(nested, chunk.total_uncompressed_size)
+            else:
+                flat.append(chunk.path_in_schema)
+    return flat, nested
+
+
+def _bounded(reader: Any, unit: Unit, group: int, largest: int) -> Any:
+    """The row group as a table, in steps where a nested text of at most ``largest`` bytes may be repeated."""
+    import pyarrow as pa
+
+    if unit.samples * largest <= STEP_BYTES:
+        return reader.read_row_group(group, use_threads=False)
+    batches, made = [], 0
+    rows = max(1, STEP_BYTES // largest)
+    for batch in reader.iter_batches(rows, row_groups=[group], use_threads=False):
+        batches.append(batch)
+        made += batch.nbytes
+        no_inflation(made, unit.bytes, f"row group {group}", unit.file)
+    return pa.Table.from_batches(batches)
 
 
 class _Window(io.RawIOBase):

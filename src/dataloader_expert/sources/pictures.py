@@ -18,12 +18,16 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")
 """Pillow's rare plugins have had memory faults: they are never tried."""
 MAX_PIXELS = 178_956_970
 MAX_DECODED = 1 << 30
-_ZEROS = bytes(64)
+_DAMAGE = ("Corrupt JPEG data", "Premature end", "arithmetic code")
+"""What libjpeg warns of where pixels are lost; its other warnings are of odd headers."""
 _SIZE_SUFFIX = re.compile(r"\.[A-Za-z0-9]+$")
 
 
-def decode_image(data: bytes, name: str) -> Image:
+def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = None) -> Image:
     """The image, fully decoded.
+
+    Args:
+        problems: takes what is odd and loses no pixel.
 
     Raises:
         Unreadable: ``empty-file``, ``not-the-format``, ``bomb``, ``truncated`` or ``unreadable``.
@@ -46,6 +50,8 @@ def decode_image(data: bytes, name: str) -> Image:
             width, height = image.size
             if width * height > MAX_PIXELS or width * height * len(image.getbands()) > MAX_DECODED:
                 raise Unreadable("bomb", f"header claims {width} x {height} pixels", file=name)
+            if seen == "image/jpeg":
+                image = _strict_jpeg(data, image, name, [] if problems is None else problems)
             image.load()
     except Unreadable:
         raise
@@ -57,9 +63,7 @@ def decode_image(data: bytes, name: str) -> Image:
         text = str(e)
         cut = "truncated" in text or "broken data stream" in text or "Truncated" in text
         raise Unreadable("truncated" if cut else "unreadable", f"does not decode: {text[:160]}", file=name) from None
-    if seen == "image/jpeg":
-        _check_jpeg(data, name)
-    elif seen == "image/png":
+    if seen == "image/png":
         _check_png(data, name)
     return image
 
@@ -85,13 +89,36 @@ def type_named(data: bytes, name: str) -> str | None:
     return None if suffix is None or suffix.group().lower() in suffixes else label
 
 
-def _check_jpeg(data: bytes, name: str) -> None:
-    end = data.rfind(b"\xff\xd9")
-    if end < 0:
-        raise Unreadable("truncated", "no end-of-image marker", file=name)
-    scan = data.find(b"\xff\xda")
-    if data.find(_ZEROS, max(scan, 0), end) >= 0:
-        raise Unreadable("truncated", "a run of 64 zero bytes inside the picture data", file=name)
+def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadable]) -> Image:
+    """The picture decoded with libjpeg's warnings as errors, which Pillow passes over; the pixels are the same.
+
+    What TurboJPEG does not take (CMYK with subsampled planes) stays as Pillow opened it.
+    """
+    import simplejpeg
+    from PIL import Image
+
+    colours = {"L": "GRAY", "RGB": "RGB", "CMYK": "CMYK"}.get(opened.mode)
+    try:
+        height, width, _, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+    except ValueError:
+        return opened
+    if colours is None or (width, height) != opened.size:
+        return opened
+    try:
+        pixels = simplejpeg.decode_jpeg(data, colours, strict=True)
+    except ValueError as e:
+        text = str(e)
+        if "extraneous bytes" in text:  # every pixel was there before them
+            problems.append(Unreadable("trailing-bytes", f"inside the picture: {text[:120]}", file=name))
+        elif any(words in text for words in _DAMAGE):
+            code = "truncated" if "remature end" in text else "unreadable"
+            raise Unreadable(code, f"does not decode: {text[:160]}", file=name) from None
+        return opened
+    if colours == "CMYK":
+        return opened  # Adobe's inks are inverted, which Pillow undoes
+    made = Image.fromarray(pixels[:, :, 0] if colours == "GRAY" else pixels)
+    made.info = opened.info
+    return made
 
 
 def _check_png(data: bytes, name: str) -> None:

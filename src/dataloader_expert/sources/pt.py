@@ -10,8 +10,9 @@ from typing import Any
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import Header
 from dataloader_expert.sources.base import Unit
+from dataloader_expert.sources.bombs import FREE_CELLS, cells_of, no_flood, no_inflation
 from dataloader_expert.sources.bundle import DAMAGED, Bundle
-from dataloader_expert.sources.files import MAX_BYTES, Entry
+from dataloader_expert.sources.files import Entry
 
 
 class Pt(Bundle):
@@ -39,9 +40,7 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
     if data[:4] == b"PK\x03\x04":
         try:
             archive = zipfile.ZipFile(io.BytesIO(data))
-            claimed = sum(member.file_size for member in archive.infolist())
-            if claimed > max(MAX_BYTES, len(data)):
-                raise Unreadable("bomb", f"members claim {claimed} bytes", file=file)
+            no_inflation(sum(m.file_size for m in archive.infolist()), len(data), "the archive", file)
             bad = archive.testzip()
         except DAMAGED as e:
             raise Unreadable("truncated", f"the archive is damaged: {e}", file=file) from None
@@ -59,14 +58,28 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
     except Exception as e:  # torch raises RuntimeError, EOFError, KeyError… on damaged archives
         raise Unreadable("unreadable", f"torch cannot load it: {str(e)[:120]}", file=file) from None
 
+    claimed = 0
+
     def plain(value: Any, name: str) -> Any:
+        nonlocal claimed
         if isinstance(value, torch.Tensor):
+            claimed += value.numel() * value.element_size()
+            no_inflation(
+                claimed, len(data), f"{name} of shape {list(value.shape)}", file
+            )  # expanded: one value for many
+            no_flood(cells_of(tuple(value.shape)), len(data), f"{name} of shape {list(value.shape)}", file)
             if value.layout != torch.strided or value.is_quantized:
                 raise Unreadable(
                     "unreadable", f"{name} is a {value.layout} tensor; only dense ones are read", file=file
                 )
             value = value.detach()
             return (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+        try:
+            leaves = _leaves(value, 8 * FREE_CELLS)
+        except RecursionError:
+            raise Unreadable("bomb", f"{name} is nested too deeply", file=file) from None
+        claimed += 8 * leaves
+        no_inflation(claimed, len(data), name, file)
         return np.asarray(value)
 
     if isinstance(loaded, torch.Tensor):
@@ -88,6 +101,18 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
         except ValueError:
             pass
     raise Unreadable("unreadable", f"holds a {type(loaded).__name__}, not named tensors", file=file)
+
+
+def _leaves(value: Any, most: int) -> int:
+    """Lists and values in nested lists, which a pickle may name many times over; counted up to ``most``."""
+    if not isinstance(value, list | tuple):
+        return 1
+    count = 1
+    for inner in value:
+        count += _leaves(inner, most - count)
+        if count >= most:
+            break
+    return count
 
 
 SOURCE = Pt

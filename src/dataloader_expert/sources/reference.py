@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
 from dataloader_expert.sources.base import Block, Column, Source, Unit
@@ -33,7 +33,7 @@ class Raised(Exception):
     def __init__(self, error: BaseException, sample: int | None = None) -> None:
         self.error, self.sample = error, sample
         at = f" at sample {sample}" if sample is not None else ""
-        super().__init__(f"{type(error).__name__}{at}: {shown(error, 300)}\n{user_frames(error)}".rstrip())
+        super().__init__(f"{type(error).__name__}{at}: {escaped(error, 300)}\n{user_frames(error)}".rstrip())
 
 
 def is_users(filename: str) -> bool:
@@ -45,7 +45,7 @@ def is_users(filename: str) -> bool:
 def user_frames(error: BaseException, most: int = 6) -> str:
     """The last frames of the traceback that are the user's own, one a line."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
-    return "\n".join(f"  {f.filename}:{f.lineno} in {f.name}: {shown(f.line or '', 100)}" for f in frames[-most:])
+    return "\n".join(f"  {f.filename}:{f.lineno} in {f.name}: {escaped(f.line or '', 100)}" for f in frames[-most:])
 
 
 class Reference(Source):
@@ -69,7 +69,7 @@ class Reference(Source):
         if not any(hasattr(source.dataset, name) for name in ("__getitem__", "__iter__")):
             raise RequestError(
                 "dataset-raised",
-                f"{shown(ref.name)} gives {shown(type(made).__name__)}, no Dataset: name a Dataset, a DataLoader, or a "
+                f"{escaped(ref.name)} gives {escaped(type(made).__name__)}, no Dataset: name a Dataset, a DataLoader, or a "
                 "function that returns one",
             )
         source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
@@ -82,7 +82,7 @@ class Reference(Source):
                 n = len(source.dataset)
             except (TypeError, NotImplementedError) as e:
                 raise RequestError(
-                    "dataset-raised", f"len() of the dataset raised {shown(e)}; a map-style dataset needs __len__"
+                    "dataset-raised", f"len() of the dataset raised {escaped(e)}; a map-style dataset needs __len__"
                 ) from None
             except Exception as e:
                 raise RequestError("dataset-raised", f"len() of the dataset raised: {Raised(e)}") from None
@@ -212,8 +212,8 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
         near = difflib.get_close_matches(attribute, names, 3) or names[:8]
         raise RequestError(
             "import-failed",
-            f"{shown(where)} has no {shown(attribute)}; it has {', '.join(map(shown, near)) or 'nothing'}"
-            f" (imported by {shown(sys.executable)})",
+            f"{escaped(where)} has no {escaped(attribute)}; it has {', '.join(map(escaped, near)) or 'nothing'}"
+            f" (imported by {escaped(sys.executable)})",
         )
     return getattr(module, attribute)
 
@@ -227,7 +227,9 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
     target = named(name, roots)
     if not callable(target) or (hasattr(target, "__getitem__") and not isinstance(target, type)):
         if args:
-            raise RequestError("invalid-argument", f"{shown(name)} is an object, not a class: it takes no source_args")
+            raise RequestError(
+                "invalid-argument", f"{escaped(name)} is an object, not a class: it takes no source_args"
+            )
         return target
     if hasattr(target, "__iter__") and not isinstance(target, type):
         return target
@@ -235,7 +237,7 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
         return target(**args)
     except (Exception, SystemExit) as e:
         hint = "; pass its arguments as source_args" if isinstance(e, TypeError) else ""
-        raise RequestError("dataset-raised", f"making {shown(name)} raised {Raised(e)}{hint}") from None
+        raise RequestError("dataset-raised", f"making {escaped(name)} raised {Raised(e)}{hint}") from None
 
 
 def project_root(path: Path) -> Path:
@@ -254,11 +256,11 @@ def _module(where: str, roots: tuple[str, ...]) -> Any:
     if where.endswith(".py"):
         path = Path(where).absolute()
         if not path.is_file():
-            raise RequestError("source-not-found", f"{shown(where)} does not exist; give file.py:name below a root")
+            raise RequestError("source-not-found", f"{escaped(where)} does not exist; give file.py:name below a root")
     else:
         path, base = _find(where, roots)
     if not below(os.path.realpath(path), roots):
-        raise RequestError("outside-roots", f"{shown(path)} lies outside the roots; start the server with --root")
+        raise RequestError("outside-roots", f"{escaped(path)} lies outside the roots; start the server with --root")
     root = base or project_root(path)
     for folder in (str(root), str(path.parent)):
         if folder in sys.path:
@@ -289,7 +291,7 @@ def _module(where: str, roots: tuple[str, ...]) -> Any:
     except (Exception, SystemExit) as e:
         raise RequestError(
             "import-failed",
-            f"importing {shown(where)} with {shown(sys.executable)} raised {Raised(e)}"
+            f"importing {escaped(where)} with {escaped(sys.executable)} raised {Raised(e)}"
             "; mend the import, or name the interpreter that has its packages with --python",
         ) from None
 
@@ -304,7 +306,7 @@ def _find(dotted: str, roots: tuple[str, ...]) -> tuple[Path, Path]:
                     return path.absolute(), base.absolute()
     raise RequestError(
         "import-failed",
-        f"no module {shown(dotted)} below the roots ({', '.join(map(shown, roots))}); give file.py:name or add --root",
+        f"no module {escaped(dotted)} below the roots ({', '.join(map(escaped, roots))}); give file.py:name or add --root",
     )
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from dataloader_expert.errors import RequestError, Unreadable, shown
+from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
@@ -37,7 +37,7 @@ def plugins(unknowns: list[Unknown]) -> dict[str, type[Source]]:
             source = point.load()
             found[source.format] = source
         except Exception as e:  # third-party code: anything may be raised
-            unknowns.append(Unknown(f"format {point.name}", f"its plug-in does not load: {shown(e)}"))
+            unknowns.append(Unknown(f"format {point.name}", f"its plug-in does not load: {escaped(e)}"))
     return found
 
 
@@ -54,7 +54,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
     else:
         if ref.format is not None and ref.format not in known:
             raise RequestError(
-                "format-unknown", f"format {shown(ref.format)} is not known; known are {', '.join(sorted(known))}"
+                "format-unknown", f"format {escaped(ref.format)} is not known; known are {', '.join(sorted(known))}"
             )
         listing = list_files(ref.name, ref.roots)
         cls, kinds = _chosen(listing, ref, known)
@@ -66,13 +66,14 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         splits = source.splits
         if ref.split not in splits:
             there = ", ".join(splits) or "none"
-            raise RequestError("invalid-argument", f"split {shown(ref.split)} is not there; splits are: {there}")
+            raise RequestError("invalid-argument", f"split {escaped(ref.split)} is not there; splits are: {there}")
         source.keep_split(ref.split)
     if ref.label is not None:
         names = [f.name for f in source.fields]
         if ref.label not in names:
             raise RequestError(
-                "label-not-found", f"field {shown(ref.label)} is not there; fields are: {', '.join(map(shown, names))}"
+                "label-not-found",
+                f"field {escaped(ref.label)} is not there; fields are: {', '.join(map(escaped, names))}",
             )
         source.label, source.label_how = ref.label, "as asked"
     return source
@@ -88,10 +89,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     readable = {kind: cls for cls in known.values() for kind in cls.kinds if cls.format != "hf-disk"}
     total = sum(counts.values())
     if not total:
-        listed = (
-            "; ".join(f"{p.where.get('file')}: {p.message}" for p in listing.problems[:3]) or "only files about data"
-        )
-        raise RequestError("format-unknown", f"{shown(ref.name)} holds no data file ({listed})")
+        listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
+        raise RequestError("format-unknown", f"{escaped(ref.name)} holds no data file ({listed})")
     kind = counts.most_common(1)[0][0]
     # a file that is named as the others and holds something else is a damaged one of them
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
@@ -104,9 +103,9 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return readable[kind], readable[kind].kinds
     listed = ", ".join(f"{n} {_plural(k)}" for k, n in counts.most_common())
     if len(counts) == 1:
-        what = f"{shown(ref.name)} holds {listed}, which is not read"
+        what = f"{escaped(ref.name)} holds {listed}, which is not read"
     else:
-        what = f"{shown(ref.name)} holds several kinds of files: {listed}"
+        what = f"{escaped(ref.name)} holds several kinds of files: {listed}"
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
 
@@ -132,12 +131,10 @@ def _foreign(listing: Listing, kinds: frozenset[str]) -> list[Unreadable]:
             continue
         suffix = _suffix(entry.path)
         if entry.kind not in kinds and SUFFIXES.get(suffix) in kinds:
-            problems.append(Unreadable("not-the-format", f"holds {entry.kind}; not read", file=shown(entry.path)))
+            problems.append(Unreadable("not-the-format", f"holds {entry.kind}; not read", file=entry.path))
         elif entry.kind not in kinds:
             kind = entry.kind or "unknown"
-            problems.append(
-                Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=shown(entry.path))
-            )
+            problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
         elif SUFFIXES.get(suffix, entry.kind) != entry.kind:
-            problems.append(Unreadable("wrong-extension", f"holds {entry.kind}", file=shown(entry.path)))
+            problems.append(Unreadable("wrong-extension", f"holds {entry.kind}", file=entry.path))
     return problems

@@ -8,6 +8,7 @@ from typing import Any
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import Header
 from dataloader_expert.sources.base import Unit
+from dataloader_expert.sources.bombs import cells_of, no_flood
 from dataloader_expert.sources.bundle import Bundle
 from dataloader_expert.sources.files import Entry
 
@@ -76,9 +77,10 @@ def parse(head: bytes, size: int, file: str) -> dict[str, Any]:
             lo, hi = t["data_offsets"]
             count = SIZES.get(t["dtype"], 1)
             for n in t["shape"]:
-                if n < 0:
+                if type(n) is not int or n < 0:
                     raise ValueError
                 count *= n
+            no_flood(cells_of(tuple(t["shape"])), size, f"{name} of shape {t['shape']}", file)
             if t["dtype"] not in DTYPES or hi - lo != count or lo < 0:
                 raise Unreadable("header-mismatch", f"{name}: {t['dtype']}{t['shape']} in {hi - lo} bytes", file=file)
             spans.append((lo, hi))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
 from dataloader_expert.sources.base import Block, Column, Field, Source
+from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
 
@@ -38,6 +39,7 @@ def columns_of(table: pa.Table | pa.RecordBatch, file: str, problems: list[Unrea
 def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -> Column:
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.types as t
 
     kind = array.type
@@ -45,6 +47,7 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
     if isinstance(kind, pa.ExtensionType):
         return _column(array.storage, name, file, problems)
     if t.is_dictionary(kind):
+        _no_expansion(array.dictionary, array.indices, array.nbytes, name, file)
         return _column(array.dictionary_decode(), name, file, problems)
     if t.is_boolean(kind) or t.is_integer(kind) or t.is_floating(kind):
         return Column(values_of(array), nulls)
@@ -52,17 +55,34 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
         return Column(_seconds(array), nulls)
     if t.is_decimal(kind):
         return Column(np.array([0.0 if v is None else float(v) for v in array.to_pylist()]), nulls)
+    if str(kind) in ("string_view", "binary_view"):
+        _no_expansion(array, None, array.nbytes, name, file)  # many may view the same bytes
+    if t.is_run_end_encoded(kind):
+        return _column(pc.run_end_decode(array), name, file, problems)
     if t.is_string(kind) or t.is_large_string(kind) or str(kind) == "string_view":
         return Column(array.to_pylist(), nulls)
     if t.is_null(kind):
         return Column([None] * len(array), np.ones(len(array), bool))
     if t.is_struct(kind) and {"bytes", "path"} >= {f.name for f in kind} and any(f.name == "bytes" for f in kind):
         return Column([_picture(b, name, file, problems) for b in array.field("bytes").to_pylist()], nulls)
-    if t.is_binary(kind) or t.is_large_binary(kind):
+    if t.is_binary(kind) or t.is_large_binary(kind) or str(kind) == "binary_view":
         return Column([_picture(b, name, file, problems) for b in array.to_pylist()], nulls)
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         return Column(_lists(array), nulls)
     return Column(array.to_pylist(), nulls)
+
+
+def _no_expansion(values: pa.Array, indices: pa.Array | None, stored: int, name: str, file: str) -> None:
+    """Refuses texts that few stored bytes would become: each index names a whole value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        lengths = pc.binary_length(values)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return  # of fixed width
+    total = pc.sum((lengths if indices is None else lengths.take(indices)).cast(pa.int64())).as_py() or 0
+    no_inflation(total, stored, f"column {name}", file)
 
 
 def values_of(array: pa.Array) -> Any:
@@ -142,7 +162,7 @@ def _picture(data: bytes | None, name: str, file: str, problems: list[Unreadable
     if data is None or sniff(data[:512]) not in IMAGE_TYPES:
         return data
     try:
-        return decode_image(data, file)
+        return decode_image(data, file, problems)
     except Unreadable as problem:
         problem.where["field"] = name
         problems.append(problem)

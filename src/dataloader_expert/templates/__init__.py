@@ -30,7 +30,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(q=quoted, num=number, fig=figure, size=size, pct=percent)
+    environment.filters.update(q=quoted, num=number, fig=figure, size=size, pct=percent, short=short, code=in_code)
     return environment
 
 
@@ -38,7 +38,13 @@ def quoted(value: object, limit: int = 80) -> str:
     """A name from outside for Markdown: one line, marks escaped, shortened."""
     text = " ".join(str(value).split())
     text = text if len(text) <= limit else text[: limit - 1] + "…"
-    return "".join("\\" + c if c in "|`<>*_[]#" else c for c in text)
+    return "".join("\\" + c if c in "\\|`<>*_[]#" else c for c in text)
+
+
+def in_code(value: object, limit: int = 300) -> str:
+    """A value for a code span: one line without the backtick that would end it, shortened."""
+    text = " ".join(str(value).split()).replace("`", "'")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def number(value: float | int | None) -> str:
@@ -50,6 +56,16 @@ def number(value: float | int | None) -> str:
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
         return f"{int(value):,}"
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def short(value: Any) -> str:
+    """A list or map of constants, at most six of them."""
+    if isinstance(value, dict):
+        shown = ", ".join(f"{quoted(k)} {number(v)}" for k, v in list(value.items())[:6])
+        return shown + (f" … ({len(value)} fields)" if len(value) > 6 else "")
+    if isinstance(value, list):
+        return "[" + ", ".join(number(v) for v in value[:6]) + (" …]" if len(value) > 6 else "]")
+    return number(value)
 
 
 def figure(value: Any) -> str:

@@ -27,7 +27,7 @@ from dataloader_expert.tools import (
     recommend_batch_spec,
     suggest_sampler,
 )
-from dataloader_expert.tools.base import Measured, Request, Said, Tool
+from dataloader_expert.tools.base import Conclusion, Measured, Request, Tool
 
 
 class Fields(Model):
@@ -63,7 +63,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     )
 
 
-def conclude(request: Request, measured: Measured) -> Said:
+def conclude(request: Request, measured: Measured) -> Conclusion:
     common = request.model_dump()
     parts = {
         "characterization": (characterize_dataset, Request(**common)),
@@ -87,7 +87,7 @@ def conclude(request: Request, measured: Measured) -> Said:
                 why="stall shares for your step time",
             )
         ]
-    return Said(fields, summary, list(advice.values()), steps, unknowns, findings)
+    return Conclusion(fields, summary, list(advice.values()), steps, unknowns, findings)
 
 
 TOOL = Tool(

@@ -64,7 +64,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Said:
+class Conclusion:
     """A conclusion before it is a result: the tool's own fields, its advice, summary and next steps."""
 
     fields: dict[str, Any]
@@ -86,7 +86,7 @@ class Tool:
     request: type[Request]
     result: type[Report]
     recipe: Callable[[Any], tuple[Probe, ...]]
-    conclude: Callable[[Any, Measured], Said]
+    conclude: Callable[[Any, Measured], Conclusion]
     limit: int = 12_000
     hint: str = ""
 
@@ -148,7 +148,7 @@ def advice_line(advice: Advice) -> AdviceLine:
     )
 
 
-def result(tool: Tool, request: Request, measured: Measured, said: Said) -> Report:
+def result(tool: Tool, request: Request, measured: Measured, said: Conclusion) -> Report:
     """The tool's result model, built here and nowhere else."""
     from dataloader_expert.report import supported
 

@@ -16,7 +16,7 @@ from dataloader_expert.probes.environment import Environment
 from dataloader_expert.probes.layout import BYTES, FIELDS, FILES, LABEL, MODALITY, SAMPLES, SHARDING, SPLITS, Layout
 from dataloader_expert.probes.scan import SCANNED, Scan
 from dataloader_expert.report import Figure, Model, Next, Report
-from dataloader_expert.tools.base import Measured, Request, Said, Tool, class_counts, fact_figure
+from dataloader_expert.tools.base import Conclusion, Measured, Request, Tool, class_counts, fact_figure
 
 
 class Task(Model):
@@ -130,7 +130,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (Environment(), Layout(), Scan(share=0.95))
 
 
-def conclude(request: Request, measured: Measured) -> Said:
+def conclude(request: Request, measured: Measured) -> Conclusion:
     facts = measured.facts
     unknowns: list[Unknown] = []
     splits = facts.value(SPLITS)
@@ -170,7 +170,7 @@ def conclude(request: Request, measured: Measured) -> Said:
     if classes is not None and classes.severe_imbalance:
         arguments = {"source": request.source, "objective": "balanced"}
         steps.insert(0, Next(tool="suggest_sampler", arguments=arguments, why="the classes are over 10:1"))
-    return Said(fields, summary(facts, classes), normalization_advice(facts), steps, unknowns)
+    return Conclusion(fields, summary(facts, classes), normalization_advice(facts), steps, unknowns)
 
 
 def classes_of(facts: Facts) -> Classes | None:

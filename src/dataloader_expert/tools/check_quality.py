@@ -12,14 +12,14 @@ from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import shown
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.environment import Environment
 from dataloader_expert.probes.layout import PRESENT, SPLITS, Layout
 from dataloader_expert.probes.scan import CHECKED, Scan
 from dataloader_expert.report import How, Model, Next, Report
-from dataloader_expert.tools.base import FAILED, Measured, Said, Tool, coverage
+from dataloader_expert.tools.base import FAILED, Conclusion, Measured, Tool, coverage
 from dataloader_expert.tools.base import Request as Common
 
 Status = Literal["pass", "fail", "unknown"]
@@ -111,7 +111,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     )
 
 
-def conclude(request: Request, measured: Measured) -> Said:
+def conclude(request: Request, measured: Measured) -> Conclusion:
     facts, found = measured.facts, measured.findings
     checklist, why = judge(facts, found)
     if request.checks is not None:
@@ -149,7 +149,7 @@ def conclude(request: Request, measured: Measured) -> Said:
         steps.append(
             Next(tool="suggest_sampler", arguments=arguments, why="the imbalance is severe and nothing handles it")
         )
-    return Said(fields, f"{said} {warnings} warnings.", (), steps, unknowns)
+    return Conclusion(fields, f"{said} {warnings} warnings.", (), steps, unknowns)
 
 
 BOXES = {
@@ -183,7 +183,7 @@ def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine]
     several = len(facts.value(SPLITS) or {}) > 1
     for id_, (fact, name) in seen.items():
         if fact is not None:
-            field = f"{shown(fact.value['field'], 80)}, taken {fact.value['taken']}"
+            field = f"{escaped(fact.value['field'], 80)}, taken {fact.value['taken']}"
             lines = [line.model_copy(update={"field": field}) if line.id == id_ else line for line in lines]
         elif several:
             lines = [line.model_copy(update={"status": "unknown"}) if line.id == id_ else line for line in lines]

@@ -36,7 +36,7 @@ from dataloader_expert.probes.trials import TRIALS
 from dataloader_expert.probes.whole import Whole
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import FAILED, NO_CUDA, Measured, Said, Tool
+from dataloader_expert.tools.base import FAILED, NO_CUDA, Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -220,7 +220,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     )
 
 
-def conclude(request: Request, measured: Measured) -> Said:
+def conclude(request: Request, measured: Measured) -> Conclusion:
     facts, around = measured.facts, measured.surroundings
     current, recommended = settings(facts)
     unknowns: list[Unknown] = []
@@ -266,7 +266,7 @@ def conclude(request: Request, measured: Measured) -> Said:
     steps = [
         Next(tool="check_quality", arguments={"source": request.source}, why="speed is worth little on broken samples")
     ]
-    return Said(
+    return Conclusion(
         fields,
         summary(facts, stages, step_ms),
         [*worker_advice(facts), *freeing_advice(facts), *cache_advice(facts, around.memory_bytes)],

@@ -23,7 +23,7 @@ from dataloader_expert.probes.memory import DEVICE_PEAK
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import NO_CUDA, Measured, Said, Tool
+from dataloader_expert.tools.base import NO_CUDA, Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -127,7 +127,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (*probes, Allocating(request.batch_size), Loading(batch_size=request.batch_size, share=0.7, block_s=0.2))
 
 
-def conclude(request: Request, measured: Measured) -> Said:
+def conclude(request: Request, measured: Measured) -> Conclusion:
     facts = measured.facts
     devices = facts.value(ENVIRONMENT, {"devices": []})["devices"]
     total = devices[0]["total_bytes"] if devices and request.device != "cpu" else None
@@ -199,7 +199,7 @@ def conclude(request: Request, measured: Measured) -> Said:
             why="where a sample's time goes",
         )
     ]
-    return Said(fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(facts, size))
+    return Conclusion(fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(facts, size))
 
 
 def peak_words(facts: Facts) -> str:

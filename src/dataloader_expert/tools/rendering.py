@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.report import Detail, Report, Shortened
-from dataloader_expert.templates import number, render
+from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Tool
 
 CAPS = (40, 25, 16, 12, 10, 8, 6, 5, 4, 3, 2, 1)
@@ -61,18 +61,7 @@ def markdown(tool: Tool, report: Report) -> str:
         classes = report.characterization.classes  # type: ignore[attr-defined]  # analyze_dataset's has it
         values["total"] = sum(classes.counts.values()) if classes else 0
         values["code"] = report.batch_spec.code  # type: ignore[attr-defined]  # likewise
-        values["short"] = short_value
     return render(f"{tool.name}.md", **values)
-
-
-def short_value(value: Any) -> str:
-    """A list or map of constants, at most six of them."""
-    if isinstance(value, dict):
-        shown = ", ".join(f"{k} {number(v)}" for k, v in list(value.items())[:6])
-        return shown + (f" … ({len(value)} fields)" if len(value) > 6 else "")
-    if isinstance(value, list):
-        return "[" + ", ".join(number(v) for v in value[:6]) + (" …]" if len(value) > 6 else "]")
-    return number(value)
 
 
 def _cut(value: Any, cap: int, path: str, cuts: dict[str, Shortened]) -> Any:

@@ -19,7 +19,7 @@ from dataloader_expert.probes.layout import FIELDS, FORMAT, PRESENT, STREAM, Lay
 from dataloader_expert.probes.scan import Scan
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import Measured, Said, Tool, class_counts
+from dataloader_expert.tools.base import Conclusion, Measured, Tool, class_counts
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -107,7 +107,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     )
 
 
-def conclude(request: Request, measured: Measured) -> Said:
+def conclude(request: Request, measured: Measured) -> Conclusion:
     facts = measured.facts
     chosen = facts.value(
         STRATEGY, {"strategy": "random", "why": "the data could not be read: a plain shuffle is the safe start"}
@@ -154,7 +154,7 @@ def conclude(request: Request, measured: Measured) -> Said:
             why="settings for these batches",
         )
     ]
-    return Said(fields, said, sampler_advice(facts), steps, unknowns, findings(facts, strategy))
+    return Conclusion(fields, said, sampler_advice(facts), steps, unknowns, findings(facts, strategy))
 
 
 def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:

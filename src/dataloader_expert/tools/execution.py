@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.errors import RequestError, shown
+from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Evidence, Fact, Quantity, Unknown
 from dataloader_expert.lab.door import Door, Limits, OnEvent, Outcome
 from dataloader_expert.lab.surroundings import held, surroundings, throttled
@@ -64,7 +64,7 @@ def resolve(request: Request, settings: Settings) -> str:
     source = request.source
     if "://" in source:
         raise RequestError(
-            "outside-roots", f"{shown(source)} is a URL: remote storage is not read by this version; fetch it first"
+            "outside-roots", f"{escaped(source)} is a URL: remote storage is not read by this version; fetch it first"
         )
     if not settings.roots:
         raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
@@ -72,7 +72,7 @@ def resolve(request: Request, settings: Settings) -> str:
     if source.endswith(".py") and request.format is None:
         names = ", ".join(f"{source}:{n}" for n in defined_in(_find(source, settings.roots))) or f"{source}:NAME"
         raise RequestError(
-            "invalid-argument", f"{shown(source)} is a Python file; name what is in it: {shown(names, 300)}"
+            "invalid-argument", f"{escaped(source)} is a Python file; name what is in it: {escaped(names, 300)}"
         )
     if code and (request.split is not None or request.format not in (None, "reference")):
         which = "split" if request.split is not None else "format"
@@ -82,7 +82,7 @@ def resolve(request: Request, settings: Settings) -> str:
         )
     if code and settings.no_code:
         raise RequestError(
-            "code-refused", f"{shown(source)} is a Python reference and --no-code is on; give a path to data"
+            "code-refused", f"{escaped(source)} is a Python reference and --no-code is on; give a path to data"
         )
     name, attribute = source.rsplit(":", 1) if code else (source, "")
     if code and not name.endswith(".py"):
@@ -92,7 +92,7 @@ def resolve(request: Request, settings: Settings) -> str:
     if not below(real, settings.roots):
         raise RequestError(
             "outside-roots",
-            f"{shown(source)} lies outside the roots ({', '.join(map(shown, settings.roots))}); start with --root naming its folder",
+            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, settings.roots))}); start with --root naming its folder",
         )
     if not glob.has_magic(str(path)):
         must_exist(path)  # known at once, where a measuring process would have to start first
@@ -130,7 +130,7 @@ def folder_of(root: str) -> str:
     return root if Path(root).is_dir() else str(Path(root).parent)
 
 
-async def carry_out(
+async def execute(
     tool: Tool, request: Request, door: Door, settings: Settings, on_event: OnEvent | None = None
 ) -> Report:
     """The tool's full result.

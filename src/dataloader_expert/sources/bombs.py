@@ -1,0 +1,34 @@
+"""What a file may claim beyond the bytes that it holds: one rule for all formats that say much in few bytes."""
+
+from __future__ import annotations
+
+from dataloader_expert.errors import Unreadable
+
+FREE_BYTES, MOST_TIMES = 16 << 20, 200
+"""Decoded bytes that any file may claim, and so many times its stored ones beyond them."""
+FREE_CELLS, MOST_CELLS = 2 << 20, 10_000
+"""Values that any file may claim, and so many for each stored byte beyond them."""
+
+
+def no_inflation(decoded: int, stored: int, what: str, file: str) -> None:
+    """Raises:
+    Unreadable: ``bomb`` where ``stored`` bytes become far too many.
+    """
+    if decoded > FREE_BYTES and decoded > MOST_TIMES * max(stored, 1):
+        raise Unreadable("bomb", f"{what} claims {decoded:,} bytes and takes {stored:,} of the file", file=file)
+
+
+def no_flood(cells: int, stored: int, what: str, file: str, most: int = MOST_CELLS) -> None:
+    """Raises:
+    Unreadable: ``bomb`` where ``stored`` bytes claim far too many values, though values of no size.
+    """
+    if cells > FREE_CELLS and cells > most * max(stored, 1):
+        raise Unreadable("bomb", f"{what} claims {cells:,} values in {stored:,} bytes", file=file)
+
+
+def cells_of(shape: tuple[int, ...]) -> int:
+    """Values that a shape claims, where an axis without length counts as one: (10**18, 0) is a claim."""
+    cells = 1
+    for n in shape:
+        cells *= max(n, 1)
+    return cells
