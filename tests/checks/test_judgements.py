@@ -116,6 +116,10 @@ SILENT = {
     "leakage": {
         "groups that keep to a split": Data({"group": ["a", "b"] * 3 + ["c", "d"] * 3}, splits=HALVES),
         "times in order": Data({"time": NUMBERS}, splits=HALVES),
+        "months in order": Data({"when": ["12/2023"] * 6 + ["02/2024"] * 6}, splits=HALVES, context={"time": "when"}),
+        "days that may be in order": Data(
+            {"when": ["03/01/2024"] * 6 + ["02/04/2024"] * 6}, splits=HALVES, context={"time": "when"}
+        ),
         "groups without splits": Data({"group": ["a", "b"] * 6}),
         "groups that are absent": Data(
             {"group": np.array([0, 1, 2, 0, 3, 4, 0, 5, 6, 0, 7, 8])},
@@ -215,7 +219,11 @@ SPEAKS = {
     },
     "sounds": {
         "silence": (sounds(sound(), sound(0.0)), "silent-audio", "warning"),
-        "silence in the second half": (sounds(sound(), silent_half()), "silent-audio", "warning"),
+        "one of many cut off": (
+            sounds(*(sound(n=800 + i) for i in range(30)), silent_half()),
+            "silent-audio",
+            "warning",
+        ),
         "no frame": (sounds(sound(), sound(n=0)), "silent-audio", "warning"),
         "a run at full scale": (sounds(sound(), clipped()), "clipped-audio", "warning"),
         "off the middle": (sounds(sound(), sound(middle=9000)), "dc-offset", "warning"),
@@ -236,6 +244,11 @@ SPEAKS = {
         "a likely group in two splits": (Data({"speaker": ["a", "b"] * 6}, splits=HALVES), "group-leakage", "warning"),
         "a named time that runs back": (
             Data({"when": NUMBERS[::-1].copy()}, splits=HALVES, context={"time": "when"}),
+            "time-leakage",
+            "error",
+        ),
+        "months that run back": (
+            Data({"when": ["02/2024"] * 6 + ["12/2023"] * 6}, splits=HALVES, context={"time": "when"}),
             "time-leakage",
             "error",
         ),

@@ -110,7 +110,7 @@ def filled(value: Any, places: dict[str, str]) -> Any:
 async def schemas() -> list[dict[str, Any]]:
     """What clients are told of each tool."""
     from dataloader_expert.server.app import build
-    from dataloader_expert.tools.carrying import Settings
+    from dataloader_expert.tools.execution import Settings
 
     async with Client(build(Settings(("/",)))) as client:
         listed = (await client.list_tools()).tools

@@ -32,7 +32,7 @@ GROUND = {
         *("base", "files", "magic", "layout", "arrays", "bundle", "tables", "samples", "lines"),
         *("pictures", "sounds", "npy_header", "hub", "opened", "tar", "bombs", "arrow_message"),
     },
-    "checks": {"base", "fingerprint", "numbers"},
+    "checks": {"base", "fingerprint", "numbers", "times"},
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
 VARIANTS = {("tsv", "csv"), ("hf_disk", "arrow")}

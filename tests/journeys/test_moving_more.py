@@ -384,7 +384,7 @@ def test_memory_and_cpus_are_what_the_group_leaves(
         "dataloader_expert.lab.surroundings.os.statvfs", lambda _: SimpleNamespace(f_bavail=9, f_frsize=7)
     )
     monkeypatch.setattr(
-        "dataloader_expert.tools.carrying.surroundings", lambda: surroundings(machine.root, machine.proc)
+        "dataloader_expert.tools.execution.surroundings", lambda: surroundings(machine.root, machine.proc)
     )
     planted = quickly.ask("characterize_dataset", source, folder).environment
     assert (planted.cpus, planted.memory_bytes, planted.shm_bytes) == (0.5, 2_000_000_000, 63)

@@ -21,7 +21,7 @@ from mcp.types import TextResourceContents
 from dataloader_expert.prompts import persona, workflows
 from dataloader_expert.server.app import build
 from dataloader_expert.tools.base import all_tools
-from dataloader_expert.tools.carrying import Settings
+from dataloader_expert.tools.execution import Settings
 from tests.driving import SERVE, free_port, processes, stdio, until
 from tests.driving import http as http_server
 from tests.making.tiny import TINY

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dataloader_expert.lab.door import Outcome
 from dataloader_expert.lab.surroundings import cpu_count, held, memory_bytes, surroundings, throttled
-from dataloader_expert.tools.carrying import cache_growth, throttling
+from dataloader_expert.tools.execution import cache_growth, throttling
 
 GB = 1 << 30
 UNLIMITED_V1 = "9223372036854771712"

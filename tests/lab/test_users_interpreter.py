@@ -10,7 +10,7 @@ import pytest
 
 from dataloader_expert.lab.door import Door
 from dataloader_expert.tools.base import all_tools
-from dataloader_expert.tools.carrying import Settings, carry_out
+from dataloader_expert.tools.execution import Settings, execute
 from tests.making import users
 from tests.making.shared import CHECKOUT
 
@@ -47,7 +47,7 @@ def test_a_reference_is_measured_where_only_torch_and_numpy_are_installed(tmp_pa
     async def ask() -> object:
         door = Door(str(bare_interpreter(tmp_path)))
         try:
-            return await carry_out(tool, request, door, Settings((str(CHECKOUT),)))
+            return await execute(tool, request, door, Settings((str(CHECKOUT),)))
         finally:
             door.close()
 
@@ -71,7 +71,7 @@ def test_another_version_of_ours_in_the_users_environment_is_not_taken(
     async def ask() -> object:
         door = Door()
         try:
-            return await carry_out(tool, request, door, Settings((str(CHECKOUT),)))
+            return await execute(tool, request, door, Settings((str(CHECKOUT),)))
         finally:
             door.close()
 

@@ -12,7 +12,7 @@ from dataloader_expert.lab.door import Door
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.report import Report
 from dataloader_expert.tools.base import all_tools
-from dataloader_expert.tools.carrying import Settings, carry_out
+from dataloader_expert.tools.execution import Settings, execute
 from tests.making.quick import quick
 
 BUDGET_S = 240.0
@@ -43,7 +43,7 @@ class Asker:
         made = self.tools[tool]
         request = made.request.model_validate({"source": source, "budget_s": BUDGET_S, "detail": "full", **more})
         settings = Settings((root,), memory_limit_gb=allowed_gb)
-        return self.loop.run_until_complete(carry_out(made, request, self.door, settings))
+        return self.loop.run_until_complete(execute(made, request, self.door, settings))
 
     def close(self) -> None:
         async def hosts_closed() -> None:

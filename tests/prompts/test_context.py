@@ -15,7 +15,7 @@ from dataloader_expert import prompts
 from dataloader_expert.prompts import context
 from dataloader_expert.prompts.context import LINES, MOST_FILES, WIDTH, project_context
 from dataloader_expert.server.app import build
-from dataloader_expert.tools.carrying import Settings
+from dataloader_expert.tools.execution import Settings
 
 SRC = Path(prompts.__file__).parents[2]
 PIPELINE = """

@@ -20,7 +20,7 @@ from dataloader_expert.errors import RequestError
 from dataloader_expert.lab.door import Door
 from dataloader_expert.server.command import main
 from dataloader_expert.tools.base import all_tools
-from dataloader_expert.tools.carrying import Settings, carry_out
+from dataloader_expert.tools.execution import Settings, execute
 from tests.driving import processes, until
 from tests.making.tiny import TINY
 
@@ -152,7 +152,7 @@ def test_a_path_that_is_not_there_starts_no_process(folder: Path, source: str) -
     request = all_tools()["characterize_dataset"].request.model_validate({"source": source})
     door = Door()
     with pytest.raises(RequestError) as refused:
-        asyncio.run(carry_out(all_tools()["characterize_dataset"], request, door, Settings((str(folder),))))
+        asyncio.run(execute(all_tools()["characterize_dataset"], request, door, Settings((str(folder),))))
     assert refused.value.code == "source-not-found"
     assert door.hosts == {}
 
@@ -192,7 +192,7 @@ LIGHT = """
 import asyncio, sys
 from mcp import Client
 from dataloader_expert.server.app import build
-from dataloader_expert.tools.carrying import Settings
+from dataloader_expert.tools.execution import Settings
 
 async def drive():
     async with Client(build(Settings((sys.argv[1],))), mode=sys.argv[2]) as client:

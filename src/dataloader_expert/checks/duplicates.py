@@ -70,9 +70,9 @@ class Duplicates(Check):
         if column is None:
             labels = np.zeros(n, np.uint64)
         else:
-            labels = np.array(
-                [digest64(str(v).encode("utf-8", "replace")) for v in _plain(column.values)[:n]], np.uint64
-            )
+            labels = np.array([_label(v) for v in _plain(column.values)[:n]], np.uint64)
+            if column.nulls is not None:
+                labels[np.asarray(column.nulls[:n], bool)] = 0
         self.label.append(labels)
         if block.unit.split not in self.splits:
             self.splits.append(block.unit.split)
@@ -319,13 +319,20 @@ def _groups(
         if len(set(split[lo:hi].tolist())) > 1:
             out["cross_split"] += 1
             keys.append("cross_where")
-        if len(set(label[lo:hi].tolist())) > 1:
+        if len(set(label[lo:hi].tolist()) - {0}) > 1:
             out["conflicts"] += 1
             keys.append("conflict_where")
         for key in keys:
             if len(out[key]) < 20:
                 out[key] = (out[key] + places)[:20]
     return out
+
+
+def _label(value: Any) -> int:
+    """A label's digest; 0 where there is none, which contradicts no other."""
+    if value is None or value != value or (isinstance(value, str) and not value.strip()):
+        return 0
+    return digest64(str(value).encode("utf-8", "replace")) or 1
 
 
 def _plain(values: Any) -> list[Any]:

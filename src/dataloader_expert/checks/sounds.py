@@ -14,6 +14,9 @@ from dataloader_expert.sources.base import Block
 RATES = Quantity("sample_rates", "files", "files of each sample rate in Hz and of each number of channels")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
 
+FEW = 20
+"""One clip in so many may end in zeros by an accident; where more do, it was meant."""
+
 
 class Sounds(Check):
     ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift")
@@ -24,6 +27,9 @@ class Sounds(Check):
         self.channels: Counter[str] = Counter()
         self.odd: dict[str, list[dict[str, Json]]] = {}
         self.counts: Counter[str] = Counter()
+        self.frames: Counter[int] = Counter()
+        self.tails: list[tuple[int, dict[str, Json]]] = []
+        """Frames and place of each clip that ends in zeros."""
 
     def applies(self) -> bool:
         return any(f.kind == "audio" for f in self.context.fields)
@@ -39,6 +45,9 @@ class Sounds(Check):
                     self.rates[str(int(rates.values[i]))] += 1
                 self.channels[str(value.shape[1] if value.ndim > 1 else 1)] += 1
                 place: dict[str, Json] = {"sample": block.unit.start + i, "file": block.unit.file}
+                self.frames[len(value)] += 1
+                if ends_in_zeros(value):
+                    self.tails.append((len(value), place))
                 for name, is_so in _LOOKS.items():
                     if is_so(value):
                         self.counts[name] += 1
@@ -50,6 +59,8 @@ class Sounds(Check):
         self.rates += other.rates
         self.channels += other.channels
         self.counts += other.counts
+        self.frames += other.frames
+        self.tails += other.tails
         for name, places in other.odd.items():
             self.odd.setdefault(name, []).extend(places)
 
@@ -57,9 +68,18 @@ class Sounds(Check):
         evidence = self.evidence()
         yield Fact(RATES, dict(self.rates.most_common()), evidence, {"of": "rate"})
         yield Fact(RATES, dict(self.channels.most_common()), evidence, {"of": "channels"})
-        for name, n in self.counts.items():
-            where = sorted(self.odd[name], key=lambda p: int(str(p["sample"])))[:20]
-            yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
+        cut = self._cut()
+        for name in _LOOKS:
+            places = [*self.odd.get(name, []), *(cut if name == "silent-audio" else [])]
+            n = self.counts[name] + (len(cut) if name == "silent-audio" else 0)
+            if n:
+                where = sorted(places, key=lambda p: int(str(p["sample"])))[:20]
+                yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
+
+    def _cut(self) -> list[dict[str, Json]]:
+        """The few clips that end in zeros and are as long as no other: padding is done to a common length."""
+        alone = [place for frames, place in self.tails if self.frames[frames] == 1]
+        return alone if len(alone) * FEW <= self.seen else []
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for of, code, what in (("rate", "rate-drift", "sample rates"), ("channels", "channel-drift", "channel counts")):
@@ -88,11 +108,15 @@ class Sounds(Check):
 
 
 def silent(value: Any) -> bool:
-    """No sample differs from the first, the peak is below 1e-4 of full scale, or two fifths at the end are zeros."""
+    """No sample differs from the first by 1e-4 of full scale."""
     if not value.size:
         return True
-    low, high = float(value.min()), float(value.max())
-    return (high - low) / _full(value) < 1e-4 or not value[len(value) * 3 // 5 :].any()
+    return (float(value.max()) - float(value.min())) / _full(value) < 1e-4
+
+
+def ends_in_zeros(value: Any) -> bool:
+    """The last two fifths, and not all, are zeros."""
+    return bool(value.any()) and not value[len(value) * 3 // 5 :].any()
 
 
 def offset(value: Any) -> bool:

@@ -76,7 +76,7 @@ class Arrow(Table):
             if first is None or first.kind != SCHEMA:
                 raise Unreadable("unreadable", "not Arrow IPC: it begins with no schema", file=entry.path)
             try:
-                self.schemas[entry.path] = pa.ipc.read_schema(pa.py_buffer(file.bytes(at, first.stored)))
+                self.schemas[entry.path] = pa.ipc.read_schema(pa.py_buffer(file.exactly(at, first.stored)))
             except (pa.ArrowException, OSError, ValueError) as e:
                 raise Unreadable("unreadable", f"not Arrow IPC: {str(e)[:120]}", file=entry.path) from None
             try:
@@ -103,8 +103,8 @@ class Arrow(Table):
         if not self.dictionaries[unit.file]:
             return self.listing.span(unit.file, lo, hi)
         with self.listing.open(unit.file) as file:
-            parts = [file.bytes(m.start, m.stored) for m in self.dictionaries[unit.file] if m.start < lo]
-            return b"".join([*parts, file.bytes(lo, hi - lo)])
+            parts = [file.exactly(m.start, m.stored) for m in self.dictionaries[unit.file] if m.start < lo]
+            return b"".join([*parts, file.exactly(lo, hi - lo)])
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         import pyarrow as pa

@@ -57,7 +57,7 @@ def message_at(file: OpenFile, start: int) -> Message | None:
 
 
 def _read(file: OpenFile, start: int, at: int, length: int) -> Message:
-    table = _Table(file.bytes(at, length))
+    table = _Table(file.exactly(at, length))
     body = at + length
     kind, size = table.byte(1), table.long(3)
     if size < 0:
@@ -79,7 +79,7 @@ def _read(file: OpenFile, start: int, at: int, length: int) -> Message:
             raise Unreadable(
                 "header-mismatch", f"a buffer of the batch at byte {start} lies outside it", file=file.called
             )
-        claimed = struct.unpack("<q", file.bytes(body + offset, 8))[0] if compressed and stored >= 8 else -1
+        claimed = struct.unpack("<q", file.exactly(body + offset, 8))[0] if compressed and stored >= 8 else -1
         decoded += stored if claimed < 0 else claimed  # -1: kept as it is
     no_inflation(decoded, length + size, f"the batch at byte {start}", file.called)
     cells = sum(max(0, n) for n, _ in nodes)

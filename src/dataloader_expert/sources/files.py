@@ -85,7 +85,7 @@ class Listing:
     def span(self, path: str, start: int, end: int) -> bytes:
         """The bytes from ``start`` to before ``end``."""
         with self.open(path) as file:
-            return file.bytes(start, end - start)
+            return file.exactly(start, end - start)
 
     def head(self, path: str, size: int = 512) -> bytes:
         """The first bytes, as many as there are."""

@@ -35,8 +35,8 @@ class OpenFile(io.RawIOBase):
         self._fd = open_below(path, roots, self.called)
         self.size = os.fstat(self._fd).st_size
 
-    def bytes(self, start: int, length: int) -> bytes:
-        """Exactly these bytes.
+    def exactly(self, start: int, length: int) -> bytes:
+        """These bytes.
 
         Raises:
             Unreadable: ``truncated`` or ``changed-while-read`` where the file ends before them.

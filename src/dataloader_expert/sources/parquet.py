@@ -88,7 +88,7 @@ class Parquet(Table):
                 self.problems.append(
                     Unreadable("header-mismatch", f"begins with {mark!r}, not with PAR1", file=entry.path)
                 )
-            tail = f.bytes(entry.size - 8, 8)
+            tail = f.exactly(entry.size - 8, 8)
             if tail[4:] != b"PAR1":
                 raise Unreadable("truncated", "no Parquet footer at the end", file=entry.path)
             if int.from_bytes(tail[:4], "little") > entry.size - 12:

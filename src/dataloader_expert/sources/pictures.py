@@ -46,7 +46,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            image = Image.open(io.BytesIO(data), formats=FORMATS)
+            image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
             width, height = image.size
             if width * height > MAX_PIXELS or width * height * len(image.getbands()) > MAX_DECODED:
                 raise Unreadable("bomb", f"header claims {width} x {height} pixels", file=name)

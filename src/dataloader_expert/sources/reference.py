@@ -17,8 +17,8 @@ from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
 from dataloader_expert.sources.base import Block, Column, Source, Unit
-from dataloader_expert.sources.files import below
 from dataloader_expert.sources.layout import label_by_name
+from dataloader_expert.sources.opened import below
 from dataloader_expert.sources.tables import field_of
 
 if TYPE_CHECKING:

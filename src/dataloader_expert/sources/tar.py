@@ -41,7 +41,7 @@ def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
         problems.append(Unreadable(code, text, file=file.called))
 
     while at + BLOCK <= file.size:
-        head = file.bytes(at, BLOCK)
+        head = file.exactly(at, BLOCK)
         if head == bytes(BLOCK):
             if _hides(file, at):
                 wrong("truncated", f"a zeroed header at byte {at} hides what follows")
@@ -60,9 +60,9 @@ def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
             wrong("truncated", f"member at byte {at} claims {size} bytes")
             return members
         if header.kind == b"L":
-            long_name = _text(file.bytes(at + BLOCK, min(size, LONGEST_NAME)))
+            long_name = _text(file.exactly(at + BLOCK, min(size, LONGEST_NAME)))
         elif header.kind == b"x":
-            records = _pax(file.bytes(at + BLOCK, min(size, 1 << 20)))
+            records = _pax(file.exactly(at + BLOCK, min(size, 1 << 20)))
             long_name = _text(records.get(b"path", b"")) or long_name
             stated = records.get(b"size", b"")
             long_size = int(stated) if stated.isdigit() and len(stated) < 20 else None

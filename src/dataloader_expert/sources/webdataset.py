@@ -112,7 +112,7 @@ class WebDataset(Source):
 
     def read(self, unit: Unit) -> dict[str, bytes]:
         with self.listing.open(unit.file) as file:
-            return {ext: file.bytes(at, size) for ext, at, size in unit.at}
+            return {ext: file.exactly(at, size) for ext, at, size in unit.at}
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []

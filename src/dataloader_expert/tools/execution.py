@@ -16,7 +16,8 @@ from dataloader_expert.facts import Evidence, Fact, Quantity, Unknown
 from dataloader_expert.lab.door import Door, Limits, OnEvent, Outcome
 from dataloader_expert.lab.surroundings import held, surroundings, throttled
 from dataloader_expert.report import Report
-from dataloader_expert.sources.files import below, must_exist
+from dataloader_expert.sources.files import must_exist
+from dataloader_expert.sources.opened import below
 from dataloader_expert.tools.base import FAILED, Measured, Request, Tool, result
 from dataloader_expert.tools.code import is_reference, ref_of
 
