@@ -19,7 +19,7 @@ from typing import Any
 
 from mcp import StdioServerParameters
 
-from dataloader_expert.lab.host import shm_held
+from dataloader_expert.lab import shm
 
 SERVE = (sys.executable, "-m", "dataloader_expert.server.command", "serve")
 SHM = Path("/dev/shm")
@@ -96,7 +96,7 @@ def shared_memory(mark: Path, before: set[str]) -> set[str]:
         return new
     ours = processes(mark)
     others = [int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit() and int(p.name) not in ours]
-    return new - shm_held(others)
+    return new - shm.held(others)
 
 
 def host_of(mark: Path, kind: str) -> tuple[int, int]:

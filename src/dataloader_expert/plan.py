@@ -13,7 +13,7 @@ from dataloader_expert.facts import Json
 class SourceRef:
     """Which data: a path, or ``module:attribute`` / ``file.py:attribute`` with its arguments.
 
-    ``roots`` bound what may be opened; ``code`` says that ``name`` is a Python reference.
+    ``roots`` bound what may be opened; ``code`` says that ``name`` is a Python reference; ``limit_bytes`` is what the processes that read may hold together.
     """
 
     name: str
@@ -23,6 +23,7 @@ class SourceRef:
     format: str | None = None
     split: str | None = None
     label: str | None = None
+    limit_bytes: int | None = None
 
     def to_json(self) -> dict[str, Json]:
         return {**asdict(self), "roots": list(self.roots)}

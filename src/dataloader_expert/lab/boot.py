@@ -1,17 +1,22 @@
 """The started process: a small warden without torch that forks the host, waits, sweeps and exits.
 
 Run by its path: ``PYTHON boot.py CONTROL_FD PACKAGE_FOLDER``. Whoever dies first - server, warden or host -
-nothing stays behind: the host ends at the control socket's end of file and with the warden, the warden sweeps
-what the host leaves, the package folder too.
+nothing stays behind: host and warden both watch the control socket and end when the server has closed it, the host
+ends with the warden, and the warden sweeps what the host leaves, its package folder too.
 """
 
 import contextlib
 import ctypes
+import math
 import os
+import select
 import signal
 import sys
+import time
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+GRACE_S = 1.0
+"""After the server is gone the host has this long to end what it started; then the warden kills it."""
 
 
 def prctl(option: int, value: int) -> None:
@@ -53,6 +58,15 @@ def kill(pids: list[int], signum: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signum)
+
+
+def end_all(pid: int) -> None:
+    """Stops a process's descendants until none is new, then kills them: none can fork on while others are killed."""
+    known: set[int] = set()
+    while new := [p for p in descendants_of(pid) if p not in known]:
+        kill(new, signal.SIGSTOP)
+        known.update(new)
+    kill(sorted(known), signal.SIGKILL)
 
 
 def sweep() -> None:
@@ -97,6 +111,32 @@ def load(folder: str) -> None:
     spec.loader.exec_module(sys.modules[spec.name])
 
 
+def watch(control: int, host: int) -> None:
+    """Returns when the host has ended, or had its grace after the server closed the control socket."""
+    woken, wake = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    poll = select.poll()
+    poll.register(control, 0)  # the host reads it; here only its end is heard
+    poll.register(woken, select.POLLIN)
+    until = math.inf
+    while time.monotonic() < until:
+        events = dict(poll.poll(None if math.isinf(until) else 100))
+        if events.get(woken):
+            os.read(woken, 4096)
+        if events.get(control):
+            poll.unregister(control)
+            until = time.monotonic() + GRACE_S
+        try:
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                if pid == host:
+                    return
+        except ChildProcessError:
+            return
+
+
 def main() -> None:
     control, package = int(sys.argv[1]), sys.argv[2]
     prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -104,7 +144,7 @@ def main() -> None:
     warden = os.getpid()
     host = os.fork()
     if host == 0:
-        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        prctl(PR_SET_PDEATHSIG, signal.SIGCONT)  # a stopped host wakes too; it ends once the warden is gone
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         if os.getppid() != warden:
             os._exit(1)
@@ -113,20 +153,13 @@ def main() -> None:
         load(os.path.realpath(os.path.join(package, "dataloader_expert")))
         from dataloader_expert.lab.host import serve
 
-        serve(control, package)
+        serve(control, package, warden)
         remove_package_dir(package)
         os._exit(0)
-    os.close(control)
+    prctl(PR_SET_PDEATHSIG, signal.SIGCONT)  # a stopped warden wakes when the server dies, and looks
     signal.signal(signal.SIGTERM, lambda *_: kill([host], signal.SIGTERM))
-    while True:
-        try:
-            pid, _ = os.waitpid(-1, 0)
-        except ChildProcessError:
-            break
-        except InterruptedError:
-            continue
-        if pid == host:
-            break
+    watch(control, host)
+    end_all(os.getpid())
     sweep()
     remove_package_dir(package)
 

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import RequestError, escaped
+from dataloader_expert.errors import RequestError, escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.lab import shm
+from dataloader_expert.lab.boot import descendants_of, end_all, kill
 from dataloader_expert.lab.folder import package_folder
 from dataloader_expert.lab.notes import NOTES_AT
 
@@ -33,9 +36,14 @@ LINE_MOST = 32 << 20
 STALLED = 0.3
 """Share of the time limit without a word after which a request counts as hung."""
 START_S = 120.0
-START_LEAST_S = 15.0
-"""A host may take this long to start even where the budget is smaller: it starts once."""
+PATIENCE_S = 2.0
+"""Processes that were told to end may take this long before they are killed."""
+GRACE_S = 6.0
+"""So long after its limit a request is given up whatever its host does: the host kills at the limit, if it can."""
+STOPPED_S = 5.0
+"""A host that is found stopped twice, so far apart, is ended, also where a request has no limit."""
 SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE|AUTH|COOKIE", re.IGNORECASE)
+MODULE_FRAME = re.compile(r'File "(.+)", line (\d+) in <module>')
 SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 """A URL with a password in it."""
 PLAIN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
@@ -65,6 +73,8 @@ class Limits:
     memory_bytes: int
 
 
+GONE: dict[str, Any] = {"event": "ended", "reason": "host", "signal": None, "status": None, "figures": {}}
+"""What is said of requests whose host has ended."""
 OnEvent = Callable[[dict[str, Any]], None]
 
 
@@ -79,6 +89,7 @@ class HostClient:
         self.ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self.alive = True
+        self.ending: threading.Thread | None = None
         self.folder = package_folder()
         boot = Path(__file__).with_name("boot.py")
         try:
@@ -99,6 +110,13 @@ class HostClient:
         finally:
             theirs.close()
         asyncio.get_running_loop().add_reader(ours, self._read)
+        self.since = time.monotonic()
+        self.hosts: list[int] = []
+        """The host's process, once it has said so."""
+        self.shm_there = shm.listed()
+        self.watched = os.pidfd_open(self.process.pid) if hasattr(os, "pidfd_open") else -1
+        if self.watched >= 0:  # the warden's end, which a stopped host cannot tell
+            asyncio.get_running_loop().add_reader(self.watched, self.close)
 
     def _read(self) -> None:
         while True:
@@ -113,6 +131,8 @@ class HostClient:
                 return
             event = json.loads(message)
             if event["event"] == "host":
+                if "pid" in event:
+                    self.hosts = [event["pid"]]
                 if not self.ready.done():
                     self.ready.set_result(event)
             elif event["event"] == "ended":
@@ -120,29 +140,51 @@ class HostClient:
                 if future is not None and not future.done():
                     future.set_result(event)
 
-    def close(self) -> None:
-        """Ends the host: its control socket closes, it ends its children, the warden sweeps."""
+    def close(self, patience_s: float = PATIENCE_S) -> None:
+        """Ends the host: its control socket closes, it ends its children, the warden sweeps.
+
+        Requests that wait are answered at once. What has not ended by itself after ``patience_s`` is killed, from a
+        thread of its own: a process that is stopped, or that waits for a drive, must not hold up the event loop.
+        """
         if not self.alive:
             return
         self.alive = False
         try:
             asyncio.get_running_loop().remove_reader(self.control)
+            if self.watched >= 0:
+                asyncio.get_running_loop().remove_reader(self.watched)
         except RuntimeError:
             pass  # the loop is gone, and its readers with it
+        self.ending = threading.Thread(target=self._end, args=(patience_s,), daemon=True)
         self.control.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        gone: dict[str, Any] = {"event": "ended", "reason": "host", "signal": None, "status": None, "figures": {}}
         if not self.ready.done():
             self.process.terminate()  # it imports torch, and would look at its socket only then
             self.ready.set_result({"event": "host", "error": "the process ended while starting", "python": self.python})
         for future in self.waiting.values():
             if not future.done():
-                future.set_result(gone)
+                future.set_result(GONE)
+        self.ending.start()
+
+    def _end(self, patience_s: float) -> None:
         try:
-            self.process.wait(2)
+            self.process.wait(patience_s)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            pass
+        left = [pid for pid in (self.process.pid, *self.hosts) if _is_child_of(pid, self.folder)]
+        if left:
+            group = [p for pid in left for p in (pid, *descendants_of(pid))]
+            names = shm.held(group)
+            for pid in left:
+                end_all(pid)
+            kill(left, signal.SIGKILL)
+            shm.remove(names, self.shm_there)
+        try:
+            self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            pass  # in an uninterruptible wait: it ends when that does
+        if self.watched >= 0:
+            os.close(self.watched)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Door:
@@ -151,16 +193,21 @@ class Door:
     def __init__(self, python: str | None = None) -> None:
         self.python = python
         self.hosts: dict[tuple[str, bool], HostClient] = {}
+        self.ended: list[HostClient] = []
         self.count = 0
         self.closed = False
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Ends every host; a request that is waiting for its turn starts no other."""
+        """Ends every host, and waits for that; a request that is waiting for its turn starts no other."""
         self.closed = True
         for host in self.hosts.values():
             host.close()
-        self.hosts = {}
+            self.ended.append(host)
+        for host in self.ended:
+            if host.ending is not None:
+                host.ending.join(3 * PATIENCE_S)
+        self.hosts, self.ended = {}, []
 
     async def host(
         self, user: bool, roots: tuple[str, ...], seconds: float = START_S
@@ -178,9 +225,16 @@ class Door:
         host = self.hosts.get(key)
         try:
             if host is None or not host.alive:
+                self.ended = [
+                    h for h in (*self.ended, host) if h is not None and h.ending is not None and h.ending.is_alive()
+                ]
                 host = self.hosts[key] = HostClient(python, user)
             ready = await asyncio.wait_for(asyncio.shield(host.ready), seconds)
         except asyncio.TimeoutError:
+            assert host is not None  # it was waited for
+            pids = [host.process.pid, *descendants_of(host.process.pid)]
+            if time.monotonic() - host.since > START_S or any(map(_is_stopped, pids)):
+                host.close(0.0)  # it would not become ready: the next call starts another
             raise RequestError(
                 "timed-out",
                 f"the measuring process is still starting after {seconds:.0f} s (it imports torch once); call again",
@@ -203,9 +257,10 @@ class Door:
     ) -> Outcome:
         """Runs the request's probes in a child. Cancelling this coroutine ends the child's whole group."""
         begun = time.monotonic()
-        patience = START_S if limits.seconds is None else max(START_LEAST_S, limits.seconds)
+        patience = START_S if limits.seconds is None else limits.seconds + GRACE_S
         host, ready = await self.host(user, roots, patience)
-        left = None if limits.seconds is None else max(1.0, limits.seconds - (time.monotonic() - begun))
+        waited = time.monotonic() - begun
+        left = None if limits.seconds is None else max(1.0, limits.seconds - waited)
         self.count += 1
         id_ = self.count
         loop = asyncio.get_running_loop()
@@ -213,9 +268,12 @@ class Door:
         ours.setblocking(False)
         ended: asyncio.Future[dict[str, Any]] = loop.create_future()
         host.waiting[id_] = ended
+        if not host.alive:  # it ended between being ready and this
+            ended.set_result(GONE)
         streams = [_Stream(loop), _Stream(loop)]
         notes = os.memfd_create("notes") if hasattr(os, "memfd_create") else _unnamed()
         outcome = Outcome()
+        sending: asyncio.Future[None] | None = None
         events = _Events(ours, outcome, on_event)
         order = {"op": "start", "id": id_, "limit_s": left, "limit_bytes": limits.memory_bytes}
         try:
@@ -230,11 +288,11 @@ class Door:
                 stream.begin()
             if left is not None:
                 request = {**request, "seconds": left}
-            await loop.sock_sendall(ours, json.dumps({**request, "host": ready}).encode() + b"\n")
+            due = None if left is None else time.monotonic() + left + max(PATIENCE_S, GRACE_S - waited)
             loop.add_reader(ours, events.read)
-            end = await asyncio.shield(ended)
-        except (BrokenPipeError, ConnectionResetError):
-            end = await asyncio.shield(ended)
+            text = json.dumps({**request, "host": ready}).encode() + b"\n"
+            sending = asyncio.ensure_future(loop.sock_sendall(ours, text))  # a stopped host's child reads nothing
+            end = await self._ended(host, ended, due)
         except BaseException:
             await self._cancel(host, id_, ended)
             raise
@@ -242,6 +300,8 @@ class Door:
             events.read()
             loop.remove_reader(ours)
             ours.close()
+            if sending is not None:
+                sending.cancel()
             texts = [stream.close() for stream in streams]
             stacks = os.pread(notes, STACKS, NOTES_AT).decode("utf-8", "replace")
             os.close(notes)
@@ -253,15 +313,48 @@ class Door:
         outcome.failure = events.error or outcome.failure
         return outcome
 
+    async def _ended(
+        self, host: HostClient, ended: asyncio.Future[dict[str, Any]], due: float | None
+    ) -> dict[str, Any]:
+        """How the request ended; at ``due`` (monotonic), or when its host stays stopped, the host is killed."""
+        stopped = 0
+        while not ended.done():
+            wait = STOPPED_S if due is None else min(STOPPED_S, max(0.0, due - time.monotonic()))
+            await asyncio.wait({ended}, timeout=wait)
+            if ended.done():
+                break
+            stopped = stopped + 1 if any(map(_is_stopped, (host.process.pid, *host.hosts))) else 0
+            if stopped > 1 or (due is not None and time.monotonic() >= due):
+                host.close(0.0)
+                return {**GONE, "reason": "silent"}
+        return ended.result()
+
     async def _cancel(self, host: HostClient, id_: int, ended: asyncio.Future[dict[str, Any]]) -> None:
         import anyio
 
         with anyio.CancelScope(shield=True):
             try:
                 host.control.send(json.dumps({"op": "cancel", "id": id_}).encode())
-                await asyncio.wait_for(asyncio.shield(ended), 3)
+                await asyncio.wait_for(asyncio.shield(ended), PATIENCE_S)
             except (OSError, TimeoutError):
-                host.close()
+                host.close(0.0)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return False
+
+
+def _is_child_of(pid: int, folder: str) -> bool:
+    """Whether this process, dead or reused long since, is still the warden or host with this package folder."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return os.fsencode(folder) in f.read()
+    except OSError:
+        return False
 
 
 def _unfit(python: str, why: object) -> RequestError:
@@ -310,6 +403,8 @@ class _Events:
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["event"]
+        if kind != "error":  # whose line breaks are ours, and which escapes its lines itself
+            event = escaped_json(event)
         self.heard = time.monotonic()
         if kind == "progress":
             self.message = event["message"]
@@ -372,8 +467,8 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
     """Why a child did not finish, as one of the contract's errors."""
     sample = end.get("sample")
     at = f" at sample {sample}" if sample is not None else ""
-    if end["reason"] == "time" and doing.startswith("opening ") and "in <module>" in stacks:
-        line = next((f"{m[1]}:{m[2]}" for m in re.finditer(r'File "(.+)", line (\d+) in <module>', stacks)), "")
+    line = next((f"{m[1]}:{m[2]}" for m in MODULE_FRAME.finditer(stacks) if _is_users(m[1])), "")
+    if end["reason"] == "time" and doing.startswith("opening ") and line:
         return RequestError(
             "import-failed",
             f"importing {escaped(doing.removeprefix('opening '))} did not finish within {limits.seconds:.0f} s; it was at "
@@ -382,7 +477,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
     if end["reason"] == "time":
         return RequestError(
             "timed-out",
-            f"nothing came back within {limits.seconds:.0f} s{at}; it was ended{user_stack(stacks)}; "
+            f"{f'{escaped(doing)}: ' if doing else ''}nothing came back within {limits.seconds:.0f} s{at}; it was ended{user_stack(stacks)}; "
             "raise budget_s, or mend what hangs there",
         )
     if end["reason"] == "memory":
@@ -399,6 +494,12 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
             "worker-crashed",
             f"the measuring process was ended by {name}{at}; run that sample alone under faulthandler to find the line",
         )
+    if end["reason"] == "silent":
+        return RequestError(
+            "timed-out",
+            f"the measuring processes did not answer{'' if limits.seconds is None else f' within {limits.seconds + GRACE_S:.0f} s'}: "
+            "they were stopped, or wait for a drive or device; they were ended, call again",
+        )
     if end["reason"] == "host":
         return RequestError("worker-crashed", "the measuring host ended; the next call starts a fresh one")
     last = escaped(stderr.strip().splitlines()[-1], 200) if stderr.strip() else "no message"
@@ -409,16 +510,19 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
 
 def user_stack(text: str) -> str:
     """The innermost frame of a faulthandler dump that is neither ours nor a library's, in words."""
-    here = str(Path(__file__).parent.parent)
     for line in text.splitlines():
         found = re.match(r'  File "(.+)", line (\d+) in (.+)', line)
-        if (
-            found
-            and not found[1].startswith((here, "<", os.path.dirname(os.__file__)))
-            and "site-packages" not in found[1]
-        ):
-            return f", in {found[3]} ({found[1]}:{found[2]})"
+        if found and _is_users(found[1]):
+            return f", in {escaped(found[3])} ({escaped(found[1])}:{found[2]})"
     return ""
+
+
+def _is_users(file: str) -> bool:
+    """Whether a frame's file is neither ours, nor Python's, nor an installed package's."""
+    here = str(Path(__file__).parent.parent)
+    return not file.startswith((here, "<", os.path.dirname(os.__file__))) and not re.search(
+        r"/(site|dist)-packages/|/lib/python3\.\d+/", file
+    )
 
 
 def environment(user: bool) -> dict[str, str]:
@@ -433,7 +537,8 @@ def environment(user: bool) -> dict[str, str]:
 def find_python(given: str | None, roots: tuple[str, ...]) -> str:
     """The interpreter for the user's code: ``--python``, else VIRTUAL_ENV, else a root's .venv, else ours."""
     if given is not None:
-        return given
+        path = os.path.expanduser(given)
+        return os.path.abspath(path) if os.sep in path else shutil.which(path) or path  # hosts start in another folder
     places = [Path(os.environ["VIRTUAL_ENV"])] if os.environ.get("VIRTUAL_ENV") else []
     places += [Path(root) / ".venv" for root in roots]
     for place in places:

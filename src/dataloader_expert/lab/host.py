@@ -20,6 +20,7 @@ import types
 from dataclasses import dataclass, field
 from typing import Any
 
+from dataloader_expert.lab import shm
 from dataloader_expert.lab.boot import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -52,6 +53,7 @@ class Child:
     deadline: float | None
     limit_bytes: int
     shm_before: int
+    shm_there: frozenset[str]
     notes: int
     sample: int | None = None
     reason: str | None = None
@@ -61,8 +63,8 @@ class Child:
 
 
 class HostProcess:
-    def __init__(self, control: socket.socket, package: str) -> None:
-        self.control, self.package = control, package
+    def __init__(self, control: socket.socket, package: str, warden: int) -> None:
+        self.control, self.package, self.warden = control, package, warden
         self.children: dict[int, Child] = {}
         self.ended: list[tuple[float, Child, int]] = []
         self.stop = False
@@ -72,13 +74,14 @@ class HostProcess:
         for fd in (wake_r, wake_w):
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(wake_w, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for signum in (signal.SIGCHLD, signal.SIGCONT):
+            signal.signal(signum, lambda *_: None)  # both only wake the loop below
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
         poll = select.poll()
         poll.register(self.control, select.POLLIN)
         poll.register(wake_r, select.POLLIN)
         self.wake = (wake_r, wake_w)
-        while not self.stop:
+        while not self.stop and os.getppid() == self.warden:
             busy = self.children or self.ended
             for fd, _ in poll.poll(POLL_S * 1000 if busy else None):
                 if fd == wake_r:
@@ -105,7 +108,7 @@ class HostProcess:
         return True
 
     def _start(self, order: dict[str, Any], fds: list[int]) -> None:
-        shm = shm_used()
+        used, there = shm_used(), shm.listed()
         host = os.getpid()
         limit = order.get("limit_s")
         deadline = None if limit is None else time.monotonic() + limit
@@ -118,14 +121,14 @@ class HostProcess:
         *others, notes = fds
         for fd in others:
             os.close(fd)
-        self.children[pid] = Child(order["id"], pid, deadline, order["limit_bytes"], shm, notes)
+        self.children[pid] = Child(order["id"], pid, deadline, order["limit_bytes"], used, there, notes)
         self._send({"event": "started", "id": order["id"], "pid": pid})
 
     def _become_child(self, host: int, fds: list[int], deadline: float | None) -> None:
         request, out, err, notes = fds
         keep_sockets_in(os.path.join(self.package, str(os.getpid())))
         signal.set_wakeup_fd(-1)
-        for signum in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+        for signum in (signal.SIGCHLD, signal.SIGCONT, signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, signal.SIG_DFL)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != host:
@@ -180,11 +183,11 @@ class HostProcess:
             if child.deadline is not None and now > child.deadline:
                 self._end(child, "time")
                 continue
-            shm = max(0, shm_used() - child.shm_before)
+            grown = max(0, shm_used() - child.shm_before)
             group = [child.pid, *descendants_of(child.pid)]
-            if shm > 1 << 20:
-                child.shm_names |= shm_held(group)
-            used = group_bytes(group, shm, int(0.8 * child.limit_bytes))
+            if grown > 1 << 20:
+                child.shm_names |= shm.held(group)
+            used = group_bytes(group, grown, int(0.8 * child.limit_bytes))
             if used > child.limit_bytes:
                 child.figures = {"used": used, "limit": child.limit_bytes, "processes": len(group)}
                 self._end(child, "memory")
@@ -204,7 +207,7 @@ class HostProcess:
                 break
             kill(new, signal.SIGSTOP)
             known |= group
-        child.shm_names |= shm_held(sorted(known))
+        child.shm_names |= shm.held(sorted(known))
         kill([p for p in known if not is_tracker(p)], signal.SIGKILL)
 
     def _report(self) -> None:
@@ -216,7 +219,7 @@ class HostProcess:
         if strays:
             for stray in strays:
                 for _, child, _ in self.ended:
-                    child.shm_names |= shm_held([stray, *descendants_of(stray)])
+                    child.shm_names |= shm.held([stray, *descendants_of(stray)])
             late = [p for p in strays if not is_tracker(p) or any(now > due for due, _, _ in self.ended)]
             kill([d for p in late for d in (p, *descendants_of(p))], signal.SIGKILL)
             if late:
@@ -228,11 +231,7 @@ class HostProcess:
         for _, child, status in self.ended:
             os.close(child.notes)
             remove_request_dir(os.path.join(self.package, str(child.pid)))
-            for name in child.shm_names:
-                try:
-                    os.unlink(f"/dev/shm/{name}")
-                except OSError:
-                    pass  # already gone
+            shm.remove(child.shm_names, child.shm_there)
             self._send(
                 {
                     "event": "ended",
@@ -266,32 +265,6 @@ def ask_stack(pid: int, notes: int) -> None:
             return
 
 
-def shm_held(group: list[int]) -> set[str]:
-    """Names below /dev/shm that these processes hold open or mapped: they die with them."""
-    found: set[str] = set()
-    for pid in group:
-        try:
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                target = os.readlink(f"/proc/{pid}/fd/{fd}")
-                if target.startswith("/dev/shm/") and not target.endswith(" (deleted)"):
-                    found.add(target[9:])
-            with open(f"/proc/{pid}/maps") as f:
-                for line in f:
-                    at = line.find("/dev/shm/")
-                    if at >= 0 and "(deleted)" not in line:
-                        found.add(line[at + 9 :].rstrip("\n"))
-        except OSError:
-            continue
-    try:
-        for name in os.listdir("/dev/shm"):
-            parts = name.split("_")
-            if parts[0] == "torch" and len(parts) > 1 and parts[1].isdigit() and int(parts[1]) in group:
-                found.add(name)
-    except OSError:
-        pass
-    return found
-
-
 def is_tracker(pid: int) -> bool:
     """multiprocessing's resource tracker: left a moment to remove its semaphores."""
     try:
@@ -301,7 +274,7 @@ def is_tracker(pid: int) -> bool:
         return False
 
 
-def serve(control: int, package: str) -> None:
+def serve(control: int, package: str, warden: int) -> None:
     """Preloads what every child needs, says so, and serves until the control socket ends.
 
     Below ``package`` each request has a folder for the sockets of its processes: they are killed, and clear up nothing.
@@ -321,7 +294,7 @@ def serve(control: int, package: str) -> None:
     gc.enable()
     ready = {"event": "host", **versions, "pid": os.getpid(), "seconds": time.monotonic() - begun}
     channel.send(json.dumps(ready).encode())
-    HostProcess(channel, package).run()
+    HostProcess(channel, package, warden).run()
 
 
 def preload() -> dict[str, str]:

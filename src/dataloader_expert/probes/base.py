@@ -277,17 +277,16 @@ LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not delive
 
 def in_words(error: Exception) -> str:
     """The error and the user's own frames; of one that torch brings from a worker, the worker's."""
-    from dataloader_expert.sources.reference import is_users, user_frames
+    from dataloader_expert.sources.reference import in_brackets, is_users, user_frames
 
     lines = str(error).strip().splitlines() or [""]
     told = [line for line in lines if not line.startswith((" ", "Traceback", "Caught", "Original"))]
     last = escaped(told[-1] if told else lines[-1], 300)
     name = type(error).__name__
     found = [FRAME.match(line) for line in lines]
-    frames = "\n".join(f"  {m[1]}:{m[2]} in {m[3]}" for m in found if m is not None and is_users(m[1])) or user_frames(
-        error
-    )
-    return (last if last.startswith(f"{name}:") else f"{name}: {last}") + (f"\n{frames}" if frames else "")
+    theirs = [f"{m[1]}:{m[2]} in {m[3]}" for m in found if m is not None and is_users(m[1])]
+    frames = in_brackets(theirs) or user_frames(error)
+    return (last if last.startswith(f"{name}:") else f"{name}: {last}") + frames
 
 
 def _told(error: Exception) -> None:

@@ -8,7 +8,7 @@ import inspect
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
@@ -27,7 +27,8 @@ from dataloader_expert.lab.door import Door
 from dataloader_expert.prompts import persona, render, workflows
 from dataloader_expert.prompts.context import project_context
 from dataloader_expert.server import schemas
-from dataloader_expert.tools.base import Request, Tool, all_tools
+from dataloader_expert.server.turns import Turns
+from dataloader_expert.tools.base import BUDGET_S, Request, Tool, all_tools
 from dataloader_expert.tools.execution import Settings, execute
 from dataloader_expert.tools.rendering import in_detail, markdown
 
@@ -56,7 +57,7 @@ class Server:
         self.door = Door(settings.python)
         self.reports: OrderedDict[str, tuple[Tool, Report]] = OrderedDict()
         self.tools = all_tools()
-        self.turn = asyncio.Lock()
+        self.turns = Turns()
 
     def keep(self, tool: Tool, report: Report) -> str:
         id_ = uuid4().hex[:10]
@@ -67,10 +68,13 @@ class Server:
 
     async def call(self, tool: Tool, request: Request, ctx: Context[Any]) -> CallToolResult:
         """The tool's answer in both channels; an expected failure is an error whose text begins with its code."""
+        if request.budget_s is None:  # without a limit one call could hold the server for ever
+            request = request.model_copy(update={"budget_s": BUDGET_S})
         progress = _Progress(ctx)
         beat = asyncio.ensure_future(progress.beat())
         try:
-            async with self.turn:
+            async with self.turns.turn(caller_of(ctx), progress.wait):
+                progress.message = "starting to measure"
                 full = await execute(tool, request, self.door, self.settings, progress.take)
         except RequestError as e:
             return refused(str(e))
@@ -92,6 +96,9 @@ class _Progress:
     def __init__(self, ctx: Context[Any]) -> None:
         self.ctx, self.step, self.message = ctx, 0.0, "starting to measure"
 
+    def wait(self, asked: int) -> None:
+        self.message = f"waiting for another caller's measurement ({asked} asked for); the budget starts after it"
+
     def take(self, event: dict[str, Any]) -> None:
         if event["event"] == "progress":
             self.message = event["message"]
@@ -109,6 +116,13 @@ class _Progress:
                     return
             await asyncio.sleep(0.25)
             waited += 0.25
+
+
+def caller_of(ctx: Context[Any]) -> Hashable:
+    """Who asks: the session, or over HTTP without sessions the connection; over stdio there is one."""
+    session = (ctx.headers or {}).get("mcp-session-id")
+    address = getattr(ctx.request_context.request, "client", None)
+    return session or (tuple(address) if address is not None else None)
 
 
 def refused(text: str) -> CallToolResult:
@@ -193,10 +207,11 @@ def _tool(server: Server, tool: Tool) -> RegisteredTool:
         description=tool.description,
         annotations=ToolAnnotations(
             title=tool.title,
-            read_only_hint=True,
-            destructive_hint=False,
-            idempotent_hint=True,
-            open_world_hint=False,
+            # a Python reference runs the user's code, which may write, delete and use the network
+            read_only_hint=server.settings.no_code,
+            destructive_hint=not server.settings.no_code,
+            idempotent_hint=server.settings.no_code,
+            open_world_hint=not server.settings.no_code,
         ),
         meta=meta,
         structured_output=True,

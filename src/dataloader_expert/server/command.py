@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dataloader_expert.tools.execution import Settings
 
 FINE, FOUND, FAILED = 0, 1, 2
+TOKEN = "DATALOADER_EXPERT_TOKEN"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,27 +43,35 @@ def _run(arguments: list[str]) -> int:
         return _demo(given.folder, given.budget_s, given.json)
     if given.command == "doctor":
         return _doctor()
-    return _tool(tools[given.command], given, arguments)
+    return _tool(tools[given.command], given)
 
 
 def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, Tool]]:
     parser = argparse.ArgumentParser(
-        prog="dataloader-expert", description="Measures PyTorch data pipelines and proves each cure by a run."
+        prog="dataloader-expert",
+        description="Measures PyTorch data pipelines and proves each cure by a run.",
+        allow_abbrev=False,  # a flag that is cut short must not become another
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="speak MCP over stdio, or HTTP with --http")
+    serve = commands.add_parser("serve", allow_abbrev=False, help="speak MCP over stdio, or HTTP with --http")
     _common(serve)
     serve.add_argument("--http", action="store_true", help="streamable HTTP at /mcp instead of stdio")
     serve.add_argument("--host", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=8000)
     serve.add_argument("--allowed-host", action="append", default=[], help="Host header to accept beyond loopback")
-    serve.add_argument("--token", help="bearer token that clients must send")
-    demo = commands.add_parser("demo", help="write handwritten digits as PNG files and analyse them over MCP")
+    serve.add_argument(
+        "--token",
+        default=os.environ.get(TOKEN) or None,
+        help=f"bearer token that clients must send; better in the environment, as {TOKEN}: arguments are seen by all",
+    )
+    demo = commands.add_parser(
+        "demo", allow_abbrev=False, help="write handwritten digits as PNG files and analyse them over MCP"
+    )
     demo.add_argument("folder", nargs="?", type=Path, help="where to write them; else a folder that is removed again")
     demo.add_argument("--budget-s", type=float, default=30, help="seconds that the analysis may take (30)")
     demo.add_argument("--json", action="store_true", help="print the structured result")
-    commands.add_parser("doctor", help="start the measuring processes and say what they find")
+    commands.add_parser("doctor", allow_abbrev=False, help="start the measuring processes and say what they find")
     if arguments[:1] == ["serve"]:
         return parser, {}  # the tools' models are imported once, by the server
     from dataloader_expert.tools.base import all_tools
@@ -71,6 +80,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
     for name, tool in tools.items():
         command = commands.add_parser(
             name,
+            allow_abbrev=False,
             help=tool.title.lower(),
             description=tool.description,
             formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -85,6 +95,8 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
         )
         for field, info in tool.request.model_fields.items():
             _flag(command, field, info)
+        if tool.name == "check_quality":  # a gate looks at everything, unless it is told otherwise
+            command.set_defaults(budget_s=None)
     return parser, tools
 
 
@@ -132,10 +144,11 @@ def _settings(given: argparse.Namespace, source: str | None) -> Settings:
     if not roots:
         roots = default_roots()
         if source is not None and "://" not in source:
-            path = Path(source.rsplit(":", 1)[0] if ".py:" in source else source).expanduser()
-            folder = path if path.is_dir() else path.parent
+            path = os.path.expanduser(source)
+            path = path if os.path.exists(path) or ".py:" not in path else path.rsplit(":", 1)[0]
+            folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
             real = os.path.realpath(folder)
-            if folder.exists() and real not in roots:
+            if os.path.isdir(folder) and real not in roots:
                 roots = (*roots, real)
             if not roots:
                 roots = (os.path.realpath(Path.cwd()),)
@@ -160,7 +173,7 @@ def _serve(given: argparse.Namespace) -> int:
     return FINE
 
 
-def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
+def _tool(tool: Tool, given: argparse.Namespace) -> int:
     from pydantic import ValidationError
 
     from dataloader_expert.errors import RequestError
@@ -170,7 +183,7 @@ def _tool(tool: Tool, given: argparse.Namespace, arguments: list[str]) -> int:
 
     values = {name: getattr(given, name) for name in tool.request.model_fields}
     defaulted = {k: v for k, v in values.items() if v is not None}
-    if tool.name == "check_quality" and not any(a.startswith("--budget-s") for a in arguments):
+    if tool.name == "check_quality" and given.budget_s is None:
         defaulted["budget_s"] = None
     try:
         request = tool.request.model_validate(defaulted)

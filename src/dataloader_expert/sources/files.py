@@ -118,7 +118,7 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
 
 def is_pattern(name: str) -> bool:
     """Whether the name is a glob: it has its marks, and no file is called so."""
-    return glob.has_magic(name) and not _stat(Path(name))
+    return glob.has_magic(name) and not stat_of(Path(name))
 
 
 def _matching(name: str, roots: tuple[str, ...]) -> Listing:
@@ -167,7 +167,8 @@ def must_exist(path: Path) -> None:
         raise RequestError("source-not-found", f"{escaped(path)} cannot be opened: {why}; check the path") from None
 
 
-def _stat(path: Path) -> os.stat_result | None:
+def stat_of(path: Path) -> os.stat_result | None:
+    """What is there; None where nothing is, or where no path can be so."""
     try:
         return os.stat(path)
     except (OSError, ValueError):
@@ -191,7 +192,7 @@ def _nearest(path: Path) -> str:
     import difflib
 
     parent = path.parent
-    while _stat(parent) is None:
+    while stat_of(parent) is None:
         parent = parent.parent
     try:
         names = [p.name for p in list(parent.iterdir())[:2000]]

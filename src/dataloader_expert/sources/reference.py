@@ -5,11 +5,13 @@ Runs in the user's interpreter: standard library, numpy and torch only.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import os
 import sys
 import traceback
+import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +35,7 @@ class Raised(Exception):
     def __init__(self, error: BaseException, sample: int | None = None) -> None:
         self.error, self.sample = error, sample
         at = f" at sample {sample}" if sample is not None else ""
-        super().__init__(f"{type(error).__name__}{at}: {escaped(error, 300)}\n{user_frames(error)}".rstrip())
+        super().__init__(f"{type(error).__name__}{at}: {escaped(error, 300)}{user_frames(error)}")
 
 
 def is_users(filename: str) -> bool:
@@ -43,9 +45,13 @@ def is_users(filename: str) -> bool:
 
 
 def user_frames(error: BaseException, most: int = 6) -> str:
-    """The last frames of the traceback that are the user's own, one a line."""
+    """The last frames of the traceback that are the user's own, outermost first: `` (file:line in f: code > …)``."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
-    return "\n".join(f"  {f.filename}:{f.lineno} in {f.name}: {escaped(f.line or '', 100)}" for f in frames[-most:])
+    return in_brackets([f"{f.filename}:{f.lineno} in {f.name}: {escaped(f.line or '', 100)}" for f in frames[-most:]])
+
+
+def in_brackets(frames: list[str]) -> str:
+    return f" ({' > '.join(escaped(f, 300) for f in frames)})" if frames else ""
 
 
 class Reference(Source):
@@ -200,7 +206,8 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
     """What the reference names.
 
     Raises:
-        RequestError: ``source-not-found``, ``outside-roots`` or ``import-failed``.
+        RequestError: ``source-not-found``, ``outside-roots`` or ``import-failed``; ``code-refused`` for what the
+            module only imported, which a request could otherwise call with arguments of its own.
     """
     where, _, attribute = name.rpartition(":")
     module = _module(where, roots)
@@ -215,7 +222,58 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
             f"{escaped(where)} has no {escaped(attribute)}; it has {', '.join(map(escaped, near)) or 'nothing'}"
             f" (imported by {escaped(sys.executable)})",
         )
-    return getattr(module, attribute)
+    target = getattr(module, attribute)
+    home = defined_in(target)
+    if home is not None and not _is_own(home, str(module.__file__), roots):
+        raise RequestError(
+            "code-refused",
+            f"{escaped(attribute)} is only imported by {escaped(where)} and is defined in {escaped(home)}; "
+            "name a class, function or object that is defined below a root, write a function there that calls it, or add its folder as a --root",
+        )
+    return target
+
+
+def defined_in(target: Any, depth: int = 0) -> str | None:
+    """The file that defines what calling ``target`` would run; None for an object that is used and not called.
+
+    A wrapper made with ``functools.wraps`` is known by what it wraps; built-in functions are of no file.
+    """
+    if depth > 20:
+        return "code that cannot be found"
+    if is_object(target):
+        return None
+    inner = getattr(target, "__wrapped__", None) or (target.func if isinstance(target, functools.partial) else None)
+    inner = inner or getattr(target, "__func__", None)
+    if inner is not None:
+        return defined_in(inner, depth + 1)
+    code = getattr(target, "__code__", None)
+    if code is not None:
+        return str(code.co_filename)
+    if isinstance(target, type):
+        home = sys.modules.get(target.__module__)
+        return getattr(home, "__file__", None) or f"the module {target.__module__}"
+    if isinstance(target, types.ModuleType):
+        return str(getattr(target, "__file__", None) or f"the module {target.__name__}")
+    if not callable(target):
+        return None
+    if isinstance(target, types.BuiltinFunctionType):
+        return f"the module {target.__module__}"
+    return defined_in(type(target), depth + 1)
+
+
+def _is_own(home: str, module: str, roots: tuple[str, ...]) -> bool:
+    """Whether a file lies below a root and is not an installed package's or Python's, but for the file named itself."""
+    real = os.path.realpath(home)
+    return below(real, roots) and (is_users(real) or real == os.path.realpath(module))
+
+
+def is_object(target: Any) -> bool:
+    """Whether it is used as it stands and never called: what gives samples, or a model."""
+    import torch.nn
+
+    if isinstance(target, type | types.FunctionType | types.ModuleType):
+        return False
+    return isinstance(target, torch.nn.Module) or hasattr(target, "__getitem__") or hasattr(target, "__iter__")
 
 
 def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
@@ -225,13 +283,11 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
         RequestError: as ``named``, or ``dataset-raised``.
     """
     target = named(name, roots)
-    if not callable(target) or (hasattr(target, "__getitem__") and not isinstance(target, type)):
+    if is_object(target) or not callable(target):
         if args:
             raise RequestError(
                 "invalid-argument", f"{escaped(name)} is an object, not a class: it takes no source_args"
             )
-        return target
-    if hasattr(target, "__iter__") and not isinstance(target, type):
         return target
     try:
         return target(**args)

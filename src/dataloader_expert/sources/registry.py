@@ -57,6 +57,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
                 "format-unknown", f"format {escaped(ref.format)} is not known; known are {', '.join(sorted(known))}"
             )
         listing = list_files(ref.name, ref.roots)
+        if ref.limit_bytes is not None:
+            listing.most_bytes = ref.limit_bytes // 2
         cls, kinds = _chosen(listing, ref, known)
         source = cls.open(listing, ref)
         held = [e for e in listing.entries if e.kind in kinds or _beside(e)]

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.conclusions import Advice, Finding
+from dataloader_expert.errors import escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.lab.surroundings import Surroundings
 from dataloader_expert.probes.base import Probe
@@ -30,6 +31,8 @@ from dataloader_expert.report import (
     UnknownLine,
 )
 
+BUDGET_S = 30.0
+
 
 class Request(BaseModel):
     """Arguments common to the tools."""
@@ -43,7 +46,9 @@ class Request(BaseModel):
     format: str | None = Field(None, description="overrides the guess from the files")
     split: str | None = Field(None, description="one split; else all")
     label: str | None = Field(None, description="label field; else found")
-    budget_s: float | None = Field(30, gt=0, description="seconds; then the best answer so far")
+    budget_s: float | None = Field(
+        BUDGET_S, gt=0, allow_inf_nan=False, description="seconds; then the best answer so far"
+    )
     seed: int = Field(0, description="of every random choice")
     detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
 
@@ -159,7 +164,7 @@ def result(tool: Tool, request: Request, measured: Measured, said: Conclusion) -
     unknowns = list(dict.fromkeys([*measured.unknowns, *said.unknowns]))
     return tool.result(
         tool=tool.name,
-        source=request.source,
+        source=escaped(request.source, None),
         format=measured.facts.value(FORMAT, "unknown"),
         modality=measured.facts.value(MODALITY),
         summary=said.summary,
@@ -168,7 +173,7 @@ def result(tool: Tool, request: Request, measured: Measured, said: Conclusion) -
         environment=environment(measured.facts, measured.surroundings),
         unknowns=[UnknownLine(what=u.what, why=u.why) for u in unknowns],
         advice=[advice_line(a) for a in said.advice],
-        next=list(said.next),
+        next=[n.model_copy(update={"arguments": escaped_json(n.arguments)}) for n in said.next],
         elapsed_s=round(measured.elapsed_s, 3),
         **said.fields,
     )

@@ -33,7 +33,7 @@ def loader_code(
 
     ``setup`` defines ``sampler``, which becomes the argument ``drawn``: ``sampler`` or ``batch_sampler``.
     """
-    reference = is_reference(request.source)
+    reference = known_format(facts) == "reference"
     collate = facts.value(COLLATE, {"name": "default", "size": None})
     present = facts.value(PRESENT)
     shown = {k: repr(v) for k, v in settings.items() if v is not None}
@@ -89,7 +89,7 @@ def as_yours(
 
 def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: str | None) -> str:
     """Keyword arguments after the source, as they are written in the code."""
-    if is_reference(request.source):
+    if known_format(facts) == "reference":
         return "".join(f", {k}={v!r}" for k, v in request.source_args.items())
     given = {"format": request.format, "split": split or request.split, "label": request.label}
     arguments = "".join(f", {k}={v!r}" for k, v in given.items() if v is not None)
@@ -97,10 +97,15 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
         arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
     label = facts.value(LABEL, {"name": None, "declared": None})
     counts = class_counts(facts)
-    if label["name"] is not None and not label["declared"] and counts is not None and len(counts) <= 100:
+    if label["name"] is not None and not label["declared"] and counts is not None and _as_stored(counts):
         arguments += f", classes={list(counts)!r}"
     absent = sorted(str(f.at["field"]) for f in facts.all(MISSING) if f.value)
     return arguments + (f", nullable={absent!r}" if absent else "")
+
+
+def _as_stored(counts: dict[str, int]) -> bool:
+    """Whether the classes' names may stand in code: few, and none that was escaped, which the data spell otherwise."""
+    return len(counts) <= 100 and not any("\\" in name for name in counts)
 
 
 def _checks(facts: Facts) -> list[str]:
@@ -121,12 +126,12 @@ def _checks(facts: Facts) -> list[str]:
     return lines or ["print(batch)"]
 
 
-def ref_of(request: Request, source: str, roots: tuple[str, ...]) -> SourceRef:
-    """What crosses the door: the request's source with its absolute path or reference."""
+def ref_of(request: Request, source: str, roots: tuple[str, ...], code: bool) -> SourceRef:
+    """What crosses the door: the request's source as an absolute path, or as a reference (``code``)."""
     return SourceRef(
         source,
         roots,
-        is_reference(request.source),
+        code,
         dict(request.source_args),
         request.format,
         request.split,

@@ -1,25 +1,31 @@
-"""Carrying a request out: down the stairs once, up once."""
+"""The execution of a request: down the stairs once, up once."""
 
 from __future__ import annotations
 
 import asyncio
-import glob
+import contextlib
 import os
+import re
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.errors import RequestError, escaped
+from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Evidence, Fact, Quantity, Unknown
-from dataloader_expert.lab.door import Door, Limits, OnEvent, Outcome
+from dataloader_expert.lab.door import START_S, Door, Limits, OnEvent, Outcome
 from dataloader_expert.lab.surroundings import held, surroundings, throttled
+from dataloader_expert.plan import SourceRef
 from dataloader_expert.report import Report
-from dataloader_expert.sources.files import must_exist
-from dataloader_expert.sources.opened import below
+from dataloader_expert.sources.files import is_pattern, must_exist, stat_of
+from dataloader_expert.sources.opened import OpenFile, below
 from dataloader_expert.tools.base import FAILED, Measured, Request, Tool, result
 from dataloader_expert.tools.code import is_reference, ref_of
+
+T = TypeVar("T")
 
 MEMORY_SHARE = 0.7
 LEAST_PERIODS = 10
@@ -56,25 +62,20 @@ def default_roots() -> tuple[str, ...]:
     return () if folder in ("/", os.path.realpath(Path.home())) else (folder,)
 
 
-def resolve(request: Request, settings: Settings) -> str:
-    """The absolute path or reference, refused where the rules say so.
+def resolve(request: Request, settings: Settings) -> SourceRef:
+    """What the request names: an absolute path, or a Python reference; refused where the rules say so.
 
     Raises:
-        RequestError: ``outside-roots``, ``code-refused`` or ``source-not-found``.
+        RequestError: ``outside-roots``, ``code-refused``, ``source-not-found`` or ``invalid-argument``.
     """
-    source = request.source
+    source, roots = request.source, settings.roots
     if "://" in source:
         raise RequestError(
             "outside-roots", f"{escaped(source)} is a URL: remote storage is not read by this version; fetch it first"
         )
-    if not settings.roots:
+    if not roots:
         raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
-    code = is_reference(source) and not Path(source).exists()
-    if source.endswith(".py") and request.format is None:
-        names = ", ".join(f"{source}:{n}" for n in defined_in(_find(source, settings.roots))) or f"{source}:NAME"
-        raise RequestError(
-            "invalid-argument", f"{escaped(source)} is a Python file; name what is in it: {escaped(names, 300)}"
-        )
+    code = is_reference(source) and stat_of(_find(source, roots)) is None
     if code and (request.split is not None or request.format not in (None, "reference")):
         which = "split" if request.split is not None else "format"
         raise RequestError(
@@ -87,41 +88,51 @@ def resolve(request: Request, settings: Settings) -> str:
         )
     name, attribute = source.rsplit(":", 1) if code else (source, "")
     if code and not name.endswith(".py"):
-        return source
-    path = _find(name, settings.roots)
-    real = os.path.realpath(path)
-    if not below(real, settings.roots):
+        return ref_of(request, source, roots, code)
+    path = _find(name, roots)
+    if not below(os.path.realpath(path), roots):
         raise RequestError(
             "outside-roots",
-            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, settings.roots))}); start with --root naming its folder",
+            f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, roots))}); start with --root naming its folder",
         )
-    if not glob.has_magic(str(path)):
+    if not is_pattern(str(path)):
         must_exist(path)  # known at once, where a measuring process would have to start first
-    return f"{path}:{attribute}" if code else str(path)
+    if not code and name.endswith(".py") and request.format is None:
+        names = ", ".join(f"{source}:{n}" for n in defined_in(path, roots)) or f"{source}:NAME"
+        raise RequestError(
+            "invalid-argument", f"{escaped(source)} is a Python file; name what is in it: {escaped(names, 300)}"
+        )
+    return ref_of(request, f"{path}:{attribute}" if code else str(path), roots, code)
 
 
-def defined_in(path: Path) -> list[str]:
-    """The classes and functions at the top of a Python file, found without running it; at most eight."""
-    import ast
+DEFINITION = re.compile(r"^(?:class|def|async def)\s+([A-Za-z]\w*)", re.MULTILINE)
 
+
+def defined_in(path: Path, roots: tuple[str, ...]) -> list[str]:
+    """The classes and functions at the top of a Python file, by the look of its lines: neither run nor parsed."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
+        with OpenFile(path, roots) as file:
+            text = file.upto(0, 1 << 20).decode("utf-8", "replace")
+    except Unreadable:
         return []
-    found = [n.name for n in tree.body if isinstance(n, ast.ClassDef | ast.FunctionDef) and not n.name.startswith("_")]
-    return found[:8]
+    return list(dict.fromkeys(DEFINITION.findall(text)))[:8]
 
 
 def _find(name: str, roots: tuple[str, ...]) -> Path:
-    path = Path(name).expanduser()
+    try:
+        if "\0" in name:
+            raise ValueError
+        os.fsencode(name)
+        path = Path(name).expanduser()
+    except (ValueError, RuntimeError):  # a NUL, half a character, the home of nobody
+        raise RequestError("source-not-found", f"{escaped(name)} can be no file's name; check the path") from None
     if path.is_absolute():
         return path
     here = str(Path.cwd())
     inside = below(os.path.realpath(here), roots)
-    for root in (
-        (here, *roots) if inside else (*roots, here)
-    ):  # what lies outside is named so only if nothing else is meant
-        if (Path(root) / path).exists():
+    # what lies outside is named so only if nothing else is meant
+    for root in (here, *roots) if inside else (*roots, here):
+        if stat_of(Path(root) / path) is not None:
             return Path(root) / path
     return Path(roots[0]) / path
 
@@ -140,15 +151,15 @@ async def execute(
         RequestError: if nothing could be measured.
     """
     begun = time.monotonic()
-    source = resolve(request, settings)
+    seconds = None if request.budget_s is None else max(1.0, request.budget_s - min(RENDER_S, 0.1 * request.budget_s))
+    ref = await in_thread(lambda: resolve(request, settings), START_S if seconds is None else seconds)
     around = surroundings()
     memory = (
         int(settings.memory_limit_gb * 1e9)
         if settings.memory_limit_gb is not None
         else int(MEMORY_SHARE * around.memory_bytes)
     )
-    seconds = None if request.budget_s is None else max(1.0, request.budget_s - min(RENDER_S, 0.1 * request.budget_s))
-    ref = ref_of(request, source, settings.roots)
+    ref = replace(ref, limit_bytes=memory)
     user = ref.code or getattr(request, "model", None) is not None
     if user and settings.no_code:
         raise RequestError("code-refused", "model= is a Python reference and --no-code is on")
@@ -168,6 +179,38 @@ async def execute(
     findings += throttling(before, throttled(), outcome) + cache_growth(cache, held(), outcome)
     measured = Measured(facts.facts, tuple(findings), tuple(unknowns), around, time.monotonic() - begun)
     return await asyncio.to_thread(_conclude, tool, request, measured)
+
+
+async def in_thread(look: Callable[[], T], seconds: float) -> T:
+    """What ``look`` gives, from a thread that may be left behind: a drive that hangs must hold up nobody.
+
+    Raises:
+        RequestError: ``timed-out`` after ``seconds``; whatever ``look`` raises.
+    """
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T | None, error: BaseException | None) -> None:
+        if not found.done():
+            found.set_exception(error) if error is not None else found.set_result(cast("T", value))
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = look()
+        except BaseException as e:  # handed to whoever waits
+            error = e
+        with contextlib.suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(settle, value, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return await asyncio.wait_for(found, seconds)
+    except asyncio.TimeoutError:
+        raise RequestError(
+            "timed-out",
+            f"the file system did not answer within {seconds:.0f} s; look at the drive that holds the source",
+        ) from None
 
 
 def _conclude(tool: Tool, request: Request, measured: Measured) -> Report:
