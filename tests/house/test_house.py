@@ -30,9 +30,9 @@ LINKS = ("server", "tools", "prompts", "templates")
 GROUND = {
     "sources": {
         *("base", "files", "magic", "layout", "arrays", "bundle", "tables", "samples", "lines"),
-        *("pictures", "sounds", "npy_header", "hub", "opened", "tar", "bombs", "arrow_message"),
+        *("pictures", "sounds", "npy_header", "hub", "opened", "tar", "bombs", "arrow_message", "times"),
     },
-    "checks": {"base", "fingerprint", "numbers", "times"},
+    "checks": {"base", "fingerprint", "numbers"},
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
 VARIANTS = {("tsv", "csv"), ("hf_disk", "arrow")}

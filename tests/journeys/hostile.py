@@ -61,7 +61,7 @@ class Hostile(Dataset[Any]):
             time.sleep(0.02)
 
     def shm(self) -> None:
-        with Path(f"/dev/shm/hostile_{os.getpid()}").open("wb") as f:
+        with Path(f"/dev/shm/psm_{os.getpid():08x}").open("wb") as f:  # as multiprocessing names them
             while True:
                 f.write(b"x" * CHUNK)
                 f.flush()

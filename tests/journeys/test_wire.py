@@ -95,13 +95,16 @@ async def text(client: Client, uri: str) -> str:
 
 @every_tool
 def test_a_tool_says_what_it_does(answers: Answers, name: str) -> None:
-    """Our promise: title, description, all four hints, and a description of every argument."""
+    """Our promise: title, description, all four hints, and a description of every argument.
+
+    A reference runs the user's code, which may do anything: read-only and closed-world holds under --no-code alone.
+    """
     tool = answers.listed[name]
     assert tool.title
     assert len(tool.description) > 100
     hints = tool.annotations
-    assert (hints.read_only_hint, hints.destructive_hint) == (True, False)
-    assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
+    assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
+    assert (hints.idempotent_hint, hints.open_world_hint) == (False, True)
     assert [a for a, schema in tool.input_schema["properties"].items() if not schema.get("description")] == []
     assert tool.input_schema["required"] == ["source"]
 

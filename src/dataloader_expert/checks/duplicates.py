@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
@@ -15,6 +16,7 @@ from dataloader_expert.checks.fingerprint import (
     near_text,
     picture_hash,
     thumbs,
+    without_margin,
 )
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -48,6 +50,8 @@ class Duplicates(Check):
         self.split: list[Any] = []
         self.index: list[Any] = []
         self.near: list[Any] = []
+        self.inner: list[Any] = []
+        """The same keys of pictures without their margins."""
         self.raw: list[int] = []
         self.files: dict[int, str] = {}
         self.pictures = any(
@@ -83,6 +87,7 @@ class Duplicates(Check):
             self.files[block.unit.start] = block.unit.file
         if self.context.near:
             self.near.append(self._near(block, n))
+            self.inner.append(self._inner(block, n) if self.pictures else self.near[-1])
 
     def _near(self, block: Block, n: int) -> Any:
         """A 64-bit near-duplicate key a sample; 0 where there is none."""
@@ -101,6 +106,15 @@ class Duplicates(Check):
             elif name in self.texts:
                 return np.array([near_text(v) if isinstance(v, str) else 0 for v in column.values[:n]], np.uint64)
         return self._rounded(block, n)
+
+    def _inner(self, block: Block, n: int) -> Any:
+        import numpy as np
+
+        for name in self.names:
+            if name in block.columns and any(v is not None for v in thumbs(block, name)):
+                made = [0 if v is None else picture_hash(without_margin(v)) or 0 for v in thumbs(block, name)[:n]]
+                return np.array(made, np.uint64)
+        return np.zeros(n, np.uint64)
 
     def _rounded(self, block: Block, n: int) -> Any:
         """Digests of the values rounded to three significant digits."""
@@ -140,6 +154,7 @@ class Duplicates(Check):
             (self.label, other.label),
             (self.index, other.index),
             (self.near, other.near),
+            (self.inner, other.inner),
             (self.raw, other.raw),
         ):
             mine.extend(theirs)
@@ -164,7 +179,7 @@ class Duplicates(Check):
         if self.near:
             near = np.concatenate(self.near)[order]
             if self.pictures:
-                yield from self._near_pictures(near, digest, split, index)
+                yield from self._near_pictures(near, np.concatenate(self.inner)[order], digest, split, index)
             else:
                 usable = near != 0
                 keys, inverse = np.unique(near, return_inverse=True)
@@ -182,30 +197,26 @@ class Duplicates(Check):
                 }
                 yield Fact(NEAR, value, evidence)
 
-    def _near_pictures(self, near: Any, digest: Any, split: Any, index: Any) -> Iterable[Fact]:
+    def _near_pictures(self, near: Any, inner: Any, digest: Any, split: Any, index: Any) -> Iterable[Fact]:
         import numpy as np
 
         kept = np.flatnonzero(near != 0)
         _, first = np.unique(digest[kept], return_index=True)
         kept = kept[np.sort(first)]
-        rule = f"DCT hash within {DISTANCE} of 64 bits; flat pictures and exact copies set aside"
+        rule = f"DCT hash within {DISTANCE} of 64 bits, with and without even margins; flat pictures and exact copies set aside"
         if len(kept) > MOST_BRUTE:
-            keys = near[kept]
-            _, inverse = np.unique(keys, return_inverse=True)
+            keys = np.stack([near[kept], inner[kept]])
+            _, inverse = np.unique(keys, axis=1, return_inverse=True)
             extra = len(kept) - len(np.unique(inverse))
             value: dict[str, Json] = {"extra": int(extra), "pairs": [], "cross_split": 0, "rule": "equal DCT hashes"}
             yield Fact(NEAR, value, self.evidence())
             return
-        keys = near[kept]
-        table = np.zeros(1, np.uint8)  # how many bits are set in each number of 16
-        for _ in range(16):
-            table = np.concatenate([table, table + 1])
+        keys, within = near[kept], inner[kept]
         pairs: list[tuple[int, int]] = []
         for i in range(len(keys) - 1):
-            x = keys[i + 1 :] ^ keys[i]
-            d = table[x & np.uint64(0xFFFF)] + table[(x >> np.uint64(16)) & np.uint64(0xFFFF)]
-            d = d + table[(x >> np.uint64(32)) & np.uint64(0xFFFF)] + table[x >> np.uint64(48)]
-            pairs += [(i, i + 1 + j) for j in np.flatnonzero(d <= DISTANCE).tolist()]
+            alike = i + 1 + np.flatnonzero(_bits(keys[i + 1 :] ^ keys[i]) <= DISTANCE)
+            alike = alike[_bits(within[alike] ^ within[i]) <= DISTANCE]
+            pairs += [(i, j) for j in alike.tolist()]
         second = {max(p) for p in pairs}
         cross = [p for p in pairs if split[kept[p[0]]] != split[kept[p[1]]]]
         listed = sorted(
@@ -326,6 +337,25 @@ def _groups(
             if len(out[key]) < 20:
                 out[key] = (out[key] + places)[:20]
     return out
+
+
+@cache
+def _set_bits() -> Any:
+    """How many bits are set in each number of 16."""
+    import numpy as np
+
+    table = np.zeros(1, np.uint8)
+    for _ in range(16):
+        table = np.concatenate([table, table + 1])
+    return table
+
+
+def _bits(x: Any) -> Any:
+    import numpy as np
+
+    table, low = _set_bits(), np.uint64(0xFFFF)
+    d = table[x & low] + table[(x >> np.uint64(16)) & low]
+    return d + table[(x >> np.uint64(32)) & low] + table[x >> np.uint64(48)]
 
 
 def _label(value: Any) -> int:

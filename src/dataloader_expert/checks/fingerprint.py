@@ -134,15 +134,37 @@ def thumb(value: Any, size: int = 32) -> Any:
 
 
 def picture_hash(gray: Any) -> int | None:
-    """64 signs of the low 8 x 8 DCT coefficients of a 32 x 32 gray picture; None for a flat one."""
+    """64 signs of the low 8 x 8 DCT coefficients of a gray picture of 8 x 8 or more; None for a flat one."""
     import numpy as np
 
     if float(gray.std()) < 4:
         return None
-    matrix = _dct(gray.shape[0])
-    low = (matrix @ gray @ matrix.T).reshape(-1)
+    low = (_dct(gray.shape[0]) @ gray @ _dct(gray.shape[1]).T).reshape(-1)
     bits = low > np.median(low[1:])
     return int.from_bytes(np.packbits(bits).tobytes(), "big")
+
+
+def without_margin(gray: Any, least: int = 8) -> Any:
+    """The picture without the rows and columns at its edges that are all of its corner's brightness.
+
+    A broad margin that pictures share makes up most of their hashes, whatever stands inside.
+    """
+    import numpy as np
+
+    inside = np.abs(gray - gray[0, 0]) > MARGIN_DEPTH
+    if not inside.any():
+        return gray
+    spans = []
+    for axis in (1, 0):
+        at = np.flatnonzero(inside.any(axis))
+        size = max(least, int(at[-1] - at[0]) + 1)
+        start = min(int(at[0]), gray.shape[1 - axis] - size)
+        spans.append(slice(start, start + size))
+    return gray[spans[0], spans[1]]
+
+
+MARGIN_DEPTH = 4
+"""Steps of brightness within which a margin is even: what JPEG leaves of one."""
 
 
 def thumbs(block: Block, name: str) -> list[Any]:

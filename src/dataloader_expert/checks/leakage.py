@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import GROUP_NAMES, Check, Context
-from dataloader_expert.checks.times import READINGS, read_time
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.times import READINGS, read_time
 
 GROUPS = Quantity("groups", "groups", "groups in all, and those with samples in more than one split")
 TIMES = Quantity("time_range", "", "earliest and latest time of a split, by each way in which its dates can be read")

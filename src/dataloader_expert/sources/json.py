@@ -10,7 +10,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import utf8
+from dataloader_expert.sources.lines import MAX_DEPTH, too_deep, utf8
 from dataloader_expert.sources.tables import Table, columns_of_records
 
 
@@ -58,8 +58,10 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
     """The objects of a JSON document.
 
     Raises:
-        Unreadable: ``parse-error`` if it is no JSON or holds no list of objects.
+        Unreadable: ``bomb`` if it nests too deeply, ``parse-error`` if it is no JSON or holds no list of objects.
     """
+    if too_deep(data):
+        raise Unreadable("bomb", f"nested deeper than {MAX_DEPTH}", file=file)
     try:
         document: Any = stdlib_json.loads(utf8(data, file, problems))
     except (ValueError, RecursionError) as e:

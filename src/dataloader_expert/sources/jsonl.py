@@ -11,10 +11,8 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import record_ranges, utf8
+from dataloader_expert.sources.lines import MAX_DEPTH, record_ranges, too_deep, utf8
 from dataloader_expert.sources.tables import Table, columns_of_records
-
-MAX_DEPTH = 200
 
 
 class Jsonl(Table):
@@ -71,7 +69,7 @@ class Jsonl(Table):
 
 def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]) -> dict[str, Any] | None:
     """One line's object; None and a problem where it is none."""
-    if max(line.count(b"["), line.count(b"{")) > MAX_DEPTH and _depth(line) > MAX_DEPTH:
+    if too_deep(line):
         problems.append(Unreadable("bomb", f"nested deeper than {MAX_DEPTH}", file=file, sample=sample))
         return None
     twice: list[str] = []
@@ -95,17 +93,6 @@ def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]
         )
         return None
     return record
-
-
-def _depth(line: bytes) -> int:
-    depth = most = 0
-    for byte in line:
-        if byte in b"[{":
-            depth += 1
-            most = max(most, depth)
-        elif byte in b"]}":
-            depth -= 1
-    return most
 
 
 SOURCE = Jsonl

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
@@ -9,6 +10,9 @@ from dataloader_expert.sources.files import Listing
 
 RANGE_BYTES = 4 << 20
 MAX_LINE = 64 << 20
+MAX_DEPTH = 200
+OPENING, CLOSING = list(b"[{"), list(b"]}")
+_TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 Range = tuple[int, int, int]
 """First byte, end, records."""
 
@@ -58,6 +62,17 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
             if tail:
                 ranges.append((start, size, 1))
         return [r for r in ranges if r[2]]
+
+
+def too_deep(data: bytes) -> bool:
+    """Whether JSON nests its lists and objects beyond ``MAX_DEPTH``; brackets inside texts do not count."""
+    import numpy as np
+
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return False
+    marks = np.frombuffer(_TEXTS.sub(b"", data), np.uint8)
+    steps = np.isin(marks, OPENING).astype(np.int8) - np.isin(marks, CLOSING).astype(np.int8)
+    return bool(len(steps)) and int(np.cumsum(steps[steps != 0], dtype=np.int64).max(initial=0)) > MAX_DEPTH
 
 
 def line_of(listing: Listing, path: str, offset: int) -> int:

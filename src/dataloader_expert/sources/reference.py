@@ -264,7 +264,7 @@ def defined_in(target: Any, depth: int = 0) -> str | None:
 def _is_own(home: str, module: str, roots: tuple[str, ...]) -> bool:
     """Whether a file lies below a root and is not an installed package's or Python's, but for the file named itself."""
     real = os.path.realpath(home)
-    return below(real, roots) and (is_users(real) or real == os.path.realpath(module))
+    return Path(home).is_absolute() and below(real, roots) and (is_users(real) or real == os.path.realpath(module))
 
 
 def is_object(target: Any) -> bool:

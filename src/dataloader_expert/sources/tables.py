@@ -12,6 +12,7 @@ from dataloader_expert.sources.base import Block, Column, Field, Source
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
+from dataloader_expert.sources.times import is_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -269,6 +270,8 @@ def find_label(blocks: list[Block]) -> tuple[str | None, str]:
         parts = [b.columns[name].values for b in blocks if name in b.columns]
         values = [v for part in parts for v in (part.tolist() if hasattr(part, "tolist") else part)][:GUESSED_FROM]
         counts = Counter(v for v in values if v is not None)
+        if all(isinstance(v, str) and is_time(v) for v in counts):
+            continue  # few dates are no classes
         rarest = min(counts.values(), default=0)
         if 2 <= len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10)) and rarest >= max(2, RAREST * len(values)):
             why = f"guessed: the {place} column, with {len(counts)} distinct values; pass label= if it is another"

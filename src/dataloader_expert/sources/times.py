@@ -57,6 +57,11 @@ def read_time(value: Any) -> Read:
     return number, number
 
 
+def is_time(text: str) -> bool:
+    """Whether a text is a date or a time, and no plain number."""
+    return not text.strip().isdigit() and any(shape.match(text) for shape in SHAPES)
+
+
 def _seconds(parts: dict[str, str | None], month: str | None, day: str | None) -> float | None:
     if parts.get("name") is not None:
         named = MONTHS.get(str(parts["name"]).lower())
