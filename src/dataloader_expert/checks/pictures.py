@@ -40,7 +40,7 @@ class Pictures(Check):
                     self.modes[value.mode] += 1
                     self._note(f"mode {value.mode}", place)
                     self.sizes[value.height, value.width] += 1
-                    if value.getexif().get(274, 1) not in (0, 1):
+                    if _orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
                 elif hasattr(value, "shape"):
                     h, w = value.shape[:2] if value.shape[-1] in (1, 3, 4) or value.ndim == 2 else value.shape[-2:]
@@ -128,6 +128,14 @@ _LOOKS = {
 
 def _where(places: list[tuple[int, str]]) -> list[dict[str, object]]:
     return [{"sample": s, **({"file": f} if f else {})} for s, f in sorted(places)[:20]]
+
+
+def _orientation(image: Any) -> int:
+    """The tag that says how to turn the picture; 1, as it is, where the tags cannot be read."""
+    try:
+        return int(image.getexif().get(274, 1))
+    except Exception:  # tags are bytes from outside, and Pillow raises what they lead it to
+        return 1
 
 
 CHECK = Pictures
