@@ -18,8 +18,9 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")
 """Pillow's rare plugins have had memory faults: they are never tried."""
 MAX_PIXELS = 178_956_970
 MAX_DECODED = 1 << 30
-_DAMAGE = ("Corrupt JPEG data", "Premature end", "arithmetic code")
+_DAMAGE = re.compile("remature end|Huffman code|instead of RST|arithmetic code")
 """What libjpeg warns of where pixels are lost; its other warnings are of odd headers."""
+_LEFT_OVER = re.compile("extraneous bytes before marker 0xd")
 _SIZE_SUFFIX = re.compile(r"\.[A-Za-z0-9]+$")
 
 
@@ -108,9 +109,9 @@ def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadabl
         pixels = simplejpeg.decode_jpeg(data, colours, strict=True)
     except ValueError as e:
         text = str(e)
-        if "extraneous bytes" in text:  # every pixel was there before them
+        if _LEFT_OVER.search(text):  # every pixel was there before them
             problems.append(Unreadable("trailing-bytes", f"inside the picture: {text[:120]}", file=name))
-        elif any(words in text for words in _DAMAGE):
+        elif _DAMAGE.search(text):
             code = "truncated" if "remature end" in text else "unreadable"
             raise Unreadable(code, f"does not decode: {text[:160]}", file=name) from None
         return opened
