@@ -123,18 +123,18 @@ def watch(control: int, host: int) -> None:
     poll.register(woken, select.POLLIN)
     until = math.inf
     while time.monotonic() < until:
+        try:
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:  # first: it may have ended before its end could wake us
+                if pid == host:
+                    return
+        except ChildProcessError:
+            return
         events = dict(poll.poll(None if math.isinf(until) else 100))
         if events.get(woken):
             os.read(woken, 4096)
         if events.get(control):
             poll.unregister(control)
             until = time.monotonic() + GRACE_S
-        try:
-            while pid := os.waitpid(-1, os.WNOHANG)[0]:
-                if pid == host:
-                    return
-        except ChildProcessError:
-            return
 
 
 def main() -> None:

@@ -200,14 +200,23 @@ class Door:
 
     def close(self) -> None:
         """Ends every host, and waits for that; a request that is waiting for its turn starts no other."""
+        self.end()
+        self.join()
+
+    def end(self) -> None:
+        """Tells every host to end, from the thread of the event loop."""
         self.closed = True
         for host in self.hosts.values():
             host.close()
             self.ended.append(host)
+        self.hosts = {}
+
+    def join(self) -> None:
+        """Waits for the hosts that were told to end."""
         for host in self.ended:
             if host.ending is not None:
                 host.ending.join(3 * PATIENCE_S)
-        self.hosts, self.ended = {}, []
+        self.ended = []
 
     async def host(
         self, user: bool, roots: tuple[str, ...], seconds: float = START_S

@@ -59,6 +59,8 @@ class Child:
     reason: str | None = None
     figures: dict[str, int] = field(default_factory=dict)
     shm_names: set[str] = field(default_factory=set)
+    group: set[int] = field(default_factory=set)
+    """Processes of the group that were ever seen."""
     since: float = field(default_factory=time.monotonic)
 
 
@@ -185,6 +187,7 @@ class HostProcess:
                 continue
             grown = max(0, shm_used() - child.shm_before)
             group = [child.pid, *descendants_of(child.pid)]
+            child.group.update(group)
             if grown > 1 << 20:
                 child.shm_names |= shm.held(group)
             used = group_bytes(group, grown, int(0.8 * child.limit_bytes))
@@ -231,7 +234,7 @@ class HostProcess:
         for _, child, status in self.ended:
             os.close(child.notes)
             remove_request_dir(os.path.join(self.package, str(child.pid)))
-            shm.remove(child.shm_names, child.shm_there)
+            shm.remove(child.shm_names | shm.held([child.pid, *child.group]), child.shm_there)
             self._send(
                 {
                     "event": "ended",

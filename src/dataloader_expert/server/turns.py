@@ -42,15 +42,15 @@ class Turns:
 
     def _pass_on(self) -> None:
         self._busy = False
-        if not self._waiting:
-            return
-        caller, asked = next(iter(self._waiting.items()))
-        first = asked.popleft()
-        self._waiting.move_to_end(caller)
-        if not asked:
-            del self._waiting[caller]
-        self._busy = True
-        first.set_result(None)
+        while self._waiting and not self._busy:
+            caller, asked = next(iter(self._waiting.items()))
+            first = asked.popleft()
+            self._waiting.move_to_end(caller)
+            if not asked:
+                del self._waiting[caller]
+            if not first.done():  # else its caller has just given up
+                self._busy = True
+                first.set_result(None)
 
     def _forget(self, caller: Hashable, mine: asyncio.Future[None]) -> None:
         asked = self._waiting.get(caller)
