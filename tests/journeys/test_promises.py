@@ -330,7 +330,7 @@ def test_names_are_printable_wherever_they_come_to_stand(named: Path) -> None:
 
 def test_the_terminal_gets_no_escape_sequence(named: Path) -> None:
     """Our promise: the command prints the folder whose name is not UTF-8, and its classes, without a traceback."""
-    command = [*SERVE[:-1], "check", os.fsencode(named), "--root", os.fsencode(named.parent)]
+    command: list[str | bytes] = [*SERVE[:-1], "check", os.fsencode(named), "--root", os.fsencode(named.parent)]
     done = subprocess.run(command, capture_output=True, env=environment(named.parent / "mark"))
     assert done.returncode == 1, done.stderr
     assert b"Traceback" not in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.pictures import as_rgb
+from dataloader_expert.sources.pictures import as_grey
 
 try:
     import xxhash
@@ -111,11 +111,7 @@ def thumb(value: Any, size: int = 32) -> Any:
 
         factor = min(value.size) // (2 * size)
         small = value.reduce(factor) if factor > 1 and value.mode in ("RGB", "L") else value
-        gray = (
-            (small if small.mode in ("RGB", "L") else as_rgb(small))
-            .convert("L")
-            .resize((size, size), Image.Resampling.BOX)
-        )
+        gray = as_grey(small).resize((size, size), Image.Resampling.BOX)
         return np.asarray(gray, np.float32)
     array = np.asarray(value, np.float32)
     if array.ndim == 3:

@@ -80,6 +80,22 @@ def as_rgb(image: Image) -> Image:
         return images.merge("RGB", (bands * 3)[:3])
 
 
+def as_grey(image: Image) -> Image:
+    """The image in mode L. Deeper ones are scaled by the depth that their values use, 10, 12, 14 or 16 bits."""
+    if not image.mode.startswith(("I", "F")):
+        return (image if image.mode in ("RGB", "L") else as_rgb(image)).convert("L")
+    import numpy as np
+    from PIL import Image as images
+
+    values = np.nan_to_num(np.asarray(image, np.float32), posinf=0, neginf=0)
+    low, high = min(0.0, float(values.min())), float(values.max())
+    top = next((float(2**bits - 1) for bits in (8, 10, 12, 14, 16) if high < 2**bits), high)
+    if image.mode == "F":
+        top = high
+    scaled = (values - low) * (255 / max(top - low, 1e-30))
+    return images.fromarray(scaled.clip(0, 255).astype(np.uint8))
+
+
 def type_named(data: bytes, name: str) -> str | None:
     """What the bytes are, where the suffix says something else; None where they agree."""
     seen = sniff(data[:512])
