@@ -70,7 +70,9 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
 
 
 def as_rgb(image: Image) -> Image:
-    """The image in mode RGB; colour spaces that Pillow does not convert keep their first three bands as they are."""
+    """The image in mode RGB, 0 to 255; deeper greys are scaled; colour spaces that Pillow does not convert keep their first three bands as they are."""
+    if image.mode.startswith(("I", "F")):
+        return as_grey(image).convert("RGB")
     try:
         return image if image.mode == "RGB" else image.convert("RGB")
     except ValueError:
