@@ -22,6 +22,8 @@ from tests.making.scanning import Scanned, scan
 from tests.making.shared import shared
 from tests.making.sound import SOUND
 
+pytestmark = pytest.mark.shared
+
 FOLDER = shared()
 GENERATOR = None if FOLDER is None or not (FOLDER / "corrupt.py").is_file() else FOLDER / "corrupt.py"
 COPIES = {"safetensors", "pt"}

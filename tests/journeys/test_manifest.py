@@ -20,6 +20,8 @@ from tests.making.foreign import FOREIGN
 from tests.making.shared import manifest, shared
 from tests.making.tiny import TINY, Made
 
+pytestmark = pytest.mark.shared
+
 FOLDER = shared()
 REAL = {} if FOLDER is None else manifest(FOLDER)
 

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 
 from dataloader_expert.report import Report
 from tests.journeys.test_manifest import FOLDER, PARTS, REAL
 from tests.making.asking import Asker
 from tests.making.tiny import TINY
+
+pytestmark = pytest.mark.shared
 
 NO_DEVICE = {
     "batch_spec.memory.device_peak_bytes",
@@ -110,7 +113,9 @@ def test_no_field_is_null_but_for_what_the_data_or_the_machine_lack(thoroughly: 
     silent: dict[str, list[str]] = {}
     for name, (source, root, label) in SETS.items():
         if not source:
-            made = TINY[name](tmp_path)
+            folder = tmp_path / name.replace("/", "-")  # each in its own: some are a whole folder
+            folder.mkdir()
+            made = TINY[name](folder)
             source, root, label = made.source, str(made.root), made.label
         report = thoroughly.ask("analyze_dataset", source, root, **({"label": label} if label else {}))
         holes[name] = missing(report)

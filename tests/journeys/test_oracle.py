@@ -21,6 +21,8 @@ from tests.making.renaming import renamed
 from tests.making.shared import shared
 from tests.making.tiny import TINY, pictures
 
+pytestmark = pytest.mark.shared
+
 FOLDER = shared()
 
 

@@ -248,7 +248,9 @@ for _kind in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", 
         rng = np.random.default_rng([SEED, ord(kind[0]), int(kind[1])])
         for i, (order, end) in enumerate((("C", "<"), ("F", "<"), ("C", ">"))):
             drawn = rng.normal(0, 30, (9 + i, 6)) % 100
-            values = (drawn > 50 if kind == "b1" else drawn).astype(np.dtype(kind).newbyteorder("<" if end == "<" else ">"))
+            values = (drawn > 50 if kind == "b1" else drawn).astype(
+                np.dtype(kind).newbyteorder("<" if end == "<" else ">")
+            )
             np.save(folder / f"{i}.npy", np.asarray(values, order=order))  # type: ignore[call-overload]  # a text it is
 
     SETS[f"npy {_kind}"] = _npys

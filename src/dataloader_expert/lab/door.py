@@ -239,7 +239,7 @@ class Door:
                 ]
                 host = self.hosts[key] = HostClient(python, user)
             ready = await asyncio.wait_for(asyncio.shield(host.ready), seconds)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             assert host is not None  # it was waited for
             pids = [host.process.pid, *descendants_of(host.process.pid)]
             if time.monotonic() - host.since > START_S or any(map(_is_stopped, pids)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 READINGS = ("day first", "month first")
@@ -77,7 +77,7 @@ def _seconds(parts: dict[str, str | None], month: str | None, day: str | None) -
     if parts["half"] is not None:
         hour = hour % 12 + (12 if parts["half"].lower() == "pm" else 0)
     try:
-        whole = datetime(year, int(month or 1), int(day or 1), hour, int(parts["mi"] or 0), tzinfo=timezone.utc)
+        whole = datetime(year, int(month or 1), int(day or 1), hour, int(parts["mi"] or 0), tzinfo=UTC)
     except ValueError:
         return None  # no such day
     zone = parts["zone"]

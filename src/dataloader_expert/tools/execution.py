@@ -206,7 +206,7 @@ async def in_thread(look: Callable[[], T], seconds: float) -> T:
     threading.Thread(target=run, daemon=True).start()
     try:
         return await asyncio.wait_for(found, seconds)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise RequestError(
             "timed-out",
             f"the file system did not answer within {seconds:.0f} s; look at the drive that holds the source",
