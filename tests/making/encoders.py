@@ -377,7 +377,7 @@ def views() -> Any:
     import pyarrow as pa
 
     data = table(300)
-    data = data.set_column(6, "text", data["text"].cast(pa.string_view()))
+    data = data.set_column(6, "text", pa.array(data["text"].to_pylist(), pa.string_view()))
     return data.set_column(5, "word", data["word"].cast(pa.large_string()))
 
 

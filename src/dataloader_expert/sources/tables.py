@@ -57,7 +57,8 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
     if t.is_decimal(kind):
         return Column(np.array([0.0 if v is None else float(v) for v in array.to_pylist()]), nulls)
     if str(kind) in ("string_view", "binary_view"):
-        _no_expansion(array, None, array.nbytes, name, file)  # many may view the same bytes
+        stored = sum(b.size for b in array.buffers() if b is not None)  # nbytes takes no views in older pyarrow
+        _no_expansion(array, None, stored, name, file)  # many may view the same bytes
     if t.is_run_end_encoded(kind):
         return _column(pc.run_end_decode(array), name, file, problems)
     if t.is_string(kind) or t.is_large_string(kind) or str(kind) == "string_view":
