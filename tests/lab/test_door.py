@@ -16,6 +16,7 @@ import pytest
 
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.errors import RequestError
+from dataloader_expert.lab import door
 from dataloader_expert.lab.door import Door, Limits, Outcome, environment, find_python, user_stack
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.scan import Scan
@@ -370,3 +371,25 @@ def test_a_child_allocates_on_the_device_after_two_requests(new: Home, tmp_path:
             assert means(await measured(door, tmp_path, "OnDevice")) == {"sum": 3.0}
 
     new.run(do)
+
+
+OUR_MAIN = '  File "{boot}", line 170 in <module>\n'
+THEIR_MAIN = (
+    '  File "/home/me/torch_epoch.py", line 40 in step\n  File "/home/me/train.py", line 9 in <module>\n' + OUR_MAIN
+)
+
+
+@pytest.mark.parametrize(
+    ("stacks", "code", "said"),
+    [
+        pytest.param(OUR_MAIN, "timed-out", "opening /data", id="a folder that opens slowly"),
+        pytest.param(THEIR_MAIN, "import-failed", "/home/me/train.py:9", id="a script that trains when it is imported"),
+    ],
+)
+def test_slow_opening_is_told_from_a_script_that_trains(stacks: str, code: str, said: str) -> None:
+    """Our promise: only the user's own module on the stack makes it their script."""
+    boot = Path(door.__file__).with_name("boot.py")
+    end: dict[str, Any] = {"reason": "time", "signal": None, "status": None, "figures": {}}
+    failure = door.failure_of(end, stacks.format(boot=boot), "", LIMITS, "opening /data")
+    assert failure.code == code
+    assert said in failure.message

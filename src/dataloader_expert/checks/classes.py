@@ -171,7 +171,7 @@ class Classes(Check):
                     "error",
                     f"labels that are no declared class: {', '.join(out[:5])}",
                     all_,
-                    f"the data set declares {len(known)} classes; mend the label or the list",
+                    f"the data set declares {len(known)} classes; fix the label or the list",
                     count=sum(counts[k] for k in out),
                 )
 

@@ -1,4 +1,4 @@
-"""A request's own process: reads what to do, runs the probes, says facts as they come. Then it is gone."""
+"""A request's own process: reads the request, runs the probes, sends facts as they come, and exits."""
 
 from __future__ import annotations
 
@@ -46,4 +46,4 @@ def work(channel: socket.socket, notes_fd: int, deadline: float | None) -> None:
     run(request, emit, notes.at, notes.stacks)
     emit({"event": "done"})
     while time.monotonic() >= end:
-        time.sleep(1)  # the host ends this process for its time
+        time.sleep(1)  # the host is about to kill this process at its limit

@@ -32,16 +32,16 @@ from dataloader_expert.lab.notes import NOTES_AT
 KEEP = 8 << 10
 STACKS = 64 << 10
 LINE_MOST = 32 << 20
-"""Characters of one event: more is no answer of ours, and the server must not hold it."""
+"""The longest event, in bytes. A longer line is not one of ours, and the server must not buffer it."""
 STALLED = 0.3
-"""Share of the time limit without a word after which a request counts as hung."""
+"""A request that was silent for this share of its time limit counts as hung."""
 START_S = 120.0
 PATIENCE_S = 2.0
-"""Processes that were told to end may take this long before they are killed."""
+"""Processes that were told to end are killed after this time."""
 GRACE_S = 6.0
-"""So long after its limit a request is given up whatever its host does: the host kills at the limit, if it can."""
+"""The host kills a request at its limit. This long after it the server gives the request up, whatever the host does."""
 STOPPED_S = 5.0
-"""A host that is found stopped twice, so far apart, is ended, also where a request has no limit."""
+"""How often to check whether a host is stopped. Stopped at two checks in a row, it is killed."""
 SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE|AUTH|COOKIE", re.IGNORECASE)
 MODULE_FRAME = re.compile(r'File "(.+)", line (\d+) in <module>')
 SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
@@ -62,7 +62,7 @@ class Outcome:
     failure: RequestError | None = None
     prints: str = ""
     stalled: bool = False
-    """Whether nothing was heard for long before the time limit: a hang, not a budget that ran out."""
+    """Whether the child was silent for long before the limit: it hung; otherwise the budget ran out."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Limits:
 
 
 GONE: dict[str, Any] = {"event": "ended", "reason": "host", "signal": None, "status": None, "figures": {}}
-"""What is said of requests whose host has ended."""
+"""The answer to requests whose host has ended."""
 OnEvent = Callable[[dict[str, Any]], None]
 
 
 class HostClient:
-    """One started host process and the requests that it works on."""
+    """The server's side of one host process, and the requests that it is working on."""
 
     def __init__(self, python: str, user: bool) -> None:
         self.python, self.user = python, user
@@ -112,10 +112,10 @@ class HostClient:
         asyncio.get_running_loop().add_reader(ours, self._read)
         self.since = time.monotonic()
         self.hosts: list[int] = []
-        """The host's process, once it has said so."""
+        """The host's process ID, once it is known."""
         self.shm_there = shm.listed()
         self.watched = os.pidfd_open(self.process.pid) if hasattr(os, "pidfd_open") else -1
-        if self.watched >= 0:  # the warden's end, which a stopped host cannot tell
+        if self.watched >= 0:  # tells when the warden ends: a stopped host could not
             asyncio.get_running_loop().add_reader(self.watched, self.close)
 
     def _read(self) -> None:
@@ -141,10 +141,10 @@ class HostClient:
                     future.set_result(event)
 
     def close(self, patience_s: float = PATIENCE_S) -> None:
-        """Ends the host: its control socket closes, it ends its children, the warden sweeps.
+        """Ends the host: its control socket closes, it ends its children, and the warden kills the rest.
 
-        Requests that wait are answered at once. What has not ended by itself after ``patience_s`` is killed, from a
-        thread of its own: a process that is stopped, or that waits for a drive, must not hold up the event loop.
+        Waiting requests are answered at once. What has not ended by itself after ``patience_s`` is killed from a separate
+        thread: a process that is stopped, or waits for a drive, must not block the event loop.
         """
         if not self.alive:
             return
@@ -158,7 +158,7 @@ class HostClient:
         self.ending = threading.Thread(target=self._end, args=(patience_s,), daemon=True)
         self.control.close()
         if not self.ready.done():
-            self.process.terminate()  # it imports torch, and would look at its socket only then
+            self.process.terminate()  # it is importing torch and would not read its socket before that is done
             self.ready.set_result({"event": "host", "error": "the process ended while starting", "python": self.python})
         for future in self.waiting.values():
             if not future.done():
@@ -181,7 +181,7 @@ class HostClient:
         try:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
-            pass  # in an uninterruptible wait: it ends when that does
+            pass  # in an uninterruptible wait: it ends when the wait does
         if self.watched >= 0:
             os.close(self.watched)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -199,7 +199,7 @@ class Door:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """Ends every host, and waits for that; a request that is waiting for its turn starts no other."""
+        """Ends every host and waits for that. A request that is still waiting for its turn starts no new one."""
         self.end()
         self.join()
 
@@ -221,7 +221,7 @@ class Door:
     async def host(
         self, user: bool, roots: tuple[str, ...], seconds: float = START_S
     ) -> tuple[HostClient, dict[str, Any]]:
-        """The started host; a user's runs in the user's interpreter.
+        """The host, started if necessary; the one for user code runs in the user's interpreter.
 
         Raises:
             RequestError: ``import-failed`` if its interpreter lacks what is needed, ``timed-out`` if it is not
@@ -243,7 +243,7 @@ class Door:
             assert host is not None  # it was waited for
             pids = [host.process.pid, *descendants_of(host.process.pid)]
             if time.monotonic() - host.since > START_S or any(map(_is_stopped, pids)):
-                host.close(0.0)  # it would not become ready: the next call starts another
+                host.close(0.0)  # it will not become ready: the next call starts another
             raise RequestError(
                 "timed-out",
                 f"the measuring process is still starting after {seconds:.0f} s (it imports torch once); call again",
@@ -277,7 +277,7 @@ class Door:
         ours.setblocking(False)
         ended: asyncio.Future[dict[str, Any]] = loop.create_future()
         host.waiting[id_] = ended
-        if not host.alive:  # it ended between being ready and this
+        if not host.alive:  # it ended after it was ready
             ended.set_result(GONE)
         streams = [_Stream(loop), _Stream(loop)]
         notes = os.memfd_create("notes") if hasattr(os, "memfd_create") else _unnamed()
@@ -325,7 +325,7 @@ class Door:
     async def _ended(
         self, host: HostClient, ended: asyncio.Future[dict[str, Any]], due: float | None
     ) -> dict[str, Any]:
-        """How the request ended; at ``due`` (monotonic), or when its host stays stopped, the host is killed."""
+        """Waits until the request ends. At ``due`` (monotonic), or if the host stays stopped, kills the host."""
         stopped = 0
         while not ended.done():
             wait = STOPPED_S if due is None else min(STOPPED_S, max(0.0, due - time.monotonic()))
@@ -358,7 +358,7 @@ def _is_stopped(pid: int) -> bool:
 
 
 def _is_child_of(pid: int, folder: str) -> bool:
-    """Whether this process, dead or reused long since, is still the warden or host with this package folder."""
+    """Whether the process ID still belongs to the warden or host with this package folder, and was not reused."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:
             return os.fsencode(folder) in f.read()
@@ -382,7 +382,7 @@ def _unnamed() -> int:
 
 
 class _Events:
-    """Reads a child's JSON lines as they come. The user's code may write there too: what is no event is passed over."""
+    """Reads a child's JSON lines as they come. User code can write there too: what is not an event is ignored."""
 
     def __init__(self, channel: socket.socket, outcome: Outcome, on_event: OnEvent | None) -> None:
         self.channel, self.outcome, self.on_event = channel, outcome, on_event
@@ -412,7 +412,7 @@ class _Events:
 
     def _take(self, event: dict[str, Any]) -> None:
         kind = event["event"]
-        if kind != "error":  # whose line breaks are ours, and which escapes its lines itself
+        if kind != "error":  # its line breaks are ours, and RequestError escapes each line
             event = escaped_json(event)
         self.heard = time.monotonic()
         if kind == "progress":
@@ -432,7 +432,7 @@ class _Events:
 
 
 class _Stream:
-    """A pipe of the child's prints: always drained, its first and last bytes kept."""
+    """A pipe with the child's output: always drained, its first and last bytes kept."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -487,7 +487,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         return RequestError(
             "timed-out",
             f"{f'{escaped(doing)}: ' if doing else ''}nothing came back within {limits.seconds:.0f} s{at}; it was ended{user_stack(stacks)}; "
-            "raise budget_s, or mend what hangs there",
+            "raise budget_s, or fix what hangs there",
         )
     if end["reason"] == "memory":
         used, limit = end["figures"]["used"] / 1e9, end["figures"]["limit"] / 1e9
@@ -535,7 +535,7 @@ def _is_users(file: str) -> bool:
 
 
 def environment(user: bool) -> dict[str, str]:
-    """The host's environment, without what looks like a secret; a scan's holds only what it needs, one thread."""
+    """The host's environment without what looks like a secret; for our own readers only the little they need, and one thread."""
     if user:
         kept = {k: v for k, v in os.environ.items() if not SECRET.search(k) and not SECRET_VALUE.search(v)}
         return {**kept, "DATALOADER_EXPERT_HOST": "user"}

@@ -1,4 +1,4 @@
-"""A host's folder: the link by which interpreters see our package, and the sockets of its requests' processes."""
+"""A host's folder: a link that makes our package importable, and the sockets of its requests' processes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 LONGEST_FOLDER = 107 - len("/listener-12345678")
 """The path of a socket has at most 107 bytes; the name is that of multiprocessing's."""
 SHORT = "/tmp"
-"""Where folders of sockets go that the temporary directory is too deep for."""
+"""Where the sockets go if the path of the temporary directory is too long for them."""
 
 
 def package_folder() -> str:
-    """A folder that holds one link, our package: visible to the interpreter, our dependencies not.
+    """A folder that holds one link, to our package: the interpreter can import it, but none of our dependencies.
 
     Requests keep their sockets in it, so it lies in ``SHORT`` where the temporary directory's path is too long for them.
     """
@@ -25,7 +25,7 @@ def package_folder() -> str:
 
 
 def keep_sockets_in(folder: str) -> None:
-    """multiprocessing puts the sockets of this process and of its workers there, where their paths are not too long."""
+    """Makes multiprocessing put the sockets of this process and its workers there, unless their paths are too long."""
     from multiprocessing.process import current_process
 
     if len(os.fsencode(folder)) <= LONGEST_FOLDER:

@@ -1,4 +1,4 @@
-"""The host: imports torch once, computes nothing, forks a child per request and keeps its bounds.
+"""The host: imports torch once, computes nothing, forks a child per request and enforces its limits.
 
 Single-threaded on purpose: a fork copies only the calling thread. Runs in the user's interpreter too:
 standard library, numpy, torch.
@@ -60,7 +60,7 @@ class Child:
     figures: dict[str, int] = field(default_factory=dict)
     shm_names: set[str] = field(default_factory=set)
     group: set[int] = field(default_factory=set)
-    """Processes of the group that were ever seen."""
+    """All processes of the group that were ever seen."""
     since: float = field(default_factory=time.monotonic)
 
 
@@ -145,7 +145,7 @@ class HostProcess:
             with open("/proc/self/oom_score_adj", "w") as f:
                 f.write("1000")
         except OSError:
-            pass  # not Linux: the killer then chooses for itself
+            pass  # not Linux: the system then chooses for itself
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
         os.dup2(out, 1)
@@ -214,7 +214,7 @@ class HostProcess:
         kill([p for p in known if not is_tracker(p)], signal.SIGKILL)
 
     def _report(self) -> None:
-        """Says that a request has ended once its strays are gone: direct children of ours that we did not fork."""
+        """Reports a request as ended once its strays are gone: our direct children that we did not fork."""
         if not self.ended:
             return
         now = time.monotonic()
@@ -257,7 +257,7 @@ class HostProcess:
 
 
 def ask_stack(pid: int, notes: int) -> None:
-    """One process after the other: their lines share a file and would mix."""
+    """Asks one process at a time: they write to one file, and their lines would mix."""
     before = size = os.fstat(notes).st_size
     until = time.monotonic() + STACK_S
     kill([pid], signal.SIGUSR1)
@@ -269,7 +269,7 @@ def ask_stack(pid: int, notes: int) -> None:
 
 
 def is_tracker(pid: int) -> bool:
-    """multiprocessing's resource tracker: left a moment to remove its semaphores."""
+    """Whether it is multiprocessing's resource tracker, which gets a moment to remove its semaphores."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:
             return b"resource_tracker" in f.read()

@@ -1,4 +1,4 @@
-"""What a child leaves word of in shared memory: the sample at hand, and below it its stacks."""
+"""What a child records in shared memory: the current sample, and after it stack dumps."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import signal
 import time
 
 NOTES_AT = 4096
-"""Where stacks begin in the request's notes file; before it stands the sample at hand."""
+"""Where stack dumps begin in the notes file; the current sample stands before them."""
 
 
 STACK_S = 0.05
-"""Seconds in which a process writes its stack."""
+"""Time that a process gets to write its stack."""
 
 
 class Notes:
-    """The sample at hand, in a shared page that outlives this process: a crash is then known by its sample."""
+    """The current sample, in a shared page that outlives this process, so that a crash is known by its sample."""
 
     def __init__(self, fd: int) -> None:
         os.ftruncate(fd, NOTES_AT)
@@ -42,7 +42,7 @@ class Notes:
 
 
 def sample_at(fd: int) -> int | None:
-    """What ``Notes.at`` said last."""
+    """The last sample that ``Notes.at`` recorded; None if there is none."""
     page = os.pread(fd, 8, 0)
     value = int.from_bytes(page, "little", signed=True)
     return None if value < 0 or len(page) < 8 else value

@@ -191,7 +191,7 @@ def run(
                     emit(_event(said))
     if not measured:
         text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe came to a result"
-        emit({"event": "error", "code": "dataset-raised", "message": f"{text}; mend it and call again"})
+        emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and call again"})
 
 
 def _open(
@@ -217,7 +217,7 @@ def _open(
     except Exception as e:  # hostile bytes make libraries raise anything, and so may a user's object
         _told(e)
         code = "dataset-raised" if ref.code else "format-unknown"
-        text = f"opening {escaped(ref.name)} raised {in_words(e)}; mend what it names, or leave that file out"
+        text = f"opening {escaped(ref.name)} raised {in_words(e)}; fix what it names, or leave that file out"
         emit({"event": "error", "code": code, "message": text})
         return None
     return source

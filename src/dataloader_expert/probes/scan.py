@@ -242,7 +242,7 @@ class Scan(Probe):
             if not waiting:
                 text = next(iter(raised.values()), "the dataset gave no sample")
                 raise RequestError(
-                    "dataset-raised", f"{text}; {len(raised)} of {len(raised)} samples tried raised; mend the dataset"
+                    "dataset-raised", f"{text}; {len(raised)} of {len(raised)} samples raised; fix the dataset"
                 )
             checks = self._begin(bench, source, waiting)
             yield from described(bench)
@@ -270,7 +270,7 @@ class Scan(Probe):
                 "error",
                 f"{len(raised)} of {count + len(raised)} samples raise: {next(iter(raised.values()))}",
                 fact,
-                "mend or skip these samples: a DataLoader ends at the first",
+                "fix or skip these samples: a DataLoader stops at the first",
                 [{"sample": i} for i in sorted(raised)],
                 len(raised),
             )

@@ -50,7 +50,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
     parser = argparse.ArgumentParser(
         prog="dataloader-expert",
         description="Measures PyTorch data pipelines and proves each cure by a run.",
-        allow_abbrev=False,  # a flag that is cut short must not become another
+        allow_abbrev=False,  # an abbreviated flag must not be taken for another
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -63,15 +63,15 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
     serve.add_argument(
         "--token",
         default=os.environ.get(TOKEN) or None,
-        help=f"bearer token that clients must send; better in the environment, as {TOKEN}: arguments are seen by all",
+        help=f"bearer token that clients must send; safer in the environment as {TOKEN}, since all users can see arguments",
     )
     demo = commands.add_parser(
         "demo", allow_abbrev=False, help="write handwritten digits as PNG files and analyse them over MCP"
     )
-    demo.add_argument("folder", nargs="?", type=Path, help="where to write them; else a folder that is removed again")
+    demo.add_argument("folder", nargs="?", type=Path, help="where to write them; default: a temporary folder")
     demo.add_argument("--budget-s", type=float, default=30, help="seconds that the analysis may take (30)")
     demo.add_argument("--json", action="store_true", help="print the structured result")
-    commands.add_parser("doctor", allow_abbrev=False, help="start the measuring processes and say what they find")
+    commands.add_parser("doctor", allow_abbrev=False, help="start the measuring processes and report what they find")
     if arguments[:1] == ["serve"]:
         return parser, {}  # the tools' models are imported once, by the server
     from dataloader_expert.tools.base import all_tools
@@ -95,7 +95,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
         )
         for field, info in tool.request.model_fields.items():
             _flag(command, field, info)
-        if tool.name == "check_quality":  # a gate looks at everything, unless it is told otherwise
+        if tool.name == "check_quality":  # a CI gate checks everything unless it is told otherwise
             command.set_defaults(budget_s=None)
     return parser, tools
 
@@ -106,7 +106,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-code", action="store_true", help="refuse Python references")
     parser.add_argument("--python", metavar="PATH", help="interpreter that runs Python references")
-    parser.add_argument("--memory-limit", type=float, metavar="GB", help="memory that measuring may take")
+    parser.add_argument("--memory-limit", type=float, metavar="GB", help="memory limit for measuring")
 
 
 def _flag(parser: argparse.ArgumentParser, name: str, info: Any) -> None:

@@ -43,7 +43,7 @@ def make_demo(folder: Path) -> Path:
 
 
 async def ask(tool: str, asked: dict[str, Any], bar: Bar | None) -> Any:
-    """The tool's result from a server of its own, over stdio; progress goes to ``bar``.
+    """The tool's result from a server started for it over stdio; progress goes to ``bar``.
 
     Raises:
         RequestError: with what the server answered.

@@ -1,4 +1,4 @@
-"""Schemas as clients read them: pydantic's titles out, definitions that are used once in their place.
+"""Schemas as clients read them: without pydantic's titles, and with definitions that are used once inlined.
 
 A client shows every tool's input schema to its model before the first call, so each character counts; and some map
 schemas onto dialects that know one ``type`` only, so a list of types is never written.
@@ -13,15 +13,15 @@ NULL: Schema = {"type": "null"}
 
 
 def arguments(schema: Schema) -> Schema:
-    """An input schema. A null or {} that is the default is not said: leaving the argument out says the same.
+    """An input schema. A default of null or {} is left out: omitting the argument means the same.
 
-    The server goes on taking an explicit null.
+    The server still accepts an explicit null.
     """
     return _Slimmer(schema, optional=True).whole()
 
 
 def result(schema: Schema) -> Schema:
-    """An output schema: what may be null says so."""
+    """An output schema; it says what may be null."""
     return _Slimmer(schema, optional=False).whole()
 
 
@@ -75,7 +75,7 @@ class _Slimmer:
 
 
 def _in_words(schema: Schema) -> Schema:
-    """A mapping to optional numbers is told more briefly by naming its keys."""
+    """Describes a mapping to optional numbers briefly, by its keys."""
     properties = schema.get("properties", {})
     if (
         not properties

@@ -40,7 +40,7 @@ def serve_http(settings: Settings, host: str, port: int, allowed_hosts: list[str
     app = http_app(registered(server), host, port, allowed_hosts, token)
 
     class Answering(uvicorn.Server):
-        """Told to end, it first ends the measuring, so that calls in flight are answered and hold nothing up."""
+        """On shutdown, ends the measuring processes first, so that calls in flight are answered and do not delay it."""
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             server.door.close()
@@ -50,7 +50,7 @@ def serve_http(settings: Settings, host: str, port: int, allowed_hosts: list[str
 
 
 def http_app(mcp: MCPServer[Any], host: str, port: int, allowed_hosts: list[str], token: str | None) -> Any:
-    """The ASGI application, with Host and Origin checks on and the bearer token asked for, if there is one."""
+    """The ASGI application, with Host and Origin checks, and the bearer token required if there is one."""
     from mcp.server.transport_security import TransportSecuritySettings
 
     names = [*allowed_hosts, *(f"{h}:*" for h in allowed_hosts if ":" not in h)]

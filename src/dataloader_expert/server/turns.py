@@ -1,4 +1,4 @@
-"""One measurement at a time, for two at once would measure each other; callers take turns."""
+"""One measurement at a time, since two at once would disturb each other; callers take turns."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import asynccontextmanager
 
 
 class Turns:
-    """A lock that goes round the callers: one who asks ten times does not make another wait for all ten."""
+    """A lock that serves callers in rotation: a caller with ten requests does not make another wait for all ten."""
 
     def __init__(self) -> None:
         self._busy = False
         self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
-        """By caller, the one whose turn is next first; a caller who was served goes to the end."""
+        """Requests by caller, the next caller first; a caller who was served moves to the end."""
 
     @asynccontextmanager
     async def turn(self, caller: Hashable, waiting: Callable[[int], None]) -> AsyncIterator[None]:
-        """Holds the turn; ``waiting`` is told how many measurements are asked for, where there is one to wait for."""
+        """Holds the turn. If it is taken, calls ``waiting`` with the length of the queue first."""
         if self._busy:
             await self._wait(caller, waiting)
         self._busy = True
@@ -35,7 +35,7 @@ class Turns:
             await mine
         except BaseException:
             if mine.done() and not mine.cancelled():
-                self._pass_on()  # the turn came while the caller gave up
+                self._pass_on()  # the turn came just as the caller gave up
             else:
                 self._forget(caller, mine)
             raise
@@ -48,7 +48,7 @@ class Turns:
             self._waiting.move_to_end(caller)
             if not asked:
                 del self._waiting[caller]
-            if not first.done():  # else its caller has just given up
+            if not first.done():  # otherwise its caller has just given up
                 self._busy = True
                 first.set_result(None)
 

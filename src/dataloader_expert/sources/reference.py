@@ -348,7 +348,7 @@ def _module(where: str, roots: tuple[str, ...]) -> Any:
         raise RequestError(
             "import-failed",
             f"importing {escaped(where)} with {escaped(sys.executable)} raised {Raised(e)}"
-            "; mend the import, or name the interpreter that has its packages with --python",
+            "; fix the import, or name the interpreter that has its packages with --python",
         ) from None
 
 

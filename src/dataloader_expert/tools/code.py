@@ -49,7 +49,7 @@ def loader_code(
     if drawn is not None:
         shown = {drawn: "sampler", **shown}
     if facts.value(SAMPLES_FAILED):
-        setup = ("# samples that cannot be read are replaced by the next that can: mend or remove them", *setup)
+        setup = ("# samples that cannot be read are replaced by the next that can: fix or remove them", *setup)
     return render(
         "code.py",
         reference=reference,

@@ -260,6 +260,6 @@ def _with_failure(outcome: Outcome) -> tuple[Outcome, list[Finding], list[Unknow
     outcome.facts.add(fact)
     code = FINDING_OF.get(failure.code)
     if code is not None:
-        findings.append(finding(code, "error", failure.message, fact, "mend what is named and call again"))
+        findings.append(finding(code, "error", failure.message, fact, "fix what is named and call again"))
     unknowns.append(Unknown("what was not yet measured", str(failure)))
     return outcome, findings, unknowns

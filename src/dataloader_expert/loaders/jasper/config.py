@@ -123,7 +123,7 @@ class BuildConfig:
         try:
             given = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise ValueError(f"{path} is no JSON ({error}): build the data set again, or mend the file") from error
+            raise ValueError(f"{path} is not JSON ({error}): build the dataset again, or fix the file") from error
         if not isinstance(given, dict):
             raise ValueError(f"{path} holds {type(given).__name__}; an object with the fields of BuildConfig is needed")
         return cls.of(given, str(path))
