@@ -317,7 +317,7 @@ def preload() -> dict[str, str]:
         importlib.import_module(name)
     importlib.import_module("dataloader_expert.probes.base").probes()
     if os.environ.get("DATALOADER_EXPERT_HOST") == "scan":  # pyarrow would start a thread: not in a host
-        for name in ("PIL.Image", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"):
+        for name in ("PIL.Image", "PIL.JpegImagePlugin", "PIL.PngImagePlugin", "simplejpeg"):
             importlib.import_module(name)
         importlib.import_module("dataloader_expert.sources.registry").formats()
         importlib.import_module("dataloader_expert.checks.base").all_checks()
