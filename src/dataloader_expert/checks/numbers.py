@@ -178,10 +178,10 @@ class Numbers:
         constant = self.low == self.high
         if constant:
             m2 = 0.0
-        m3 = self.sums[2] / n - 3 * m1 * self.sums[1] / n + 2 * m1**3
-        m4 = self.sums[3] / n - 4 * m1 * self.sums[2] / n + 6 * m1 * m1 * self.sums[1] / n - 3 * m1**4
-        flat = constant or m2 <= 0
-        skew = None if flat else m3 / m2**1.5
+        m3 = self.sums[2] / n - 3 * m1 * self.sums[1] / n + 2 * m1 * m1 * m1
+        m4 = self.sums[3] / n - 4 * m1 * self.sums[2] / n + 6 * m1 * m1 * self.sums[1] / n - 3 * m1 * m1 * m1 * m1
+        flat = constant or m2 * m2 <= 0  # or so little that its square is nothing
+        skew = None if flat else m3 / (m2 * math.sqrt(m2))
         kurt = None if flat else m4 / (m2 * m2) - 3
         levels, weights = self._levels()
         quantiles = quantile(levels, weights, [p / 100 for p in LEVELS])

@@ -55,6 +55,8 @@ class Structure(Check):
             return
         if x.shape[1] > MOST:
             x = x[:, :MOST]
+        if self.named and x.shape[1] != min(MOST, len(self.fields)):
+            return  # a damaged unit: what is a number elsewhere is a text here
         x = x[np.isfinite(x).all(1)]
         if not len(x):
             return

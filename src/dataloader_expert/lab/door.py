@@ -301,6 +301,9 @@ class Door:
             loop.add_reader(ours, events.read)
             text = json.dumps({**request, "host": ready}).encode() + b"\n"
             sending = asyncio.ensure_future(loop.sock_sendall(ours, text))  # a stopped host's child reads nothing
+            sending.add_done_callback(
+                lambda sent: sent.cancelled() or sent.exception()
+            )  # a child that died reads nothing
             end = await self._ended(host, ended, due)
         except BaseException:
             await self._cancel(host, id_, ended)
@@ -308,9 +311,10 @@ class Door:
         finally:
             events.read()
             loop.remove_reader(ours)
-            ours.close()
             if sending is not None:
                 sending.cancel()
+                loop.remove_writer(ours)  # before its descriptor is closed, and perhaps reused
+            ours.close()
             texts = [stream.close() for stream in streams]
             stacks = os.pread(notes, STACKS, NOTES_AT).decode("utf-8", "replace")
             os.close(notes)

@@ -73,7 +73,7 @@ def open_zip(data: bytes, file: str) -> zipfile.ZipFile:
 
 def members(archive: zipfile.ZipFile, file: str) -> list[zipfile.ZipInfo]:
     """The members, refused where they could hurt: overlapping, encrypted, oversized, twice, or with odd paths."""
-    infos = [i for i in archive.infolist() if not i.is_dir()]
+    infos = [i for i in archive.infolist() if not i.filename.endswith("/")]
     end = 0
     for info in sorted(infos, key=lambda i: i.header_offset):
         if info.header_offset < end:

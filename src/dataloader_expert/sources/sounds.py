@@ -68,7 +68,7 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     tag, channels, rate, _, align, bits = struct.unpack("<HHIIHH", form[:16])
     if tag == 0xFFFE and len(form) >= 26:
         tag = struct.unpack("<H", form[24:26])[0]
-    if not channels or not rate or align != channels * ((bits + 7) // 8):
+    if not channels or not rate or not bits or align != channels * ((bits + 7) // 8):
         raise Unreadable("header-mismatch", f"{channels} channels, {rate} Hz, {bits} bits, align {align}", file=name)
     if len(body) % align:
         raise Unreadable("truncated", "the last frame is incomplete", file=name)

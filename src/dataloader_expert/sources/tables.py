@@ -238,7 +238,7 @@ def field_of(name: str, column: Column) -> Field:
         distinct = len(set(map(str, present)))
         return Field(name, "text" if mean >= 20 and spaced and distinct > len(present) // 2 else "category", "str")
     if hasattr(first, "getbands"):
-        shapes = {(v.height, v.width, len(v.getbands())) for v in present}
+        shapes = {(v.height, v.width, len(v.getbands())) for v in present if hasattr(v, "getbands")}
         shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
         return Field(name, "image", "uint8", shape)
     if isinstance(first, np.ndarray):
