@@ -142,7 +142,7 @@ def test_an_older_file_loads_and_unknown_keys_are_named(tmp_path: Path, caplog: 
     ("text", "error", "says"),
     [
         (None, FileNotFoundError, "Config file not found"),
-        ("{", ValueError, "config.json is no JSON"),
+        ("{", ValueError, "config.json is not JSON"),
         ("[]", ValueError, "holds list"),
         ('{"n_neg": 4}', ValueError, "lacks embedding_dim, clustering_source"),
     ],
