@@ -203,10 +203,19 @@ def _each(lines: Iterable[dict[str, Any]]) -> list[tuple[float, int]]:
 
 
 def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without each process's first batch, which opens files and warms up, where others follow."""
-    others = {line["worker"] for line in lines if line["batch"] and line["timed"]}
+    """Without each process's first batch, which opens files and warms up, where others follow that go through the same
+    stages. Where none does, the first did what the epoch needs once, such as decoding a table."""
+    others: dict[int, set[str]] = defaultdict(set)
+    for line in lines:
+        if line["batch"] and line["timed"]:
+            others[line["worker"]].update(line["spent"])
     first = {"timed": False, "slow": []}  # its counters still count
-    return [line if line["batch"] or line["worker"] not in others else {**line, **first} for line in lines]
+    return [
+        {**line, **first}
+        if not line["batch"] and line["worker"] in others and others[line["worker"]].issuperset(line.get("spent", ()))
+        else line
+        for line in lines
+    ]
 
 
 def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Observation]:
@@ -227,6 +236,8 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
             for name in {*on, *off}:
                 f, g = on[name] / sum(on.values()), off[name] / sum(off.values())
                 spent[name].append(((f * (cpu + queue) + g * waits) / n, f * cpu / n, f * queue / n))
+    for parts in spent.values():  # a batch that did not go through a stage spent nothing there
+        parts += [(0.0, 0.0, 0.0)] * (len(timed) - len(parts))
     if served.current.workers:
         spent["worker_transfer"] = _transfer(seen)
     for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
