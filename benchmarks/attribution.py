@@ -212,9 +212,9 @@ def real(only: list[str]) -> None:
 def overhead() -> None:
     """Throughput of a watched loader over a plain one, in alternating blocks, at samples of 1, 3 and 10 ms."""
     from benchmarks import workloads
-    from dataloader_expert.probes.stages import EVERY_S
-    from dataloader_expert.probes.ticking import Ticker
-    from dataloader_expert.probes.watching import Watch, watching
+    from dataloader_expert.probes.profile.instrumentation import Watch, watching
+    from dataloader_expert.probes.profile.sampling_profiler import Ticker
+    from dataloader_expert.probes.profile.stages import EVERY_S
 
     users: Any = workloads
     for cpu, workers in itertools.product((0.001, 0.003, 0.010), (0, 2)):

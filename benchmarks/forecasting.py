@@ -18,8 +18,8 @@ from typing import Any
 from benchmarks.common import keep
 from benchmarks.searching import usage
 from dataloader_expert.advice.forecast import fit
-from dataloader_expert.advice.simulating import Costs, Setup, law, simulate
-from dataloader_expert.probes.moving import trip
+from dataloader_expert.probes.profile.transfer import trip
+from dataloader_expert.probes.search.simulation import Costs, Setup, law, simulate
 
 NAME = "forecasting"
 REPEATS, RUN_S, LONG_RUN_S = 5, 0.8, 3.0

@@ -81,3 +81,8 @@ class LoaderPlan:
     @staticmethod
     def from_json(data: Mapping[str, Json]) -> LoaderPlan:
         return LoaderPlan(**data)
+
+
+def in_flight(workers: int, prefetch: int | None) -> int:
+    """Batches that wait at the most, and the one that the consumer holds."""
+    return workers * (prefetch or 2) + 1 if workers else 1

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import Loading
-from dataloader_expert.probes.stages import Stages
-from dataloader_expert.probes.standing import Standing
-from dataloader_expert.probes.starting import Starting
+from dataloader_expert.probes.data.layout import Layout
+from dataloader_expert.probes.health.start_up import StartUp
+from dataloader_expert.probes.health.static_checks import StaticChecks
+from dataloader_expert.probes.profile.stages import Stages
+from dataloader_expert.probes.search.loading import Loading
 from tests.making.asking import Asker
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +94,7 @@ def test_the_search_tells_what_it_tried_and_when_it_was_done(searched: Any) -> N
 
 def test_start_methods_are_timed_once(asker: Asker) -> None:
     """Our promise: seconds to the first batch by each method; what does not travel says why."""
-    other = asker.but("diagnose_io", lambda probe: isinstance(probe, Layout | Standing | Starting))
+    other = asker.but("diagnose_io", lambda probe: isinstance(probe, Layout | StaticChecks | StartUp))
     late: Any = other.ask("diagnose_io", f"{USERS}:StartsLate", str(ROOT), budget_s=30)
     seconds = {line.method: line.first_batch_s for line in late.start_methods}
     assert seconds.keys() == {"fork", "forkserver", "spawn"}, late.unknowns

@@ -11,37 +11,37 @@ import pytest
 from benchmarks.faults import CASES
 
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.crowd import Crowd
-from dataloader_expert.probes.environment import Environment
-from dataloader_expert.probes.habits import Habits
-from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.scan import Scan
-from dataloader_expert.probes.standing import Standing
-from dataloader_expert.probes.whole import Whole
+from dataloader_expert.probes.data.layout import Layout
+from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
+from dataloader_expert.probes.health.static_checks import StaticChecks
+from dataloader_expert.probes.health.worker_resources import WorkerResources
+from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.system.environment import Environment
 from tests.making.asking import Asker
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS: dict[str, type[Probe]] = {
-    "rng-duplicated": Habits,
-    "rng-constant-seed": Habits,
-    "not-deterministic": Habits,
-    "iterable-not-sharded": Habits,
-    "idle-workers": Habits,
-    "poor-mixing": Habits,
-    "epoch-not-seen-by-workers": Habits,
-    "handle-shared-across-fork": Crowd,
-    "opened-per-sample": Crowd,
-    "wrong-length": Standing,
-    "batches-dropped": Standing,
-    "same-order-each-epoch": Standing,
-    "order-from-global-rng": Standing,
-    "unpicklable": Standing,
-    "result-unpicklable": Standing,
-    "no-timeout": Standing,
-    "not-pinned": Standing,
-    "stale-shared-memory": Standing,
-    "state-snapshots-slow": Standing,
-    "batched-fetch-unused": Whole,
+    "rng-duplicated": WorkerSemantics,
+    "rng-constant-seed": WorkerSemantics,
+    "not-deterministic": WorkerSemantics,
+    "iterable-not-sharded": WorkerSemantics,
+    "idle-workers": WorkerSemantics,
+    "poor-mixing": WorkerSemantics,
+    "epoch-not-seen-by-workers": WorkerSemantics,
+    "handle-shared-across-fork": WorkerResources,
+    "opened-per-sample": WorkerResources,
+    "wrong-length": StaticChecks,
+    "batches-dropped": StaticChecks,
+    "same-order-each-epoch": StaticChecks,
+    "order-from-global-rng": StaticChecks,
+    "unpicklable": StaticChecks,
+    "result-unpicklable": StaticChecks,
+    "no-timeout": StaticChecks,
+    "not-pinned": StaticChecks,
+    "stale-shared-memory": StaticChecks,
+    "state-snapshots-slow": StaticChecks,
+    "batched-fetch-unused": BatchedIndexing,
 }
 
 
@@ -53,7 +53,7 @@ def asker() -> Iterator[Asker]:
 
         def recipe(request: Any, probe: Any = probe) -> Any:
             # on a busy machine the scan's first sample, by which its time is judged, is a slow one
-            patient = {"most_s": 4.0} if probe is Whole else {}
+            patient = {"most_s": 4.0} if probe is BatchedIndexing else {}
             return (Environment(), Layout(), Scan(near=False, most=16), probe(**patient))
 
         asker.tools[probe.name] = replace(plain, recipe=recipe)

@@ -19,7 +19,7 @@ from dataloader_expert.errors import RequestError
 from dataloader_expert.lab import door
 from dataloader_expert.lab.door import Door, Limits, Outcome, environment, find_python, user_stack
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.scan import Scan
+from dataloader_expert.probes.data.scan import Scan
 from tests.driving import closed, host_of, opened, processes, speak, until
 
 LIMITS = Limits(30.0, 2 << 30)

@@ -17,7 +17,7 @@ from dataloader_expert.lab import shm
 from dataloader_expert.lab.boot import children_of
 from dataloader_expert.lab.door import Door, HostClient, Limits, Outcome
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.scan import Scan
+from dataloader_expert.probes.data.scan import Scan
 from tests.driving import closed, host_of, opened, processes, speak, until
 
 BUDGET_S = 5.0

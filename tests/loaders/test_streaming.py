@@ -330,11 +330,11 @@ def test_a_parser_of_ones_own_gets_every_line(tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", b"a\r\n\nb")
     assert list(StreamingDataset([path], parse=lambda line: line + b"!", shuffle=False)) == [b"a!", b"!", b"b!"]
 
-    class Whole(StreamingDataset):
+    class BatchedIndexing(StreamingDataset):
         def stream_from_url(self, url: str) -> Iterator[Any]:
             yield Path(url).read_text()
 
-    assert list(Whole([path])) == ["a\n\nb"]
+    assert list(BatchedIndexing([path])) == ["a\n\nb"]
 
 
 def test_what_cannot_be_a_stream_is_said(tmp_path: Path) -> None:

@@ -6,22 +6,22 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch_sizes import BatchSizes
-from dataloader_expert.probes.caching import Caching
-from dataloader_expert.probes.crowd import Crowd
-from dataloader_expert.probes.draws import Draws
-from dataloader_expert.probes.freeing import Freeing
-from dataloader_expert.probes.habits import Habits
-from dataloader_expert.probes.loading import Loading
-from dataloader_expert.probes.stages import Stages
-from dataloader_expert.probes.starting import Starting
-from dataloader_expert.probes.storage import Storage
-from dataloader_expert.probes.whole import Whole
+from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
+from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.sample_cache import SampleCache
+from dataloader_expert.probes.experiments.sampler_simulation import Draws
+from dataloader_expert.probes.health.start_up import StartUp
+from dataloader_expert.probes.health.worker_resources import WorkerResources
+from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.profile.stages import Stages
+from dataloader_expert.probes.search.batch_sizes import BatchSizes
+from dataloader_expert.probes.search.loading import Loading
+from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
+from dataloader_expert.probes.system.storage import Storage
 from dataloader_expert.tools.base import Tool
 
-EXPERIMENTS = Allocating | Caching | Crowd | Freeing | Habits | Whole
+EXPERIMENTS = MallocAsStarted | SampleCache | WorkerResources | MallocRetention | WorkerSemantics | BatchedIndexing
 """What forks, or runs a user's loader otherwise than it is, beside the search."""
 
 
@@ -50,8 +50,12 @@ def shorter(probe: Probe, stacks_s: float | None) -> Probe:
         return replace(probe, block_s=0.01)
     if isinstance(probe, Stages):
         return replace(probe, most_s=0.05 if stacks_s is None else stacks_s, half=0.1)
-    if isinstance(probe, Caching):
+    if isinstance(probe, SampleCache):
         return replace(probe, block_s=0.01, most_s=0.5 if users else 0.0)
-    if isinstance(probe, Starting):
+    if isinstance(probe, StartUp):
         return replace(probe, least_s=math.inf)
-    return replace(probe, most_s=0.2) if isinstance(probe, Storage | Crowd | Habits | Whole) else probe
+    return (
+        replace(probe, most_s=0.2)
+        if isinstance(probe, Storage | WorkerResources | WorkerSemantics | BatchedIndexing)
+        else probe
+    )

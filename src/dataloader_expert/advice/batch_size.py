@@ -6,10 +6,10 @@ from typing import Any
 
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.batch import BATCH
-from dataloader_expert.probes.batch_sizes import BATCH_SIZES
-from dataloader_expert.probes.layout import SAMPLES, SPLITS
-from dataloader_expert.probes.memory import DEVICE_PEAK, FORWARD, HELD
+from dataloader_expert.probes.data.layout import SAMPLES, SPLITS
+from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.memory import DEVICE_PEAK, FORWARD, HELD
+from dataloader_expert.probes.search.batch_sizes import BATCH_SIZES
 
 PLATEAU = 0.95
 

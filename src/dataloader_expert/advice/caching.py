@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.caching import CACHED
+from dataloader_expert.probes.experiments.sample_cache import CACHED
 
 MOST_MEMORY = 0.5
 """The share of this machine's memory that kept samples may take for it to be advised."""

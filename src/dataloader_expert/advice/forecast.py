@@ -6,13 +6,13 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dataloader_expert.advice.simulating import Costs, Setup, Store, law, simulate, workers_for
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.loading import CURRENT, RECOMMENDED
-from dataloader_expert.probes.moving import TRIP
-from dataloader_expert.probes.serving import STAGE
-from dataloader_expert.probes.stages import COSTS, READING, RECEIVING
-from dataloader_expert.probes.trials import TRIALS
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import COSTS, READING, RECEIVING
+from dataloader_expert.probes.profile.transfer import TRIP
+from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED
+from dataloader_expert.probes.search.simulation import Costs, Setup, Store, law, simulate, workers_for
+from dataloader_expert.probes.search.trials import TRIALS
 
 MOST_WORKERS = 256
 BISECTIONS = 18

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.conclusions import Advice, Finding, finding
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.freeing import FREED, PAGES
+from dataloader_expert.probes.experiments.malloc_retention import FREED, PAGES
 
 VALUE = "keep_freed_memory  # from dataloader_expert.loaders; as worker_init_fn, and called once in the main process"
 FIX = (

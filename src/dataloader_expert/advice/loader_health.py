@@ -9,15 +9,15 @@ from dataloader_expert.advice.freeing import given_back
 from dataloader_expert.advice.workers import batch_bytes, host_bytes
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.batch import BATCH
-from dataloader_expert.probes.candidates import SHARED
-from dataloader_expert.probes.crowd import COUNTS
-from dataloader_expert.probes.layout import SAMPLES
-from dataloader_expert.probes.loading import CURRENT, ORDERING
-from dataloader_expert.probes.scan import FIRST
-from dataloader_expert.probes.serving import STAGE
-from dataloader_expert.probes.stages import HOTSPOTS, PULSES, READING, RECEIVING
-from dataloader_expert.probes.trials import STARTUP, THROUGHPUT, TRIALS
+from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.data.scan import FIRST
+from dataloader_expert.probes.health.worker_resources import COUNTS
+from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import HOTSPOTS, PULSES, READING, RECEIVING
+from dataloader_expert.probes.search.candidates import SHARED
+from dataloader_expert.probes.search.loading import CURRENT, ORDERING
+from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT, TRIALS
 
 FRESH_BYTES_S = 1.2e9
 """Bytes a second into shared memory that was not used before, measured on two cores."""
@@ -241,7 +241,7 @@ def threads(facts: Facts) -> Iterator[Finding]:
 
 def warm(facts: Facts) -> Iterator[Finding]:
     """B37: everything came from the page cache, and the disk is known to be much slower."""
-    from dataloader_expert.probes.storage import COLD, WARM
+    from dataloader_expert.probes.system.storage import COLD, WARM
 
     reading, cold, hot = facts.find(READING), facts.find(COLD), facts.find(WARM)
     if reading is None or cold is None or hot is None or reading.value["bytes_read_per_sample"] < 4096:

@@ -8,7 +8,7 @@ from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.checks.statistics import TRAIN_MOMENTS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.layout import FIELDS, LABEL
+from dataloader_expert.probes.data.layout import FIELDS, LABEL
 
 
 def normalization(facts: Facts) -> dict[str, Any] | None:

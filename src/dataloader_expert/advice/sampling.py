@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.draws import DRAWN, STRATEGY
+from dataloader_expert.probes.experiments.sampler_simulation import DRAWN, STRATEGY
 
 
 def sampler_advice(facts: Facts) -> list[Advice]:

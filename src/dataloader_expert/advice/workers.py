@@ -7,10 +7,10 @@ from typing import Any
 
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.batch import BATCH
-from dataloader_expert.probes.limits import in_flight
-from dataloader_expert.probes.loading import CURRENT, RECOMMENDED, SPEEDUP
-from dataloader_expert.probes.trials import STARTUP, THROUGHPUT
+from dataloader_expert.plan import in_flight
+from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED, SPEEDUP
+from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 
 
 def settings(facts: Facts) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:

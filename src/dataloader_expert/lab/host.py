@@ -32,7 +32,7 @@ from dataloader_expert.lab.boot import (
 )
 from dataloader_expert.lab.folder import keep_sockets_in
 from dataloader_expert.lab.notes import sample_at
-from dataloader_expert.probes.resident import group_bytes, shm_used
+from dataloader_expert.probes.system.process_memory import group_bytes, shm_used
 
 POLL_S = 0.1
 STRAY_S = 0.2

@@ -107,11 +107,11 @@ class Probe(ABC):
 
 
 def probes() -> dict[str, type[Probe]]:
-    """The probes of this folder by name."""
+    """The probes of this folder's rooms by name."""
     found = {}
     package = importlib.import_module("dataloader_expert.probes")
-    for module in pkgutil.iter_modules(package.__path__):
-        for probe in getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "PROBES", ()):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        for probe in getattr(importlib.import_module(module.name), "PROBES", ()):
             found[probe.name] = probe
     return found
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, TooDear, evidence
-from dataloader_expert.probes.candidates import Costs
-from dataloader_expert.probes.clock import Laps, Spent
+from dataloader_expert.probes.base import Bench, TooDear
 from dataloader_expert.sources.reference import Reference
 
-STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked, waiting for a core")
 MAX_SIDE = 512
 FIT_SHARE, FIT_MOST_S = 0.1, 1.0
 """The share of the time left that finding out what a batch costs may take, and the most seconds."""
@@ -148,41 +144,6 @@ class Serving:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""
         return samples_in(batch) or self.current.batch_size
 
-    def costs(self, bench: Bench, seconds: float = 0.15, most: int = 128) -> Costs:
-        """CPU and blocked seconds of a sample, from some that are read here."""
-        laps, read, stream = Laps("rest"), 0, self._one_by_one(bench)
-        begun = time.monotonic()
-        while read < 8 or (time.monotonic() - begun < seconds and read < most):
-            try:
-                next(stream)
-            except StopIteration:
-                break
-            if not read:
-                laps.begin()  # the first is cold
-            read += 1
-            laps.lap("rest")
-        bench.at(-1)
-        wall, cpu, queue = laps.spent.get("rest", (0.0, 0.0, 0.0))
-        n = max(1, read - 1)
-        return Costs(cpu / n, max(0.0, wall - cpu - queue) / n)
-
-    def _one_by_one(self, bench: Bench) -> Iterator[None]:
-        """Reads samples; those that raise are passed over, and end a stream: the scan has said which do."""
-        import numpy as np
-
-        if bench.source.iterable:
-            with contextlib.suppress(Exception):
-                for _ in self.dataset:
-                    yield
-            return
-        rng = np.random.default_rng(bench.seed + 2)
-        while True:
-            index = int(rng.integers(len(self.dataset)))
-            bench.at(index)
-            with contextlib.suppress(Exception):
-                self.dataset[index]
-            yield
-
 
 def samples_in(batch: Any) -> int:
     shape: Any = getattr(batch, "shape", ())
@@ -208,23 +169,6 @@ def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
     return [(prefix or "data", batch)]
 
 
-def stage_fact(name: str, spent: list[Spent], stacks: int | None = None) -> Fact:
-    """Mean times per sample in ms with a 95 % interval of the wall time; ``stacks`` by which they were split, if so."""
-    n = len(spent)
-    wall = [1e3 * w for w, _, _ in spent]
-    mean = sum(wall) / n
-    sd = math.sqrt(sum((w - mean) ** 2 for w in wall) / (n - 1)) if n > 1 else 0.0
-    half = 1.96 * sd / math.sqrt(n)
-    cpu = 1e3 * sum(c for _, c, _ in spent) / n
-    queue = 1e3 * sum(q for _, _, q in spent) / n
-    queue = min(queue, max(0.0, mean - cpu))
-    value = {"ms": mean, "cpu_ms": min(cpu, mean), "wait_ms": max(0.0, mean - cpu - queue), "queue_ms": queue}
-    if stacks is not None:
-        value["stacks"] = stacks
-    bounds = (max(0.0, mean - half), mean + half) if n > 1 else None
-    return Fact(STAGE, value, evidence("timed", "stages", seen=n, interval=bounds), {"stage": name})
-
-
 def image_size(bench: Bench) -> tuple[int, int] | None:
     """Height and width to which images of several sizes are resized: their medians, at most 512, in eights."""
     from dataloader_expert.checks.pictures import SIZES
@@ -248,7 +192,7 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     from dataloader_expert.checks.base import MISSING
     from dataloader_expert.loaders.collate import COLLATES
     from dataloader_expert.loaders.samples import Blocks, SourceDataset
-    from dataloader_expert.probes.scan import SCANNED
+    from dataloader_expert.probes.data.scan import SCANNED
 
     size = image_size(bench)
     nullable = {f.at["field"] for f in bench.facts.all(MISSING) if f.value}

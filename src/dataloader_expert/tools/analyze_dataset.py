@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import BatchLook
-from dataloader_expert.probes.batch_sizes import BatchSizes
-from dataloader_expert.probes.caching import Caching
-from dataloader_expert.probes.crowd import Crowd
-from dataloader_expert.probes.draws import Draws
-from dataloader_expert.probes.environment import Environment
-from dataloader_expert.probes.freeing import Freeing
-from dataloader_expert.probes.habits import Habits
-from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import Loading
-from dataloader_expert.probes.scan import Scan
-from dataloader_expert.probes.stages import Stages
-from dataloader_expert.probes.standing import Standing
-from dataloader_expert.probes.storage import Storage
-from dataloader_expert.probes.whole import Whole
+from dataloader_expert.probes.data.layout import Layout
+from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
+from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.sample_cache import SampleCache
+from dataloader_expert.probes.experiments.sampler_simulation import Draws
+from dataloader_expert.probes.health.static_checks import StaticChecks
+from dataloader_expert.probes.health.worker_resources import WorkerResources
+from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.model.batch import BatchLook
+from dataloader_expert.probes.profile.stages import Stages
+from dataloader_expert.probes.search.batch_sizes import BatchSizes
+from dataloader_expert.probes.search.loading import Loading
+from dataloader_expert.probes.system.environment import Environment
+from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
+from dataloader_expert.probes.system.storage import Storage
 from dataloader_expert.report import Model, Next, Report
 from dataloader_expert.tools import (
     characterize_dataset,
@@ -47,19 +47,19 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Environment(),
         Layout(),
         Scan(share=0.45),
-        Allocating(),
+        MallocAsStarted(),
         Stages(share=0.2),
         BatchLook(),
         BatchSizes(share=0.2),
         Storage(),
         Draws(),
-        Standing(),
+        StaticChecks(),
         Loading(share=0.8),
-        Habits(),
-        Freeing(),
-        Crowd(),
-        Caching(),
-        Whole(),
+        WorkerSemantics(),
+        MallocRetention(),
+        WorkerResources(),
+        SampleCache(),
+        BatchedIndexing(),
     )
 
 

@@ -16,9 +16,9 @@ from dataloader_expert.errors import escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.lab.surroundings import Surroundings
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.environment import ENVIRONMENT
-from dataloader_expert.probes.layout import FILES, FORMAT, MODALITY, SAMPLES
-from dataloader_expert.probes.scan import SCANNED
+from dataloader_expert.probes.data.layout import FILES, FORMAT, MODALITY, SAMPLES
+from dataloader_expert.probes.data.scan import SCANNED
+from dataloader_expert.probes.system.environment import ENVIRONMENT
 from dataloader_expert.report import (
     AdviceLine,
     Coverage,

@@ -12,9 +12,19 @@ from dataloader_expert.checks.integrity import SAMPLE_BYTES
 from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.environment import Environment
-from dataloader_expert.probes.layout import BYTES, FIELDS, FILES, LABEL, MODALITY, SAMPLES, SHARDING, SPLITS, Layout
-from dataloader_expert.probes.scan import SCANNED, Scan
+from dataloader_expert.probes.data.layout import (
+    BYTES,
+    FIELDS,
+    FILES,
+    LABEL,
+    MODALITY,
+    SAMPLES,
+    SHARDING,
+    SPLITS,
+    Layout,
+)
+from dataloader_expert.probes.data.scan import SCANNED, Scan
+from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.tools.base import Conclusion, Measured, Request, Tool, class_counts, fact_figure
 

@@ -15,9 +15,9 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.environment import Environment
-from dataloader_expert.probes.layout import PRESENT, SPLITS, Layout
-from dataloader_expert.probes.scan import CHECKED, Scan
+from dataloader_expert.probes.data.layout import PRESENT, SPLITS, Layout
+from dataloader_expert.probes.data.scan import CHECKED, Scan
+from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import How, Model, Next, Report
 from dataloader_expert.tools.base import FAILED, Conclusion, Measured, Tool, coverage
 from dataloader_expert.tools.base import Request as Common

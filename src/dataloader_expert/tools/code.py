@@ -8,8 +8,8 @@ from typing import Any
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED
 from dataloader_expert.facts import Facts
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.batch import BATCH, COLLATE
-from dataloader_expert.probes.layout import FORMAT, LABEL, PRESENT, SPLITS, STREAM
+from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, SPLITS, STREAM
+from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Request, class_counts
 

@@ -13,27 +13,27 @@ from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
-from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import STEP, BatchLook, StepTime
-from dataloader_expert.probes.caching import CACHED, Caching
-from dataloader_expert.probes.crowd import Crowd
-from dataloader_expert.probes.environment import ENVIRONMENT, Environment
-from dataloader_expert.probes.freeing import Freeing
-from dataloader_expert.probes.habits import Habits
-from dataloader_expert.probes.layout import Layout
-from dataloader_expert.probes.loading import SEARCHED, SPEEDUP, UNPROVED, WORTH, Loading
-from dataloader_expert.probes.moving import TO_DEVICE
-from dataloader_expert.probes.rereading import NONDETERMINISTIC, SLOW
-from dataloader_expert.probes.running import cycle
-from dataloader_expert.probes.scan import Scan
-from dataloader_expert.probes.serving import STAGE
-from dataloader_expert.probes.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
-from dataloader_expert.probes.standing import Standing
-from dataloader_expert.probes.starting import START, Starting
-from dataloader_expert.probes.storage import COLD, OPEN, WARM, Storage
-from dataloader_expert.probes.trials import TRIALS
-from dataloader_expert.probes.whole import Whole
+from dataloader_expert.probes.data.layout import Layout
+from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
+from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
+from dataloader_expert.probes.health.start_up import START, StartUp
+from dataloader_expert.probes.health.static_checks import StaticChecks
+from dataloader_expert.probes.health.worker_resources import WorkerResources
+from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.model.batch import STEP, BatchLook, StepTime
+from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
+from dataloader_expert.probes.profile.transfer import TO_DEVICE
+from dataloader_expert.probes.search.loading import SEARCHED, SPEEDUP, UNPROVED, WORTH, Loading
+from dataloader_expert.probes.search.runner import cycle
+from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
+from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
+from dataloader_expert.probes.system.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
 from dataloader_expert.tools.base import FAILED, NO_CUDA, Conclusion, Measured, Tool
@@ -191,8 +191,8 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Layout(),
         Scan(share=0.05, near=False, most=512),
         BatchLook(request.batch_size),
-        Allocating(request.batch_size),
-        Standing(request.batch_size, request.num_workers),
+        MallocAsStarted(request.batch_size),
+        StaticChecks(request.batch_size, request.num_workers),
         *step,
         Loading(
             batch_size=request.batch_size,
@@ -204,19 +204,21 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             share=0.5,
             most_s=SEARCH_S,
         ),
-        Habits(request.batch_size),
+        WorkerSemantics(request.batch_size),
         Stages(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
             share=0.7,
             trip=request.what_if is not None,
         ),
-        Freeing(),
-        Crowd(request.batch_size),
-        Caching(request.batch_size),
-        Whole(request.batch_size),  # after what times samples: what it frees changes what the allocator gives back
+        MallocRetention(),
+        WorkerResources(request.batch_size),
+        SampleCache(request.batch_size),
+        BatchedIndexing(
+            request.batch_size
+        ),  # after what times samples: what it frees changes what the allocator gives back
         Storage(most_s=1.0),
-        Starting(),
+        StartUp(),
     )
 
 

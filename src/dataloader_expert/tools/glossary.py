@@ -16,11 +16,11 @@ def quantities() -> dict[str, tuple[Quantity, str]]:
     found: dict[str, tuple[Quantity, str]] = {}
     for room in ROOMS:
         package = importlib.import_module(f"dataloader_expert.{room}")
-        for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
-            name = f"dataloader_expert.{room}.{module}"
+        for name in sorted(m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")):
+            path = name.removeprefix("dataloader_expert.").replace(".", "/") + ".py"
             for value in vars(importlib.import_module(name)).values():
                 if isinstance(value, Quantity):
-                    found.setdefault(value.name, (value, f"{room}/{module}.py"))
+                    found.setdefault(value.name, (value, path))
     return dict(sorted(found.items()))
 
 

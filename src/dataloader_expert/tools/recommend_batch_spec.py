@@ -12,15 +12,15 @@ from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_adv
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
-from dataloader_expert.probes.allocating import Allocating
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
-from dataloader_expert.probes.batch_sizes import BatchSizes
-from dataloader_expert.probes.environment import ENVIRONMENT, Environment
-from dataloader_expert.probes.layout import FIELDS, LABEL, PRESENT, SAMPLES, SPLITS, STREAM, Layout
-from dataloader_expert.probes.loading import RECOMMENDED, Loading
-from dataloader_expert.probes.memory import DEVICE_PEAK
-from dataloader_expert.probes.scan import Scan
+from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, SPLITS, STREAM, Layout
+from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.model.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
+from dataloader_expert.probes.model.memory import DEVICE_PEAK
+from dataloader_expert.probes.search.batch_sizes import BatchSizes
+from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
+from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
+from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
 from dataloader_expert.tools.base import NO_CUDA, Conclusion, Measured, Tool
@@ -124,7 +124,11 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         )
     if request.batch_size is None:
         probes.append(BatchSizes())
-    return (*probes, Allocating(request.batch_size), Loading(batch_size=request.batch_size, share=0.7, block_s=0.2))
+    return (
+        *probes,
+        MallocAsStarted(request.batch_size),
+        Loading(batch_size=request.batch_size, share=0.7, block_s=0.2),
+    )
 
 
 def conclude(request: Request, measured: Measured) -> Conclusion:

@@ -12,11 +12,11 @@ from dataloader_expert.checks.classes import TRAIN_IMBALANCE
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.batch import BATCH, BatchLook
-from dataloader_expert.probes.draws import DRAWN, SAMPLER, SPEED, STRATEGY, Draws
-from dataloader_expert.probes.environment import Environment
-from dataloader_expert.probes.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
-from dataloader_expert.probes.scan import Scan
+from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
+from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.experiments.sampler_simulation import DRAWN, SAMPLER, SPEED, STRATEGY, Draws
+from dataloader_expert.probes.model.batch import BATCH, BatchLook
+from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
 from dataloader_expert.tools.base import Conclusion, Measured, Tool, class_counts

@@ -1,0 +1,1 @@
+"""What the data are: layout and one pass over the samples."""

@@ -1,0 +1,390 @@
+"""One pass over the samples with every check: what could be read, and what it holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.checks.base import Check, Context, all_checks
+from dataloader_expert.checks.integrity import Integrity
+from dataloader_expert.conclusions import finding
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.data.layout import described
+from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
+
+CHECKED = Quantity("checked", "", "each check's status, count and how much it looked at")
+FIRST = Quantity("first_sample", "s", "reading the very first sample, with whatever the dataset does then")
+RAISES = Quantity("sample_raises", "samples", "samples whose reading raised in the user's code, with the error")
+CRASHES = Quantity("sample_crashes", "units", "units on which the reading process died, with its exit code")
+SCANNED = Quantity("scanned", "samples", "samples read by the scan, of how many, and in what time")
+PARALLEL_S = 0.4
+STREAM_MOST = 20_000
+RAISED_MOST = 200
+
+
+@dataclass(frozen=True)
+class Scan(Probe):
+    """``share``: of the time that is left; ``checks`` None: all; ``most``: samples at the most (None: all)."""
+
+    name: ClassVar[str] = "scan"
+    share: float = 0.6
+    checks: tuple[str, ...] | None = None
+    near: bool = True
+    most: int | None = None
+    group: str | None = None
+    time: str | None = None
+    length: str | None = None
+    difficulty: str | None = None
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        source = bench.source
+        deadline = bench.until(self.share)
+        begun = time.monotonic()
+        bench.progress("reading samples", 0.0)
+        if isinstance(source, Reference):
+            checks = yield from self._reference(bench, source, deadline)
+        else:
+            checks = yield from self._units(bench, source, deadline)
+        facts = Facts()
+        for check in checks.values():
+            if check.applies():
+                for fact in check.facts():
+                    facts.add(fact)
+        yield from facts
+        integrity = checks["integrity"]
+        assert isinstance(integrity, Integrity)
+        total = None if source.iterable else source.samples
+        read, failed = integrity.seen, integrity.failed
+        yield Fact(
+            SCANNED,
+            {"read": read, "failed": failed, "total": total},
+            evidence("counted", "scan", seen=read, population=total, seconds=time.monotonic() - begun),
+        )
+        wanted = set(self.checks) if self.checks is not None else None
+        statuses: list[dict[str, Any]] = []
+        for check in checks.values():
+            if not check.applies():
+                continue
+            found = list(check.judge(facts)) if read or check is integrity else []
+            shown = [f for f in found if wanted is None or f.code in wanted]
+            yield from shown
+            yield from check.unknowns()
+            counts = {f.code: f for f in sorted(found, key=lambda f: f.severity)}
+            for id_ in check.ids:
+                if wanted is not None and id_ not in wanted:
+                    continue
+                hit = counts.get(id_)
+                bad = hit is not None and hit.severity == "error"
+                statuses.append(
+                    {
+                        "id": id_,
+                        "status": "fail" if bad else "warn" if hit is not None else "pass" if read else "unknown",
+                        "count": hit.count if hit is not None else 0,
+                        "scanned": read + failed,
+                        "how": "counted" if total is not None and read + failed >= total else "sampled",
+                    }
+                )
+        yield Fact(CHECKED, statuses, evidence("derived", "scan", seen=read, population=total))
+        self._keep(bench, checks)
+
+    def _keep(self, bench: Bench, checks: dict[str, Check]) -> None:
+        from dataloader_expert.checks.base import CLASS_COUNTS
+        from dataloader_expert.checks.labels import Labels
+
+        labels = checks["labels"]
+        assert isinstance(labels, Labels)
+        bench.labels, bench.lengths, bench.groups = labels.codes(), labels.lengths(), labels.group_codes()
+        bench.difficulty, bench.train = labels.difficulties(), labels.in_train()
+        bench.class_names = labels.class_names()
+        counts = bench.facts.find(CLASS_COUNTS, split=None)
+        if counts is not None:
+            declared = bench.source.classes
+            bench.classes = declared if declared is not None else tuple(counts.value)
+
+    def _context(self, source: Source, seed: int) -> Context:
+        """What the checks know, with the fields that the request names.
+
+        Raises:
+            RequestError: ``invalid-argument`` if a named field is not there.
+        """
+        context = Context.of(source, seed, self.near)
+        for name in ("group", "time", "length", "difficulty"):
+            field = getattr(self, name)
+            if field is not None and source.field(field) is None:
+                there = ", ".join(f.name for f in source.fields)
+                raise RequestError("invalid-argument", f"{name} names {field}, which is no field; fields are: {there}")
+            setattr(context, name, field)
+        return context
+
+    def _new(self, context: Context) -> dict[str, Check]:
+        return {name: cls(context) for name, cls in all_checks().items()}
+
+    def _units(self, bench: Bench, source: Source, deadline: float | None) -> Any:
+        """Checks over a source of ours, in as many processes as pay."""
+        import numpy as np
+
+        from dataloader_expert.engines.pool import fold
+
+        context = self._context(source, bench.seed)
+        context.pivots = pivots_of(source)
+        units = list(range(len(source.units)))
+        order = np.random.default_rng(bench.seed).permutation(len(units)).tolist()
+        if self.most is not None:
+            order = order[: self.most]
+
+        def work(hand: list[int], at: Callable[[int], None], until: float | None) -> dict[str, Check]:
+            checks = self._new(context)
+            look(source, hand, checks, at, until)
+            return checks
+
+        lead = order[: max(1, min(16, len(order)))]
+        begun = time.monotonic()
+        first = work(lead, lambda i: bench.at(source.units[i].start), deadline)
+        rest = order[len(lead) :]
+        cost = (time.monotonic() - begun) / len(lead) * len(rest)
+        processes = min(max(1, int(bench.cpus)), len(rest)) if cost > PARALLEL_S else 1
+        parts = [first]
+        if rest:
+            # units in order are read fastest; the seeded choice matters only where not all can be read
+            fits = deadline is None or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
+            folded = fold(
+                work,
+                sorted(rest) if fits else rest,
+                processes,
+                deadline,
+                lambda i: bench.at(source.units[i].start),
+                lambda n: bench.progress(f"read {n + len(lead)} of {len(order)} units", (n + len(lead)) / len(order)),
+            )
+            parts += folded.partials
+            for i, code in folded.crashed.items():
+                unit = source.units[i]
+                fact = Fact(CRASHES, code, evidence("counted", "scan", seen=1), {"unit": i})
+                yield fact
+                yield finding(
+                    "sample-crashes",
+                    "error",
+                    f"decoding {unit.file} ended the process with code {code}",
+                    fact,
+                    "take the file out: it crashes the decoder",
+                    [{"file": unit.file, "sample": unit.start}],
+                )
+        checks = parts[0]
+        for part in parts[1:]:
+            for name, check in checks.items():
+                check.merge(part[name])
+        integrity = checks["integrity"]
+        assert isinstance(integrity, Integrity)
+        for problem in source.problems:
+            integrity.found(problem)
+        return checks
+
+    def _reference(self, bench: Bench, source: Reference, deadline: float | None) -> Any:
+        """Checks over the user's own samples, read in this process one by one."""
+        import numpy as np
+
+        until = time.monotonic() + 10.0 if deadline is None and source.iterable else deadline
+        if source.iterable:
+            indices: Iterable[int] = range(min(self.most or STREAM_MOST, STREAM_MOST))
+            stream = iter(source.dataset)
+        else:
+            n = source.samples
+            cap = min(n, self.most or n)
+            if n <= 1_000_000:
+                indices = np.random.default_rng(bench.seed).permutation(n)[:cap].tolist()
+            else:
+                rng = np.random.default_rng(bench.seed)
+                indices = sorted(set(rng.integers(0, n, min(cap, 200_000)).tolist()))
+        checks: dict[str, Check] | None = None
+        waiting: list[Block] = []
+        raised: dict[int, str] = {}
+        count = 0
+        first: Fact | None = None
+        ended = False
+        for index in indices:
+            if until is not None and time.monotonic() > until and count >= 2:
+                break
+            bench.at(int(index))
+            asked = time.perf_counter()
+            try:
+                sample = _next(stream, index) if source.iterable else source.sample(int(index))
+            except StopIteration:
+                ended = True
+                break
+            except Raised as e:
+                raised[int(index)] = str(e)
+                bench.raised.append((int(index), str(e)))
+                bench.garbled = bench.garbled or garbled(e.error)
+                if source.iterable or (len(raised) >= 20 and not count) or len(raised) >= RAISED_MOST:
+                    break
+                continue
+            unit = Unit(int(index), "", int(index), 1, 0)
+            if not count and not raised:
+                first = Fact(FIRST, round(time.perf_counter() - asked, 6), evidence("timed", "scan", seen=1))
+            block = Block(unit, columns_of_sample(sample))
+            count += 1
+            if checks is None:
+                waiting.append(block)
+                if len(waiting) < min(16, source.samples if not source.iterable else 16):
+                    continue
+                checks = self._begin(bench, source, waiting)
+                yield from described(bench)
+            else:
+                for check in checks.values():
+                    check.see(block)
+            if count % 500 == 0:
+                bench.progress(f"read {count} samples", None)
+        if checks is None:
+            if not waiting:
+                text = next(iter(raised.values()), "the dataset gave no sample")
+                raise RequestError(
+                    "dataset-raised", f"{text}; {len(raised)} of {len(raised)} samples raised; fix the dataset"
+                )
+            checks = self._begin(bench, source, waiting)
+            yield from described(bench)
+        bench.at(-1)
+        if first is not None:
+            yield first
+        if ended:
+            from dataloader_expert.probes.data.layout import SAMPLES
+
+            yield Fact(SAMPLES, count, evidence("counted", "scan", seen=count))
+            for check in checks.values():
+                check.context.samples = count
+        integrity = checks["integrity"]
+        assert isinstance(integrity, Integrity)
+        integrity.failed += len(raised)
+        if raised:
+            fact = Fact(
+                RAISES,
+                {"count": len(raised), "error": next(iter(raised.values()))},
+                check_evidence(count, raised, source),
+            )
+            yield fact
+            yield finding(
+                "sample-raises",
+                "error",
+                f"{len(raised)} of {count + len(raised)} samples raise: {next(iter(raised.values()))}",
+                fact,
+                "fix or skip these samples: a DataLoader stops at the first",
+                [{"sample": i} for i in sorted(raised)],
+                len(raised),
+            )
+            if bench.garbled:
+                text = f"{bench.garbled} cannot be made from one message: from a worker it arrives as another error"
+                fix = "give its __init__ defaults, or a __reduce__; to see it plainly use num_workers=0"
+                yield finding("exception-garbled", "info", text, fact, fix)
+        return checks
+
+    def _begin(self, bench: Bench, source: Reference, waiting: list[Block]) -> dict[str, Check]:
+        """Fields from the first samples, then all checks over them."""
+        merged = Block(waiting[0].unit, {})
+        for name in waiting[0].columns:
+            values = [v for b in waiting if name in b.columns for v in b.columns[name].values]
+            merged.columns[name] = Column(_together(values))
+        source.describe(merged)
+        if bench.ref.label is not None:
+            if source.field(bench.ref.label) is None:
+                names = ", ".join(f.name for f in source.fields)
+                raise RequestError("label-not-found", f"field {bench.ref.label} is not there; fields are: {names}")
+            source.label, source.label_how = bench.ref.label, "as asked"
+        context = self._context(source, bench.seed)
+        if source.loader is not None:
+            from dataloader_expert.loaders.building import is_plain, sampler_name
+
+            if not is_plain(source.loader):
+                context.handled = f"the loader's own {sampler_name(source.loader)}"
+        context.pivots = pivots_from(merged)
+        checks = self._new(context)
+        for block in waiting:
+            for check in checks.values():
+                check.see(block)
+        return checks
+
+
+def look(
+    source: Source, hand: list[int], checks: dict[str, Check], at: Callable[[int], None], until: float | None
+) -> None:
+    """Reads, decodes and checks units; one that cannot be read is noted and passed over."""
+    integrity = checks["integrity"]
+    assert isinstance(integrity, Integrity)
+    active = [c for c in checks.values() if c.applies()]
+    for count, i in enumerate(hand):
+        if until is not None and count and time.monotonic() > until:
+            return
+        at(i)
+        unit = source.units[i]
+        try:
+            block = source.decode(unit, source.read(unit))
+        except Unreadable as problem:
+            integrity.fail(unit, problem)
+            continue
+        for check in active:
+            check.see(block)
+
+
+def pivots_of(source: Source) -> dict[str, float]:
+    """A value near the middle of each numeric field, from the first unit that can be read."""
+    for unit in list(source.units[:4]):
+        try:
+            return pivots_from(source.decode(unit, source.read(unit)))
+        except Unreadable:
+            continue
+    return {}
+
+
+def pivots_from(block: Block) -> dict[str, float]:
+    import numpy as np
+
+    found = {}
+    for name, column in block.columns.items():
+        values = column.values
+        if not isinstance(values, np.ndarray):
+            arrays = [v.reshape(-1)[:1024] for v in values[:64] if isinstance(v, np.ndarray) and v.dtype.kind in "iuf"]
+            values = np.concatenate(arrays) if arrays else None
+        if values is None or values.dtype.kind not in "iuf" or values.dtype == np.uint8:
+            continue
+        flat = values.reshape(-1)[:1024].astype(np.float64)
+        flat = flat[np.isfinite(flat)]
+        if flat.size:
+            found[name] = float(np.median(flat))
+    return found
+
+
+def check_evidence(count: int, raised: dict[int, str], source: Source) -> Any:
+    total = None if source.iterable else source.samples
+    return evidence("counted", "scan", seen=count + len(raised), population=total)
+
+
+def _next(stream: Any, index: int) -> Any:
+    try:
+        return next(stream)
+    except StopIteration:
+        raise
+    except (Exception, SystemExit) as e:
+        raise Raised(e, index) from None
+
+
+def _together(values: list[Any]) -> Any:
+    import numpy as np
+
+    from dataloader_expert.sources.arrays import stacked
+
+    return np.array(values) if values and all(isinstance(v, np.generic) for v in values) else stacked(values)
+
+
+def garbled(error: BaseException) -> str:
+    """The name of an exception that torch cannot make anew in the main process from its message; else nothing."""
+    kind = type(error)
+    try:
+        kind("message")
+    except Exception:  # its own __init__ raises what it likes
+        return kind.__name__
+    return ""
+
+
+PROBES = (Scan,)

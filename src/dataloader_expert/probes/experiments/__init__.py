@@ -1,0 +1,1 @@
+"""One change each, run beside what stands: what it would gain."""

@@ -1,0 +1,113 @@
+"""Whether a dataset gives a whole batch for many indices at once, and what that would gain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.search.runner import T99, interval
+from dataloader_expert.probes.search.trials import sample_s
+from dataloader_expert.probes.serving import flat, serving
+
+WHOLE = Quantity(
+    "batched_fetch", "x", "batches by one indexing over batches sample by sample, in this process, by pairs"
+)
+PAIRS, MOST_PAIRS, LEAST_S, WORTH = 6, 18, 0.02, 1.2
+
+
+@dataclass(frozen=True)
+class BatchedIndexing(Probe):
+    name: ClassVar[str] = "batched_indexing"
+    batch_size: int | None = None
+    share: float = 0.2
+    most_s: float = 1.0
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format != "reference" or bench.source.iterable:
+            return
+        served = serving(bench, self.batch_size, 0)
+        dataset = served.dataset
+        if hasattr(dataset, "__getitems__") or len(dataset) < 8:
+            return
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        if 12 * served.current.batch_size * sample_s(bench) > until - time.monotonic():
+            return
+        size = min(served.current.batch_size, len(dataset))
+        indices = [(i * 7919) % len(dataset) for i in range(size)]
+        ask = _asking(served.collate, dataset, indices)
+        if ask is None:
+            return
+        ratios: list[float] = []
+        while time.monotonic() < until:
+            if len(ratios) >= (MOST_PAIRS if _in_doubt(ratios) else PAIRS):
+                break
+            ratios.append(_rate(ask) / _rate(lambda: served.collate([dataset[i] for i in indices])))
+        if len(ratios) < 3:
+            return
+        mean, low, high = interval(ratios, T99)
+        spread = (min(ratios), max(ratios))
+        fact = Fact(
+            WHOLE, mean, evidence("timed", "batched_indexing", seen=len(ratios), interval=(low, high), spread=spread)
+        )
+        yield fact
+        if low > WORTH:
+            text = f"dataset[indices] gives the same batch {mean:.1f} times as fast as sample by sample (99 % {low:.1f} to "
+            text += f"{high:.1f}), and torch does not know"
+            fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
+            yield finding("batched-fetch-unused", "info", text, fact, fix)
+
+
+def _in_doubt(ratios: list[float]) -> bool:
+    """Whether a gain is seen and not proved: on a busy machine six pairs may not do."""
+    if len(ratios) < PAIRS:
+        return False
+    mean, low, _ = interval(ratios, T99)
+    return low <= WORTH < mean
+
+
+def _asking(collate: Any, dataset: Any, indices: list[int]) -> Callable[[], Any] | None:
+    """A call that gives these indices' batch at once, if one kind of index does; equal to the samples' own batch."""
+    import numpy as np
+    import torch
+
+    first = indices[: min(4, len(indices))]
+    try:
+        expected = collate([dataset[i] for i in first])
+    except Exception:  # the scan says which samples raise
+        return None
+    for make in (torch.tensor, np.array, list):
+        try:
+            same = _alike(dataset[make(first)], expected)
+        except Exception:  # it takes no such index: what most datasets answer
+            continue
+        if same:
+            given = make(indices)
+            return lambda: dataset[given]
+    return None
+
+
+def _alike(one: Any, other: Any) -> bool:
+    import torch
+
+    mine, theirs = flat(one), flat(other)
+    if len(mine) != len(theirs) or not mine:
+        return False
+    pairs = [(torch.as_tensor(a), torch.as_tensor(b)) for (_, a), (_, b) in zip(mine, theirs, strict=True)]
+    return all(a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b) for a, b in pairs)
+
+
+def _rate(call: Callable[[], Any]) -> float:
+    """Calls per second, over at least a fiftieth of a second."""
+    begun, n = time.perf_counter(), 0
+    while (spent := time.perf_counter() - begun) < LEAST_S or n < 2:
+        call()
+        n += 1
+    return n / spent
+
+
+PROBES = (BatchedIndexing,)

@@ -1,0 +1,129 @@
+"""What it costs to give freed memory back to the kernel with every sample: processes that keep it beside ones that do not.
+
+What an allocator gives back depends on what was freed before, and judging data frees much. So a process is forked before
+anything is read, and forks those that are timed: each is what a script would be that has just made this dataset.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence
+from dataloader_expert.probes.profile.clocks import QueueClock
+from dataloader_expert.probes.search.runner import T99, interval
+from dataloader_expert.probes.search.trials import sample_s
+from dataloader_expert.probes.system.pristine_process import Untouched
+from dataloader_expert.sources.reference import Reference
+
+PAGES = Quantity("pages_taken", "pages", "pages of memory that a process takes anew for each sample, once it is warm")
+FREED = Quantity(
+    "freed_memory_kept", "x", "samples/s of a process that keeps what it frees over one as it is, by pairs"
+)
+MANY = 128
+"""Pages a sample from which on it is tried: half a megabyte, which costs a tenth of a millisecond."""
+PAIRS, LEAST_PAIRS, WORTH = 6, 3, 1.05
+WARM, LEAST = 4, 4
+"""Samples read before any is counted, and the fewest that are."""
+
+
+@dataclass(frozen=True)
+class MallocRetention(Probe):
+    name: ClassVar[str] = "malloc_retention"
+    share: float = 0.3
+    most_s: float = 2.0
+
+    def ready(self, bench: Bench) -> None:
+        source = bench.source
+        if isinstance(source, Reference) and not source.iterable and source.samples >= LEAST:
+            bench.untouched[self.name] = Untouched(partial(_experiment, source.dataset))
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        process = bench.untouched.pop(self.name, None)
+        if process is None:
+            return
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        room = until - time.monotonic()
+        fits = (2 * LEAST_PAIRS + 1) * (WARM + LEAST) * sample_s(bench) < room and bench.facts.find(
+            LOADER_FAILED
+        ) is None
+        told = process.ask(room) if fits else None
+        process.close()
+        if told is None:
+            return
+        yield Fact(PAGES, told["pages"], evidence("counted", "malloc_retention", seen=told["samples"]))
+        if told["ratios"]:
+            ratios = told["ratios"]
+            mean, low, high = interval(ratios, T99)
+            seen = evidence(
+                "timed", "malloc_retention", seen=len(ratios), interval=(low, high), spread=(min(ratios), max(ratios))
+            )
+            yield Fact(FREED, mean, seen, {"pays": low > WORTH})
+
+
+def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:
+    until, each = time.monotonic() + seconds, seconds / (2 * PAIRS + 1)
+    _, pages, samples = _apart(dataset, False, each, until)
+    ratios: list[float] = []
+    with contextlib.suppress(TimeoutError):  # within a pair; those before it stand
+        while pages >= MANY and len(ratios) < PAIRS and time.monotonic() < until:
+            ways = (False, True) if len(ratios) % 2 else (True, False)
+            rates = {keeps: _apart(dataset, keeps, each, until)[0] for keeps in ways}
+            ratios.append(rates[True] / rates[False])
+    return {"pages": round(pages, 1), "samples": samples, "ratios": ratios if len(ratios) >= LEAST_PAIRS else []}
+
+
+def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[float, float, int]:
+    """Samples/s, pages a sample and samples of a process forked for it; TimeoutError where it has none by then."""
+    from dataloader_expert.loaders.freeing import keep_freed_memory
+
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if keeps:
+                keep_freed_memory()
+            os.write(writing, json.dumps(_read(dataset, seconds)).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    came, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()) + 0.2)
+    if not came:
+        os.kill(pid, signal.SIGKILL)  # in the user's code
+    told = os.read(reading, 1 << 12)
+    os.close(reading)
+    os.waitpid(pid, 0)
+    if not told:
+        raise TimeoutError
+    rate, pages, n = json.loads(told)
+    return float(rate), float(pages), int(n)
+
+
+def _read(dataset: Any, seconds: float) -> tuple[float, float, int]:
+    end = time.perf_counter() + seconds
+    for i in range(WARM):
+        dataset[i]
+    queue, n = QueueClock(), 0
+    pages, waited, begun = _pages(), queue.read(), time.perf_counter()
+    while n < LEAST or time.perf_counter() < end:
+        dataset[(WARM + n * 7919) % len(dataset)]
+        n += 1
+    took = time.perf_counter() - begun - (queue.read() - waited)  # waiting for a core is the machine's
+    return n / took, (_pages() - pages) / n, n
+
+
+def _pages() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+PROBES = (MallocRetention,)

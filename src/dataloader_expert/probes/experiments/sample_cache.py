@@ -1,0 +1,164 @@
+"""What keeping samples in memory would gain: a loader over kept samples beside one that makes them, both really run."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, in_words
+from dataloader_expert.probes.health.worker_semantics import PATIENCE_S
+from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.search.loading import RECOMMENDED, WORTH
+from dataloader_expert.probes.search.runner import T99, Runner, gated, interval
+from dataloader_expert.probes.search.trials import sample_s
+from dataloader_expert.probes.serving import Serving, flat, serving
+
+CACHED = Quantity(
+    "cached",
+    "x",
+    "throughput over kept samples against samples made anew, by pairs; bytes that all samples would take",
+)
+STAGES = ("read", "decode", "transform", "unattributed")
+PAIRS, LEAST_PAIRS = 6, 3
+FILL_SHARE = 0.25
+"""The share of this probe's time in which the samples are read that are to be kept."""
+LEAST_SAMPLES, BATCHES = 8, 8
+EPOCH = 50
+"""How often the same samples come in an epoch of these loaders."""
+ROUNDS = 16
+"""Batches of each worker in three blocks, with those that are dropped."""
+
+
+@dataclass(frozen=True)
+class SampleCache(Probe):
+    name: ClassVar[str] = "sample_cache"
+    batch_size: int | None = None
+    share: float = 0.4
+    most_s: float = 2.5
+    block_s: float = 0.08
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        why = unfit(bench)
+        if why:
+            yield Unknown("cacheable", why)
+            return
+        served = serving(bench, self.batch_size, None)
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        plan = chosen(bench, served.current)
+        room = FILL_SHARE * (until - time.monotonic())
+        each = max(1e-7, sample_s(bench))
+        most = min(len(served.dataset), BATCHES * plan.batch_size * max(1, plan.workers), int(room / each))
+        if most < LEAST_SAMPLES:
+            yield Unknown("cacheable", "samples take too long for some to be kept within the budget: raise budget_s")
+            return
+        fits = int((until - time.monotonic() - room) / each / ROUNDS)  # dear samples in smaller batches
+        plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
+        try:
+            made, kept, size = both(bench, served, most, time.monotonic() + room)
+            ratios = gains(plan, made, kept, until, self.block_s)
+        except Exception as e:  # the user's code in this process or in workers
+            yield Unknown("cacheable", in_words(e))
+            return
+        finally:
+            bench.at(-1)
+        if len(ratios) < LEAST_PAIRS:
+            yield Unknown("cacheable", "the budget ended before three pairs of blocks: raise budget_s")
+            return
+        mean, low, high = interval(ratios, T99)
+        seen = evidence(
+            "timed", "sample_cache", seen=len(ratios), interval=(low, high), spread=(min(ratios), max(ratios)),
+            conditions={"workers": plan.workers, "batch_size": plan.batch_size},
+        )  # fmt: skip
+        at = {"stage": costliest(bench), "bytes": round(size * len(served.dataset)), "pays": low > WORTH}
+        yield Fact(CACHED, mean, seen, at)
+        if low <= WORTH < mean / WORTH:
+            yield Unknown("cacheable", f"kept samples came {mean:.2f} times as fast, but not surely so")
+
+
+def unfit(bench: Bench) -> str:
+    """Why samples cannot be kept, or be shown to be worth it; empty where they can."""
+    if bench.source.iterable:
+        return "a stream's samples have no index by which they could be kept"
+    if bench.facts.find(LOADER_FAILED) is not None:
+        return "the loader fails"
+    differ = bench.facts.value(NONDETERMINISTIC)
+    if differ is None:
+        return "whether samples are the same each time is not known"
+    return (
+        "the same index gives different content: keeping samples would freeze what is random in them" if differ else ""
+    )
+
+
+def chosen(bench: Bench, current: LoaderPlan) -> LoaderPlan:
+    """The recommended settings, or the present ones where none are; each epoch in an order of its own."""
+    found = bench.facts.value(RECOMMENDED)
+    plan = current.but(shuffle=True, drop_last=False)
+    if found is None:
+        return plan
+    told, workers = found["settings"], int(found["workers"])
+    prefetch = told["prefetch_factor"] if workers else None
+    patience = PATIENCE_S if workers else 0.0
+    in_order = told.get("in_order", True)
+    return plan.but(workers=workers, prefetch=prefetch, persistent=workers > 0, in_order=in_order, timeout=patience)
+
+
+def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Serving, Serving, float]:
+    """The same samples made each time, and kept; and the bytes of one."""
+    import numpy as np
+    from torch.utils.data import Subset
+
+    from dataloader_expert.loaders.caching import CachedDataset
+
+    indices = np.random.default_rng(bench.seed).permutation(len(served.dataset))[:most].tolist()
+    kept, size = CachedDataset(served.dataset), 0.0
+    for n, index in enumerate(indices, 1):
+        bench.at(index)
+        size += sum(bytes_of(v) for _, v in flat(kept[index]))
+        if time.monotonic() > until and n >= LEAST_SAMPLES:
+            indices = indices[:n]
+            break
+    size, indices = size / len(indices), EPOCH * indices  # a longer epoch: its end makes workers wait
+    plain = replace(served, user_loader=None, patience=0.0)
+    return (
+        replace(plain, dataset=Subset(served.dataset, indices)),
+        replace(plain, dataset=Subset(kept, indices)),
+        size,
+    )
+
+
+def gains(plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s: float) -> list[float]:
+    """Throughput over kept samples against those made anew, in alternating blocks."""
+    ratios: list[float] = []
+    with contextlib.ExitStack() as ending:
+        ending.enter_context(gated())
+        runners = [Runner(plan, served) for served in (made, kept)]
+        for runner in runners:
+            ending.callback(runner.close)
+        while len(ratios) < PAIRS and (time.monotonic() < until or not ratios):
+            for runner in runners if len(ratios) % 2 == 0 else runners[::-1]:
+                runner.block(block_s, None)
+            ratios.append(runners[1].blocks[-1] / runners[0].blocks[-1])
+    return ratios
+
+
+def bytes_of(value: Any) -> int:
+    """What a leaf of a sample holds, in bytes."""
+    if hasattr(value, "element_size"):
+        return int(value.element_size() * value.nelement())
+    size = getattr(value, "nbytes", None)
+    return int(size) if size is not None else len(value) if isinstance(value, str | bytes) else 8
+
+
+def costliest(bench: Bench) -> str:
+    """The stage of making a sample that a kept one saves most of."""
+    found = {s: f.value["ms"] for s in STAGES if (f := bench.facts.find(STAGE, stage=s)) is not None}
+    return max(found, key=lambda s: found[s], default="unattributed")
+
+
+PROBES = (SampleCache,)

@@ -1,0 +1,348 @@
+"""An epoch really drawn by a sampler: what repeats, what is never seen, what a batch holds, what padding costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dataloader_expert.facts import Fact, Json, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+
+if TYPE_CHECKING:
+    from dataloader_expert.probes.serving import Serving
+
+DRAWN = Quantity("drawn_epoch", "", "what one epoch drawn by a strategy holds")
+SPEED = Quantity("sampler_throughput", "samples/s", "samples per second of a real DataLoader over a strategy's batches")
+STRATEGY = Quantity("strategy", "", "the strategy that the data and the objective ask for, and why")
+SAMPLER = Quantity(
+    "sampler", "", "what a strategy draws with: the sampler's class and arguments, and the field it reads"
+)
+MOST = 2_000_000
+ALL_UP_TO = 200_000
+"""Samples up to which the alternatives are drawn too."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A sampler as data, from which an epoch is drawn here and code is printed by the tool: one and the same.
+
+    Attributes:
+        sampler: a class of ``dataloader_expert.samplers``.
+        reads: what its first argument is: ``data`` (their number alone), ``weights`` (1 / count of the label),
+            ``labels``, ``lengths``, ``groups``, ``difficulty``, or ``order`` (each sample's own place).
+        field: the field that it is read from, if any.
+        arguments: its keyword arguments.
+        batches: whether it gives batches rather than indices.
+    """
+
+    sampler: str
+    reads: str
+    field: str | None
+    arguments: dict[str, Json]
+    batches: bool = True
+
+
+@dataclass(frozen=True)
+class Draws(Probe):
+    """``objective`` as the tool's; the strategy is chosen from what the scan saw, then drawn."""
+
+    name: ClassVar[str] = "draws"
+    batch_size: int | None = 32
+    objective: str = "auto"
+    group_by: str | None = None
+    difficulty: str | None = None
+    length: str | None = None
+    world_size: int = 1
+    block_s: float = 0.1
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        whole = self._samples(bench)
+        rows = self._only_training(bench)
+        as_the_dataset_has_them(bench)
+        labels, lengths = bench.labels, bench.lengths
+        chosen, reason = self._choose(bench)
+        yield Fact(
+            STRATEGY,
+            {"strategy": chosen, "why": reason},
+            evidence("derived", "draws", derived_from=("class_counts", "lengths")),
+        )
+        if bench.source.iterable:
+            yield Unknown("simulation", "a stream has no index: no sampler applies, no epoch can be drawn")
+            return
+        n = len(labels) if labels is not None else len(lengths) if lengths is not None else whole
+        n = len(rows) if rows is not None else n
+        yield self._said(chosen, bench)
+        if n > MOST:
+            yield Unknown("simulation", f"{n} samples: only epochs up to {MOST} are drawn")
+            return
+        labelled = labels is not None and n <= ALL_UP_TO
+        others = ["random", *(["weighted", "class-balanced-batch", "stratified"] if labelled else [])]
+        if lengths is not None and n <= ALL_UP_TO:
+            others.append("length-bucketed")
+        for strategy in dict.fromkeys([chosen, *others]):
+            value = describe(self._batches(strategy, n, bench), labels, lengths, n, len(bench.class_names))
+            value["class_names"] = bench.class_names
+            seen = evidence("counted", "draws", seen=value["epoch_samples"], population=n, seed=bench.seed)
+            yield Fact(DRAWN, value, seen, {"strategy": strategy})
+        if n:
+            yield from self._speeds(bench, list(dict.fromkeys([chosen, "random"])), n, rows)
+        loader = getattr(bench.source, "loader", None)
+        if loader is not None and n == len(loader.dataset):
+            present = present_batches(loader)
+            if present is not None:
+                value = describe(present, labels, lengths, n)
+                yield Fact(
+                    DRAWN,
+                    value,
+                    evidence("counted", "draws", seen=value["epoch_samples"], population=n),
+                    {"strategy": "present"},
+                )
+
+    def _only_training(self, bench: Bench) -> Any:
+        """Leaves the training split's labels, lengths and groups on the bench; gives its samples' indices, or None."""
+        import numpy as np
+
+        if bench.train is None or bench.ref.split is not None:
+            return None
+        rows = np.flatnonzero(bench.train)
+        for name in ("labels", "lengths", "groups", "difficulty"):
+            values = getattr(bench, name)
+            if values is not None and len(values) == len(bench.train):
+                setattr(bench, name, values[rows])
+        return rows
+
+    def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Observation]:
+        """Throughput of a real loader over each strategy's batches, three alternating blocks each."""
+        from dataloader_expert.probes.search.loading import ROUNDS
+        from dataloader_expert.probes.search.runner import interval
+        from dataloader_expert.probes.serving import serving
+
+        served = serving(bench, self.batch_size, 0)
+        seen = n if rows is None else len(bench.train)
+        if served.user_loader is None and len(served.dataset) != seen:
+            yield Unknown("throughput of the sampler", "not every sample was read, so that its indices are not known")
+            return
+        if served.fit(bench, 0.05 * bench.left()):
+            yield Unknown("throughput of the sampler", "a batch takes too long to load: raise budget_s")
+            return
+        until = bench.until(0.8, 6.0)
+        spans: dict[str, list[float]] = {s: [] for s in strategies}
+        drawn = {s: list(self._batches(s, n, bench)) for s in strategies}
+        if rows is not None:
+            drawn = {s: [rows[batch].tolist() for batch in batches] for s, batches in drawn.items()}
+        for _ in range(ROUNDS):
+            for strategy in strategies:
+                spans[strategy].append(self._block(served, drawn[strategy], until))
+        for strategy, rates in spans.items():
+            mean, low, high = interval(rates)
+            how = evidence("timed", "draws", seen=len(rates), interval=(low, high), spread=(min(rates), max(rates)))
+            yield Fact(SPEED, mean, how, {"strategy": strategy})
+
+    def _block(self, served: Serving, batches: list[list[int]], until: float | None) -> float:
+        """Samples/s over at least ``block_s`` of batches, epoch after epoch; the first batch is dropped."""
+        from dataloader_expert.loaders.building import build_batches
+
+        count, begun = 0, None
+        while True:
+            for batch in build_batches(served.dataset, batches, served.collate):
+                if begun is None:
+                    begun = time.perf_counter()
+                    continue
+                count += served.count(batch)
+                spent = time.perf_counter() - begun
+                if spent > self.block_s or (until is not None and time.monotonic() > until):
+                    return count / spent
+
+    def _size(self, bench: Bench) -> int:
+        """Samples per batch: as asked, else the loader's, else 32."""
+        own = getattr(getattr(bench.source, "loader", None), "batch_size", None)
+        return self.batch_size or own or 32
+
+    def _samples(self, bench: Bench) -> int:
+        from dataloader_expert.probes.data.scan import SCANNED
+
+        scanned = bench.facts.value(SCANNED, {"read": 0, "total": 0})
+        return int(scanned["total"] or scanned["read"])
+
+    def _choose(self, bench: Bench) -> tuple[str, str]:
+        from dataloader_expert.checks.classes import IMBALANCE, TRAIN_IMBALANCE
+
+        ratio = bench.facts.value(TRAIN_IMBALANCE, bench.facts.value(IMBALANCE))
+        lengths = bench.lengths
+        ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
+        if bench.source.iterable:
+            return "stream", "a stream has no index: no sampler applies; shuffle by a buffer and shard by worker"
+        objective = self.objective
+        if objective in ("balanced", "metric") and bench.labels is None:
+            return "random", f"objective {objective} needs class labels and none were found"
+        if objective == "balanced":
+            return "weighted", "asked for balance: each class is drawn equally often, rare samples repeat"
+        if objective == "metric":
+            return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
+        if objective == "curriculum":
+            by = (
+                f"{self.difficulty}"
+                if self.difficulty
+                else "length"
+                if bench.lengths is not None
+                else "order in the data"
+            )
+            return "curriculum", f"asked for easy samples first; easy is told by {by}"
+        if objective == "representative" and bench.labels is not None:
+            return "stratified", "every batch holds the classes in the data's own proportions, each sample comes once"
+        if objective == "representative":
+            return "random", "a plain shuffle shows each sample once an epoch, in the data's own proportions"
+        if self.group_by is not None:
+            return "grouped", f"samples of one {self.group_by} stay in one batch"
+        if objective == "throughput":
+            if ragged:
+                return "length-bucketed", "batches of like length pad less"
+            return (
+                "random",
+                "lengths do not vary, so that no order pads less; none that is offered reads shard by shard",
+            )
+        if ratio is not None and ratio > 10:
+            return "weighted", f"the classes are {ratio:.1f} to 1: batches of a plain shuffle hardly show the rare ones"
+        if ragged and collated_by_padding(bench):
+            return "length-bucketed", "lengths vary widely: batches of like length pad less and stay shuffled"
+        near = f"the classes are {ratio:.1f} to 1" if ratio is not None else "there are no class labels"
+        return "random", f"{near} and lengths do not call for more: a plain shuffle shows each sample once an epoch"
+
+    def _said(self, strategy: str, bench: Bench) -> Fact:
+        drawing = asdict(self._drawing(strategy, bench))
+        return Fact(SAMPLER, drawing, evidence("derived", "draws", derived_from=("strategy",)), {"strategy": strategy})
+
+    def _drawing(self, strategy: str, bench: Bench) -> Drawing:
+        """The sampler of a strategy; a plain shuffle where what it reads is not there."""
+        from dataloader_expert.checks.labels import LENGTHS
+
+        size, seed = self._size(bench), {"seed": bench.seed}
+        label, length = bench.source.label, bench.facts.value(LENGTHS, {"field": None})["field"]
+        if bench.labels is not None:
+            if strategy == "weighted":
+                return Drawing("WeightedSampler", "weights", label, {"replacement": True, **seed}, batches=False)
+            if strategy == "stratified":
+                return Drawing("StratifiedBatchSampler", "labels", label, {"batch_size": size, **seed})
+            if strategy == "class-balanced-batch":
+                p, k = classes_by_samples(bench.labels, size)
+                shape = {"classes_per_batch": p, "samples_per_class": k}
+                return Drawing("ClassBalancedBatchSampler", "labels", label, {**shape, **seed})
+        if strategy == "length-bucketed" and bench.lengths is not None:
+            return Drawing("LengthBucketBatchSampler", "lengths", length, {"batch_size": size, "window": 50, **seed})
+        if strategy == "grouped" and bench.groups is not None:
+            return Drawing("GroupBatchSampler", "groups", self.group_by, {"batch_size": size, **seed})
+        if strategy == "curriculum":
+            easy = {"epochs": 10, "start": 0.3, **seed}
+            if bench.difficulty is not None:
+                return Drawing("CurriculumSampler", "difficulty", self.difficulty, easy, batches=False)
+            reads = "lengths" if bench.lengths is not None else "order"
+            return Drawing("CurriculumSampler", reads, length if reads == "lengths" else None, easy, batches=False)
+        return Drawing("ShuffleSampler", "data", None, seed, batches=False)
+
+    def _batches(self, strategy: str, n: int, bench: Bench) -> Iterator[list[int]]:
+        """The first epoch that the first of the processes gets."""
+        import numpy as np
+        from torch.utils.data import BatchSampler
+
+        from dataloader_expert import samplers
+
+        drawing = self._drawing(strategy, bench)
+        if drawing.reads == "weights":
+            _, codes, counts = np.unique(bench.labels, return_inverse=True, return_counts=True)
+            given: Any = 1.0 / counts[codes]
+        elif drawing.reads in ("data", "order"):
+            given = n if drawing.reads == "data" else np.arange(n)
+        else:
+            given = getattr(bench, drawing.reads)
+        kind = getattr(samplers, drawing.sampler)
+        sampler = kind(given, **drawing.arguments, num_replicas=self.world_size, rank=0)
+        return iter(sampler if drawing.batches else BatchSampler(sampler, self._size(bench), False))
+
+
+def as_the_dataset_has_them(bench: Bench) -> None:
+    """Numbers the classes on the bench as the loaded data set does, in its own order rather than by first sight.
+
+    A sampler draws by codes in sorted order: only so is an epoch drawn here the one that the printed code draws.
+    """
+    import numpy as np
+
+    if bench.labels is None or bench.classes is None:
+        return
+    place = {name: i for i, name in enumerate(bench.classes)}
+    order = sorted(range(len(bench.class_names)), key=lambda code: place.get(bench.class_names[code], -1))
+    rank = np.argsort(np.array(order, np.int64)).astype(np.int32)
+    bench.labels, bench.class_names = rank[bench.labels], [bench.class_names[code] for code in order]
+
+
+def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
+    """P classes by K samples for a batch: at least two of each where the batch allows."""
+    import numpy as np
+
+    distinct = len(np.unique(labels))
+    p = max(1, min(distinct, batch_size // 2 or 1, 16))
+    return p, max(1, batch_size // p)
+
+
+def collated_by_padding(bench: Bench) -> bool:
+    from dataloader_expert.probes.serving import collate_for
+
+    loader = getattr(bench.source, "loader", None)
+    own = loader is not None and getattr(loader.collate_fn, "__name__", "") != "default_collate"
+    return own or (bench.source.format != "reference" and collate_for(bench) == "pad")
+
+
+def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0) -> dict[str, Json]:
+    """The contract's simulation fields from an epoch's batches; ``classes`` there are, drawn from or not."""
+    import numpy as np
+
+    kept = [np.asarray(b) for b in batches]
+    drawn = np.concatenate(kept) if kept else np.zeros(0, int)
+    times = np.bincount(drawn, minlength=n)
+    out: dict[str, Json] = {
+        "epoch_samples": len(drawn),
+        "unique_fraction": float((times > 0).sum() / n) if n else 0.0,
+        "max_repeats": int(times.max(initial=0)),
+        "rarest_mean_repeats": None,
+        "classes_per_batch": None,
+        "batches_missing_class": None,
+        "padding_before": None,
+        "padding_after": None,
+        "classes": None,
+    }
+    if labels is not None and len(kept):
+        counts = np.bincount(labels)
+        present = counts > 0
+        rare = int(np.argmin(np.where(present, counts, counts.max() + 1)))
+        out["rarest_mean_repeats"] = float(times[labels == rare].mean())
+        seen = [len(np.unique(labels[b])) for b in kept]
+        out["classes_per_batch"] = float(np.mean(seen))
+        out["batches_missing_class"] = float(np.mean(np.array(seen) < present.sum()))
+        out["classes"] = np.bincount(labels[drawn], minlength=max(classes, len(counts))).tolist()
+    if lengths is not None and len(kept):
+        order = np.random.default_rng(0).permutation(n)
+        size = max(1, round(len(drawn) / len(kept)))
+        out["padding_before"] = padding([order[i : i + size] for i in range(0, n, size)], lengths)
+        out["padding_after"] = padding(kept, lengths)
+    return out
+
+
+def padding(batches: list[Any], lengths: Any) -> float:
+    """The share of a padded batch that is padding, over all batches."""
+    total = sum(int(lengths[b].max()) * len(b) for b in batches if len(b))
+    real = sum(int(lengths[b].sum()) for b in batches if len(b))
+    return 1 - real / total if total else 0.0
+
+
+def present_batches(loader: Any) -> Iterator[list[int]] | None:
+    """An epoch of the user's own sampler's batches; None where it gives no indices."""
+    if loader.batch_sampler is None:
+        return None
+    first = [list(b) for b in loader.batch_sampler]
+    if not all(isinstance(i, int) for b in first[:4] for i in b):
+        return None
+    return iter(first)
+
+
+PROBES = (Draws,)

@@ -1,0 +1,1 @@
+"""What is wrong with a loader, seen before and while workers run."""

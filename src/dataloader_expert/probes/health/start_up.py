@@ -1,0 +1,75 @@
+"""What starting a worker costs by each start method, once: it is seconds before the first batch, not throughput."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.health.static_checks import PICKLING
+from dataloader_expert.probes.search.trials import sample_s
+from dataloader_expert.probes.serving import Serving, serving
+
+START = Quantity("worker_start", "s", "from making an iterator with one worker to its first batch, by start method")
+METHODS = ("fork", "forkserver", "spawn")
+
+
+@dataclass(frozen=True)
+class StartUp(Probe):
+    """Where the budget leaves ``least_s``: a worker that is not forked imports torch and the user's modules anew."""
+
+    name: ClassVar[str] = "start_up"
+    least_s: float = 6.0
+    share: float = 0.4
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format != "reference" or hangs(bench):
+            return
+        served = serving(bench, None, None)
+        for method in METHODS:
+            why = self._unfit(bench, method)
+            if why:
+                yield Unknown(f"start_methods: {method}", why)
+                continue
+            began = time.perf_counter()
+            try:
+                spent = _first_batch(served, method, self.share * bench.left())
+            except Exception as e:  # what does not travel, does not import or takes too long: an outcome
+                took = time.perf_counter() - began
+                yield Unknown(f"start_methods: {method}", f"{type(e).__name__} after {took:.1f} s: {str(e)[-200:]}")
+                continue
+            yield Fact(START, round(spent, 3), evidence("timed", "start_up", seen=1), {"method": method})
+        bench.at(-1)
+
+    def _unfit(self, bench: Bench, method: str) -> str:
+        if method not in multiprocessing.get_all_start_methods():
+            return "this system has no such method"
+        if bench.left() < self.least_s + 4 * sample_s(bench):
+            return "the budget does not hold the start of another worker: raise budget_s"
+        pickled = bench.facts.value(PICKLING)
+        if method != "fork" and pickled is not None and pickled["why"] is not None:
+            return f"the loader does not pickle: {pickled['why']}"
+        return ""
+
+
+def _first_batch(served: Serving, method: str, patience: float) -> float:
+    from dataloader_expert.loaders.building import release, started
+
+    made = started(served.user_loader, served.dataset, served.collate, method, max(1.0, patience))
+    begun = time.perf_counter()
+    iterator = iter(made)
+    try:
+        next(iterator, None)
+        return time.perf_counter() - begun
+    finally:
+        # what is not forked ends as an interpreter does, and torch's threads abort one in twenty then: after its batch
+        with contextlib.suppress(RuntimeError):
+            release(made, iterator)
+
+
+PROBES = (StartUp,)

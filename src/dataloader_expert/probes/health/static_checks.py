@@ -1,0 +1,280 @@
+"""How the user's loader stands before it runs: its order, length, seeds, timeout, and whether its parts can travel."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import pickle
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import Severity, finding
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.serving import Serving, serving
+
+ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler give the same order, and what seeds it")
+LENGTH = Quantity("length", "samples", "what the loader delivers of the dataset's samples in an epoch, by arithmetic")
+PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that does not pickle")
+SENDING = Quantity("sending", "", "whether a batch pickles as a worker sends it")
+SETTINGS = Quantity("loader_settings", "", "settings of the user's loader that bear on its health")
+WEIGHTS = Quantity("sampler_weights", "weights", "weights of the loader's WeightedRandomSampler")
+LEFT_OVER = Quantity("left_in_shm", "", "entries of torch's in /dev/shm whose process has gone")
+SNAPSHOTS = Quantity("state_snapshots", "s", "seconds of one state_dict() of the dataset, and of a batch")
+LOOKED = 256
+MULTINOMIAL_MOST, INEXACT = 1 << 24, 1 << 20
+HELD_LEAST = 1 << 20
+PICKLE_MOST = 256 << 20
+
+
+@dataclass(frozen=True)
+class StaticChecks(Probe):
+    name: ClassVar[str] = "static_checks"
+    batch_size: int | None = None
+    num_workers: int | None = None
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        yield from left_over()
+        if bench.source.format != "reference":
+            return
+        served = serving(bench, self.batch_size, self.num_workers)
+        yield from travelling(served)
+        yield from sending(bench, served)
+        if not bench.source.iterable:
+            yield from length(served)
+        if served.user_loader is not None:
+            yield from settings(served)
+            if not bench.source.iterable:
+                yield from order(served)
+
+
+def left_over() -> Iterator[Observation]:
+    """Shared memory of torch's that no living process names: only that is told, never removed."""
+    try:
+        names = os.listdir("/dev/shm")
+    except OSError:
+        return
+    dead = [n for n in names if n.startswith("torch_") and not os.path.exists(f"/proc/{n.split('_')[1]}")]
+    held = 0
+    for name in dead:
+        with contextlib.suppress(OSError):
+            held += os.stat(f"/dev/shm/{name}").st_size
+    fact = Fact(LEFT_OVER, {"bytes": held, "entries": len(dead)}, evidence("counted", "static_checks", seen=len(names)))
+    yield fact
+    if held >= HELD_LEAST:
+        text = f"{len(dead)} entries in /dev/shm belong to processes that have gone: they hold {held / 1e6:.1f} MB"
+        fix = "remove them: " + " ".join(f"/dev/shm/{n}" for n in sorted(dead)[:3])
+        places = [{"file": f"/dev/shm/{n}"} for n in sorted(dead)]
+        yield finding("stale-shared-memory", "warning", text, fact, fix, places, len(dead))
+
+
+def travelling(served: Serving) -> Iterator[Observation]:
+    """Whether the dataset pickles, as workers of spawn and forkserver need, and how long that takes."""
+    import multiprocessing
+
+    context = getattr(served.user_loader, "multiprocessing_context", None)
+    method = context.get_start_method() if context is not None else multiprocessing.get_start_method()
+    begun = time.perf_counter()
+    counting = _Counting()
+    why = _unpicklable(served.dataset, counting)
+    seconds = time.perf_counter() - begun
+    if why is None and served.user_loader is not None:
+        why = next((f"{n}: {w}" for n in ("collate_fn", "worker_init_fn") if (w := _part(served.user_loader, n))), None)
+    value = {"seconds": round(seconds, 4), "bytes": counting.bytes, "why": why, "start_method": method}
+    fact = Fact(PICKLING, value, evidence("timed", "static_checks", seen=1))
+    yield fact
+    if why is not None:
+        severity: Severity = "warning" if method == "fork" else "error"
+        text = f"the loader cannot start workers by spawn or forkserver: {why}"
+        fix = "use module-level functions and classes, and open handles on first use"
+        yield finding("unpicklable", severity, text, fact, fix)
+    workers = max(1, served.current.workers)
+    if method != "fork" and served.current.workers and seconds * workers > 1.0:
+        text = (
+            f"{method} pickles {counting.bytes / 1e6:.0f} MB of dataset for each worker in turn: {seconds:.1f} s each"
+        )
+        yield finding(
+            "slow-worker-start", "warning", text, fact, "keep the data in files or shared memory, not in self"
+        )
+
+
+class _Counting(io.RawIOBase):
+    """Counts what is written and keeps nothing."""
+
+    bytes = 0
+
+    def write(self, data: Any) -> int:
+        self.bytes += len(data)
+        if self.bytes > PICKLE_MOST:
+            raise _TooLarge
+        return len(data)
+
+    def writable(self) -> bool:
+        return True
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def _unpicklable(value: Any, into: _Counting, path: str = "the dataset") -> str | None:
+    """The innermost attribute that does not pickle, and why."""
+    error = _fails(value, into)
+    if error is None:
+        return None
+    for name, inner in list(getattr(value, "__dict__", {}).items())[:200]:
+        if _fails(inner, _Counting()) is not None:
+            deeper = _unpicklable(inner, _Counting(), f"{path.removeprefix('the dataset')}.{name}".lstrip("."))
+            return deeper or f"{path}.{name}: {error}"
+    return f"{path}: {error}"
+
+
+def _fails(value: Any, into: _Counting) -> str | None:
+    import torch
+
+    class Pickler(pickle.Pickler):
+        """Tensors travel through shared memory: they are not looked at, and so not moved there."""
+
+        def reducer_override(self, thing: Any) -> Any:
+            return (int, (0,)) if isinstance(thing, torch.Tensor) else NotImplemented
+
+    try:
+        Pickler(into).dump(value)
+    except _TooLarge:
+        return None
+    except Exception as e:  # whatever the user's __reduce__ raises
+        return f"{type(e).__name__}: {str(e)[:160]}"
+    return None
+
+
+def _part(loader: Any, name: str) -> str | None:
+    part = getattr(loader, name, None)
+    return None if part is None else _fails(part, _Counting())
+
+
+def sending(bench: Bench, served: Serving) -> Iterator[Observation]:
+    """Whether a batch can be sent by a worker, and pinned."""
+    try:
+        sample = next(iter(served.dataset)) if bench.source.iterable else served.dataset[0]
+        batch = served.collate([sample])
+    except Exception:  # the scan says which samples raise, the search what the collate function does
+        return
+    why = _fails(batch, _Counting())
+    loader = served.user_loader
+    kind = type(batch)
+    plain = kind.__module__ == "torch" or isinstance(batch, str | bytes | Mapping | Sequence)
+    pinnable = plain or hasattr(batch, "pin_memory")
+    fact = Fact(
+        SENDING, {"why": why, "type": kind.__name__, "pinnable": pinnable}, evidence("counted", "static_checks", seen=1)
+    )
+    yield fact
+    if why is not None:
+        text = f"a batch cannot be sent by a worker, which then never delivers it: {why}"
+        yield finding("result-unpicklable", "error", text, fact, "return tensors, arrays, strings and numbers only")
+    if loader is not None and loader.pin_memory and not pinnable:
+        text = f"pin_memory=True does nothing to batches of {kind.__name__}: it has no pin_memory method"
+        yield finding("not-pinned", "warning", text, fact, "give the class pin_memory(self), which pins its tensors")
+
+
+def length(served: Serving) -> Iterator[Observation]:
+    """What an epoch delivers of the samples that there are."""
+    n, plan = len(served.dataset), served.current
+    try:
+        served.dataset[n - 1]
+        lies = False
+    except IndexError:
+        lies = True
+    except Exception:  # the scan says which samples raise
+        lies = False
+    dropped = n % plan.batch_size if plan.drop_last else 0
+    fact = Fact(LENGTH, {"samples": n, "dropped": dropped, "lies": lies}, evidence("counted", "static_checks", seen=n))
+    yield fact
+    if lies:
+        text = f"len() says {n}, and sample {n - 1} is out of range"
+        yield finding(
+            "wrong-length", "error", text, fact, "let __len__ give the number of samples", [{"sample": n - 1}]
+        )
+    if dropped == n or dropped >= 0.1 * n > 0:
+        text = f"drop_last leaves out {dropped} of {n} samples each epoch" + (
+            ": nothing is left" if dropped == n else ""
+        )
+        fix = "drop_last=False, or a smaller batch"
+        yield finding("batches-dropped", "warning", text, fact, fix)
+
+
+def settings(served: Serving) -> Iterator[Observation]:
+    loader = served.user_loader
+    weights = getattr(loader.sampler, "weights", None)
+    value = {"timeout": loader.timeout, "num_workers": loader.num_workers, "pin_memory": loader.pin_memory}
+    fact = Fact(SETTINGS, value, evidence("declared", "static_checks"))
+    yield fact
+    if loader.num_workers and not loader.timeout:
+        text = "timeout is 0: a worker that hangs stops the training without a word"
+        yield finding("no-timeout", "info", text, fact, "timeout=60, or ten times the slowest batch")
+    if weights is not None and hasattr(weights, "__len__") and type(loader.sampler).__module__.startswith("torch"):
+        n = len(weights)
+        held = Fact(WEIGHTS, n, evidence("counted", "static_checks", seen=n))
+        yield held
+        if n > INEXACT:
+            severity: Severity = "error" if n > MULTINOMIAL_MOST else "warning"
+            text = f"WeightedRandomSampler over {n} weights: torch.multinomial draws in float32 and fails beyond 2^24"
+            fix = "dataloader_expert.samplers.WeightedSampler draws exactly from any number of weights"
+            yield finding("weighted-sampler-limit", severity, text, held, fix)
+    state = getattr(served.dataset, "state_dict", None)
+    if state is not None and hasattr(loader, "state_dict"):
+        begun = time.perf_counter()
+        try:
+            state()
+        except Exception as e:  # the user's code: an outcome
+            yield Unknown("health: state snapshots", f"state_dict() raised {type(e).__name__}: {str(e)[:160]}")
+            return
+        took = (time.perf_counter() - begun) / max(1, getattr(loader, "snapshot_every_n_steps", 1))
+        batch_s = served.batch_s or _batch_s(served)
+        costs = {"seconds": round(took, 6), "batch_s": round(batch_s, 6)}
+        seen = Fact(SNAPSHOTS, costs, evidence("timed", "static_checks", seen=1))
+        yield seen
+        if batch_s and took >= 0.02 * batch_s and took > 1e-3:
+            text = f"the dataset's state is taken each step: {1e3 * took:.1f} ms of a batch's {1e3 * batch_s:.1f}"
+            fix = "snapshot_every_n_steps = the steps between two checkpoints"
+            yield finding("state-snapshots-slow", "warning", text, seen, fix)
+
+
+def _batch_s(served: Serving) -> float:
+    """Seconds of a batch, from a few samples read here."""
+    n = min(4, len(served.dataset))
+    begun = time.perf_counter()
+    for i in range(n):
+        with contextlib.suppress(Exception):  # the scan says which samples raise
+            served.dataset[i]
+    return (time.perf_counter() - begun) / max(1, n) * served.current.batch_size
+
+
+def order(served: Serving) -> Iterator[Observation]:
+    """The first indices of two epochs; and whether the order is drawn from the global generator."""
+    from dataloader_expert.loaders.building import draws_globally, orders
+
+    loader = served.user_loader
+    try:
+        one, two = (list(itertools.islice(orders(loader), LOOKED)) for _ in range(2))
+    except Exception as e:  # the user's sampler: an outcome
+        yield Unknown("health: order of epochs", f"the sampler raised {type(e).__name__}: {str(e)[:160]}")
+        return
+    told = hasattr(loader.sampler, "set_epoch")
+    value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "global": draws_globally(loader)}
+    fact = Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
+    yield fact
+    if value["same"] and not value["ascending"] and len(one) > 8:
+        text = "two epochs give the samples in the same order"
+        fix = "call sampler.set_epoch(epoch) before each epoch" if told else "do not seed the sampler anew each epoch"
+        yield finding("same-order-each-epoch", "warning", text, fact, fix)
+    if value["global"]:
+        text = "the order is drawn from torch's global generator: code that draws before it changes the order"
+        fix = "pass generator=torch.Generator().manual_seed(seed) to the DataLoader"
+        yield finding("order-from-global-rng", "info", text, fact, fix)
+
+
+PROBES = (StaticChecks,)

@@ -1,0 +1,256 @@
+"""Two workers at work on the user's dataset: their memory, files, threads and calls, and open files that they move."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
+from dataloader_expert.probes.health.worker_semantics import PATIENCE_S, WORKERS
+from dataloader_expert.probes.profile.instrumentation import Watch, watching
+from dataloader_expert.probes.profile.stages import by_process, spans
+from dataloader_expert.probes.search.limits import batch_bytes
+from dataloader_expert.probes.search.trials import sample_s
+from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.system.malloc import give_back
+
+GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers over the samples that they read")
+OPENS = Quantity("opens", "", "how often the workers opened a file, by path, and samples read meanwhile")
+POSITIONS = Quantity(
+    "positions_moved", "", "open files of the main process whose position moved while only workers read"
+)
+COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of two workers over what they read")
+HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
+KEPT_FIX = (
+    "start training with MALLOC_MMAP_THRESHOLD_=1048576 in the environment: arrays of a megabyte and more then go back to"
+    " the system when they are freed; or keep arrays and write into them (out=)"
+)
+COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
+"""Bytes of growth after the first third of a run: until then workers copy pages of the interpreter itself."""
+
+
+class Mark(NamedTuple):
+    """Of a worker at a time: samples read, and bytes: private, shared, anonymous, and free in its allocator's hands."""
+
+    samples: int
+    private: int
+    shared: int
+    anon: int
+    free: int
+
+
+@dataclass(frozen=True)
+class WorkerResources(Probe):
+    name: ClassVar[str] = "worker_resources"
+    batch_size: int | None = None
+    share: float = 0.5
+    most_s: float = 1.6
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
+            return
+        if too_many(bench) <= WORKERS:
+            yield Unknown("health of workers", f"{WORKERS} workers take more than the memory allowed")
+            return
+        served = serving(bench, self.batch_size, None)
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
+        if most < 1:
+            yield Unknown("health of workers", "batches take too long for two workers to be watched within the budget")
+            return
+        if served.sizable:  # dear samples in smaller batches
+            served.current = served.current.but(batch_size=min(most, served.current.batch_size))
+        yield from crowd(bench, served, until)
+
+
+def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
+    """Two workers at work: their memory, files, threads and calls; open files of this process that they move."""
+    from dataloader_expert.loaders.building import release
+
+    plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=PATIENCE_S)
+    watch = Watch("unattributed", bench.at, maps=True, calls=True)
+    before, files = positions(), [_files()]
+    batches = 0
+    iterator: Any = None
+    loader: Any = None
+    passes, failed = 0, ""
+    give_back()
+    try:
+        with watching(watch):
+            loader = served.loader(plan)
+            while time.monotonic() < until and passes < 64:
+                passes += 1
+                iterator = iter(loader)
+                for batch in iterator:
+                    batches += 1
+                    del batch
+                    files.append(_files())
+                    if time.monotonic() > until:
+                        break
+    except Exception as e:  # the user's code, in workers: an outcome that the search reports too
+        failed = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
+    finally:
+        release(loader, iterator)
+        bench.at(-1)
+    moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
+    yield from _shared_handles(moved, before)
+    lines = list(watch.lines())
+    watch.close()
+    if failed:
+        yield Unknown("health of workers", failed)
+        return
+    yield from _memory(lines, batch_bytes(bench, served.current.batch_size))
+    yield from _opens(lines)
+    parts = spans(lines)
+    samples = sum(m for _, _, m in parts)
+    n = len(files) // 3
+    slope = (files[-1] - files[n]) / max(1, len(files) - 1 - n)
+    fact = Fact(
+        HELD, {"per_batch": round(slope, 4), "batches": batches}, evidence("counted", "worker_resources", seen=batches)
+    )
+    yield fact
+    if slope > 0.5 and batches >= 20:
+        text = f"the main process keeps {slope:.1f} more descriptors open with every batch"
+        fix = "do not keep batches (or copy them out): each tensor from a worker holds a descriptor"
+        yield finding("file-descriptors-grow", "error", text, fact, fix)
+    if samples:
+        cpu = sum(b["cpu"] - a["cpu"] + b["others"] - a["others"] for a, b, _ in parts)
+        value = {
+            "write_calls_per_sample": sum(_io(b, "syscw") - _io(a, "syscw") for a, b, _ in parts) / samples,
+            "batches_per_sample": 1 / max(1, served.current.batch_size),
+            "threads": max(b["threads"] for _, b, _ in parts),
+            "cpu_s": cpu,
+            "queue_s": sum(b["queue"] - a["queue"] for a, b, _ in parts),
+            "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
+            "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
+            "cpus": bench.cpus,
+            "decoded_pixels": sum(b["sized"][0] - a["sized"][0] for a, b, _ in parts) / samples,
+            "used_pixels": sum(b["sized"][1] - a["sized"][1] for a, b, _ in parts) / samples,
+        }
+        yield Fact(
+            COUNTS, {k: round(v, 6) for k, v in value.items()}, evidence("counted", "worker_resources", seen=samples)
+        )
+
+
+def _io(pulse: dict[str, Any], name: str) -> int:
+    return int(pulse["io"].get(name, 0))
+
+
+def positions() -> dict[str, int]:
+    """Where this process's open regular files stand, by descriptor and path."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for fd in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError, ValueError, StopIteration):
+                path = os.readlink(f"/proc/self/fd/{fd}")
+                if path.startswith("/") and not path.startswith(("/dev/", "/proc/", "/memfd:")):
+                    with open(f"/proc/self/fdinfo/{fd}") as f:
+                        found[f"{fd} {path}"] = int(next(line for line in f if line.startswith("pos:")).split()[1])
+    return found
+
+
+def _files() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return 0
+
+
+def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Observation]:
+    names = [m.partition(" ")[2] for m in moved]
+    fact = Fact(POSITIONS, names[:20], evidence("counted", "worker_resources", seen=len(before)))
+    yield fact
+    if names:
+        text = f"workers read {os.path.basename(names[0])} through a handle opened before they were forked: they move"
+        text += " each other's position, and read wrong bytes sooner or later"
+        fix = "open the file on first use in each worker, not in __init__"
+        yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": n} for n in names], len(names))
+
+
+def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:
+    """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write; the bytes of
+    a ``batch`` an allocator may keep without anything leaking."""
+    rows = [
+        [Mark(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"], p["free"]) for p in ps if "map" in p]
+        for ps in by_process(lines)
+    ]
+    rows = [r for r in rows if len(r) >= 4 and r[-1].samples > r[0].samples]
+    if not rows:
+        return
+    private, [shared] = _slopes(rows, "private", 3), _slopes(rows, "shared", 1)
+    samples = sum(r[-1].samples - r[0].samples for r in rows)
+    value = {"private_per_sample": [round(p, 1) for p in private], "shared_per_sample": round(shared, 1)}
+    fact = Fact(GROWTH, value, evidence("counted", "worker_resources", seen=samples))
+    yield fact
+    read, later, moved, anon, free = (
+        sum(getattr(r[-1], name) - getattr(r[len(r) // 3], name) for r in rows) for name in Mark._fields
+    )
+    if min(private) < 32 or later < COPIED_LEAST or samples < 100:
+        return
+    mean = later / max(1, read)
+    if -moved > 0.3 * later and anon < 0.5 * later:
+        text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: counting references"
+        text += " writes to pages that were shared at the fork"
+        fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
+        yield finding("copy-on-write-growth", "warning", text, fact, fix)
+    elif anon > max(LEAKED_LEAST, len(rows) * batch) and private[2] > 0.5 * private[1] and _steady(rows):
+        if free > 0.5 * anon:
+            text = (
+                f"memory of the workers grows by {mean:,.0f} bytes a sample, and {min(1.0, free / anon):.0%} of that is"
+            )
+            text += " free again: the allocator keeps it in holes that the next sample does not fit"
+            yield finding("freed-memory-kept", "warning", text, fact, KEPT_FIX)
+            return
+        text = f"private memory of the workers grows by {mean:,.0f} bytes a sample and was not given back"
+        yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
+
+
+def _slopes(rows: list[list[Mark]], name: str, parts: int) -> list[float]:
+    """Bytes a sample of one kind of memory, by equal parts of the run, mean over workers."""
+    marks = [[r[i * (len(r) - 1) // parts] for i in range(parts + 1)] for r in rows]
+    slopes = [
+        [(getattr(b, name) - getattr(a, name)) / max(1, b.samples - a.samples) for a, b in pairwise(m)] for m in marks
+    ]
+    return [sum(s) / len(rows) for s in zip(*slopes, strict=True)]
+
+
+def _steady(rows: list[list[Mark]]) -> bool:
+    """Whether memory that is no file's grows all the time: a leak does, an allocator that keeps what it once needed grows
+    by leaps and then no more."""
+    later = [r[len(r) // 3 :] for r in rows]
+    parts = _slopes(later, "anon", min(4, *(len(r) - 1 for r in later)))
+    return min(parts) > 0.25 * sum(parts) / len(parts)
+
+
+def _opens(lines: list[dict[str, Any]]) -> Iterator[Observation]:
+    """Files that are opened again for every sample."""
+    opened: Counter[str] = Counter()
+    total = 0
+    for pulses in by_process(lines):
+        total += pulses[-1]["samples"]
+        opened.update(pulses[-1].get("opens", {}))
+    top = [[path, times] for path, times in opened.most_common(5)]
+    fact = Fact(
+        OPENS,
+        {"most": top, "samples": total, "paths": len(opened)},
+        evidence("counted", "worker_resources", seen=total),
+    )
+    yield fact
+    again = [(p, n) for p, n in opened.items() if n >= 0.9 * total and total >= 20]
+    if again:
+        path, times = max(again, key=lambda pair: pair[1])
+        text = f"{os.path.basename(path)} was opened {times} times for {total} samples"
+        fix = "open it once per worker, on first use, and keep the handle"
+        yield finding("opened-per-sample", "warning", text, fact, fix, [{"file": p} for p, _ in again], len(again))
+
+
+PROBES = (WorkerResources,)

@@ -1,0 +1,267 @@
+"""What the user's code gives once workers run it: random numbers, shares of a stream, what they know of epochs.
+
+Each is an experiment with the user's own dataset in two real workers, made as their loader makes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.profile.rereads import word_of
+from dataloader_expert.probes.search.trials import sample_s
+from dataloader_expert.probes.serving import Serving, serving
+
+TWINS = Quantity(
+    "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"
+)
+SHARDING = Quantity(
+    "shares_of_stream", "", "samples that each of two workers gave of a stream, and those that both gave"
+)
+EPOCHS = Quantity(
+    "epochs_seen", "", "whether persistent workers gave other content after set_epoch, as the main process did"
+)
+MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
+FIRST = 512
+"""Samples of each epoch whose places are compared."""
+WORKERS = 2
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class WorkerSemantics(Probe):
+    name: ClassVar[str] = "worker_semantics"
+    batch_size: int | None = None
+    share: float = 0.6
+    most_s: float = 3.0
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
+            return
+        served = serving(bench, self.batch_size, None)
+        deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        if 40 * sample_s(bench) > deadline - time.monotonic():
+            yield Unknown("health of workers", "batches take too long for the experiments within the budget")
+            return
+        if bench.source.iterable:
+            yield from sharding(served, deadline)
+            yield from mixing(served, deadline)
+        else:
+            yield from twins(bench, served)
+            yield from epochs(served)
+
+
+def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persistent: bool = False) -> Any:
+    """A loader of two workers over the user's dataset, with their worker initialiser and generator."""
+    from dataloader_expert.loaders.building import like
+
+    return like(served.user_loader, served.dataset, WORKERS, batches, collate, persistent, PATIENCE_S)
+
+
+def digests(samples: Any) -> list[str]:
+    """The content of each sample as a word; runs in the workers, so that only words travel."""
+    return [word_of(s) for s in samples]
+
+
+def twins(bench: Bench, served: Serving) -> Iterator[Observation]:
+    """Two workers read one sample twice each; then the next epoch's; then again from the first seed."""
+    index = next((i for i in (0, len(served.dataset) // 2) if _reads(served, i)), None)
+    if index is None:
+        return
+    batches = [[index, index], [index, index]]
+
+    def run(seed: int | None) -> list[list[str]]:
+        loader = of_two(served, batches, digests)
+        if seed is not None:
+            _seeded(seed, loader)
+        found = list(loader)
+        return [list(words) for words in found]
+
+    try:
+        first, following, again = run(bench.seed), run(None), run(bench.seed)
+    except Exception as e:  # the user's code, in workers: an outcome
+        yield Unknown("health: random numbers in workers", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
+        return
+    if min(len(first), len(following), len(again)) < WORKERS:
+        return
+    value = {
+        "random": first[0][0] != first[0][1],
+        "same_in_both": first[0][0] == first[1][0],
+        "same_next_epoch": first[0][0] == following[0][0],
+        "same_again": first == again,
+    }
+    fact = Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * 2))
+    yield fact
+    if not value["random"]:
+        return
+    inits = getattr(served.user_loader, "worker_init_fn", None) is not None
+    fix = "seed from (torch.initial_seed(), index) or make the generator on first use in each worker"
+    if value["same_in_both"] and not inits:
+        text = "two workers draw the same random numbers: a generator made before the workers is copied into each"
+        yield finding("rng-duplicated", "error", text, fact, fix)
+    elif value["same_in_both"] or value["same_next_epoch"]:
+        which = "every worker" if value["same_in_both"] else "a worker"
+        text = f"{which} draws the same random numbers each epoch: its seed does not depend on torch.initial_seed()"
+        yield finding("rng-constant-seed", "error", text, fact, "in worker_init_fn use torch.initial_seed() % 2**32")
+    if not value["same_again"] and not value["same_in_both"]:
+        text = "the same seeds gave other samples: something draws from a source that nothing seeds"
+        yield finding(
+            "not-deterministic", "warning", text, fact, "draw from torch, numpy or random as seeded per worker"
+        )
+
+
+def _reads(served: Serving, index: int) -> bool:
+    try:
+        served.dataset[index]
+    except Exception:  # the scan has said which samples raise
+        return False
+    return True
+
+
+def _seeded(seed: int, loader: Any) -> None:
+    import random
+
+    import numpy as np
+    import torch
+
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    random.seed(seed)
+    if loader.generator is not None:
+        loader.generator.manual_seed(seed)
+
+
+def epochs(served: Serving) -> Iterator[Observation]:
+    """Whether persistent workers learn of ``dataset.set_epoch``, where the dataset has it and the loader keeps them."""
+    loader = served.user_loader
+    tell = getattr(served.dataset, "set_epoch", None)
+    if tell is None or loader is None or not loader.persistent_workers or not loader.num_workers:
+        return
+
+    def word() -> str:
+        return digests([served.dataset[0]])[0]
+
+    try:
+        tell(0)
+        here = word()
+        kept = of_two(served, [[0], [0]], digests, persistent=True)
+        before = next(iter(kept))[0]
+        tell(1)
+        there = word()
+        after = next(iter(kept))[0]
+    except Exception as e:  # the user's code: an outcome
+        yield Unknown("health: epochs in workers", f"{type(e).__name__}: {str(e)[-200:]}")
+        return
+    finally:
+        with contextlib.suppress(Exception):
+            tell(0)
+    value = {"main_changed": here != there, "workers_changed": before != after}
+    fact = Fact(EPOCHS, value, evidence("counted", "worker_semantics", seen=4))
+    yield fact
+    if value["main_changed"] and not value["workers_changed"]:
+        text = "after set_epoch persistent workers go on with the old epoch: they hold a copy of the dataset"
+        fix = "keep the epoch in a multiprocessing.Value or in the sampler's indices, or set persistent_workers=False"
+        yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
+
+
+def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
+    """What each of two workers gives of a stream."""
+    loader = of_two(served, None, _by_worker)
+    given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
+    until = min(deadline, time.monotonic() + 1.5)
+    ended = True
+    try:
+        for worker, words in loader:
+            given[worker] += words
+            if time.monotonic() > until:
+                ended = False
+                break
+    except Exception as e:  # the user's code, in workers: an outcome
+        yield Unknown("health: sharding of the stream", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
+        return
+    one, two = (set(words) for words in given.values())
+    counts = [len(w) for w in given.values()]
+    total, unique = sum(map(len, given.values())), len(one | two)
+    both = len(one & two) / max(1, min(len(one), len(two)))
+    value = {
+        "by_worker": [len(w) for w in given.values()],
+        "total": total,
+        "unique": unique,
+        "both": both,
+        "ended": ended,
+    }
+    fact = Fact(SHARDING, value, evidence("counted", "worker_semantics", seen=total))
+    yield fact
+    distinct = len(one) > 0.9 * len(given[0])
+    if both >= 0.5 and distinct and min(len(one), len(two)) >= 4:
+        text = f"two workers give the same samples: {total} came, {unique} of them different"
+        fix = "in __iter__ take every num_workers-th sample by torch.utils.data.get_worker_info()"
+        yield finding("iterable-not-sharded", "error", text, fact, fix)
+    if ended and total and min(counts) == 0:
+        text = "one of two workers has nothing to give: there are fewer shards than workers"
+        yield finding("idle-workers", "warning", text, fact, "make more shards, or use fewer workers")
+    length = _length(served.dataset)
+    if ended and length is not None and both < 0.5 and total != length:
+        text = f"the stream gave {total} samples and len() says {length}"
+        yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
+
+
+def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
+    """How far samples of a stream move from one epoch to the next: rank correlation over the first of both."""
+    until = min(deadline + 1.0, time.monotonic() + 1.0)
+
+    def epoch() -> list[str]:
+        words: list[str] = []
+        for sample in served.dataset:
+            words += digests([sample])
+            if len(words) >= FIRST or time.monotonic() > until:
+                break
+        return words
+
+    try:
+        one, two = epoch(), epoch()
+    except Exception:  # the scan has said what the stream raises
+        return
+    places = {word: i for i, word in enumerate(two)}
+    both = [(i, places[word]) for i, word in enumerate(one) if word in places]
+    if len(both) < 64 or len(places) < 0.9 * len(two):
+        return
+    value = {"correlation": round(correlation(both), 4), "same": one == two, "samples": len(both)}
+    fact = Fact(MIXING, value, evidence("counted", "worker_semantics", seen=len(both)))
+    yield fact
+    if not value["same"] and value["correlation"] > 0.9 and len(both) > 0.5 * len(one):
+        text = f"the order of two epochs differs little (rank correlation {value['correlation']:.2f}): the stream is "
+        text += "shuffled in a small buffer"
+        yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
+
+
+def correlation(pairs: list[tuple[int, int]]) -> float:
+    """Spearman's rank correlation of two orders of the same things."""
+    n = len(pairs)
+    rank = {j: r for r, j in enumerate(sorted(j for _, j in pairs))}
+    moved = sum((r - rank[j]) ** 2 for r, (_, j) in enumerate(pairs))
+    return 1 - 6 * moved / (n * (n * n - 1))
+
+
+def _by_worker(samples: Any) -> tuple[int, list[str]]:
+    import torch
+
+    info = torch.utils.data.get_worker_info()
+    return (0 if info is None else info.id), digests(samples)
+
+
+def _length(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:  # no length, or one that raises: the user's choice
+        return None
+
+
+PROBES = (WorkerSemantics,)

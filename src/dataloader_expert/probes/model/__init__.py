@@ -1,0 +1,1 @@
+"""What a model takes: a real batch, and the memory of a step."""

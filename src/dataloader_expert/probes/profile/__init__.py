@@ -1,0 +1,1 @@
+"""Where a sample's time goes: clocks and stacks inside the processes that load."""

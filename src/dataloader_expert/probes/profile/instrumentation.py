@@ -1,0 +1,361 @@
+"""Watching real DataLoaders from inside: clocks around what their processes fetch and collate, and their counters.
+
+torch's fetchers are wrapped; workers forked meanwhile inherit that. Each process appends to an unnamed file a line of JSON
+for a batch (of cheap ones only some), now and then with the kernel's counters of the process.
+A worker of another start method imports torch anew and leaves no line: the caller then has nothing to read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import json
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataloader_expert.probes.profile.clocks import Laps
+from dataloader_expert.probes.profile.fetchers import Fetch, wrapped
+from dataloader_expert.probes.profile.sampling_profiler import Ticker
+from dataloader_expert.probes.system.malloc import PAGE, free_bytes
+
+PULSE_S, SOON_S = 0.5, 0.05
+"""The most and the least seconds between two readings of a process's counters: between them half of the time so far."""
+LAP_S, LINE_S = 8e-6, 150e-6
+"""What it costs to close a sample with its clocks, and to write a batch's line, by code that the samples have pushed out of
+the caches: three times what it takes in a loop."""
+FIRST = 4
+"""Batches of a process that are timed in any case."""
+COUNTED = 2
+"""Batches of a process after which its counters are read in any case: growth shows between two readings."""
+SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
+"""Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
+WORTH = 0.0025
+"""The share of the time that this may cost: of cheaper batches only some are timed."""
+
+
+@dataclass
+class Watch:
+    """``rest`` names what no stage of a fetch claims; ``at`` is told each sample before it is read; ``ticker`` samples
+    stacks, where it is given; ``maps`` asks for the memory map with each reading, which costs milliseconds;
+    ``calls`` counts the files that a worker opens and the pixels of pictures that it makes smaller."""
+
+    rest: str
+    at: Callable[[int], None]
+    ticker: Ticker | None = None
+    maps: bool = False
+    calls: bool = False
+    begun: float = field(default_factory=time.monotonic)
+    file: int = field(default_factory=lambda: unnamed())
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Every line so far, in the order in which they were written."""
+        size = os.fstat(self.file).st_size
+        for line in os.pread(self.file, size, 0).splitlines():
+            yield json.loads(line)
+
+    def close(self) -> None:
+        os.close(self.file)
+
+
+def unnamed() -> int:
+    """A file without a name to which several processes may append whole lines."""
+    fd = os.memfd_create("watch") if hasattr(os, "memfd_create") else os.open("/tmp", os.O_TMPFILE | os.O_RDWR)
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
+    return fd
+
+
+@contextlib.contextmanager
+def watching(watch: Watch) -> Iterator[None]:
+    """Loaders whose iterators are made meanwhile are watched."""
+    try:
+        with wrapped(lambda fetch: _watched(watch, fetch)):
+            yield
+    finally:
+        for eye in _EYE:
+            eye.rest()
+        _EYE.clear()
+        _PULSED.clear()
+
+
+_EYE: list[Eye] = []
+"""This process's eye, once it has fetched; a worker inherits its parent's and makes its own."""
+_PULSED: dict[int, float] = {}
+"""When this process's counters were read last, by worker."""
+
+
+def _watched(watch: Watch, fetch: Fetch) -> Fetch:
+    def watched_fetch(self: Any, index: Any) -> Any:
+        if not _EYE or _EYE[0].pid != os.getpid():
+            _EYE[:] = [Eye(watch)]
+        eye = _EYE[0]
+        if eye.fetcher is not self:
+            eye.adopt(self)
+        eye.begin(index)
+        batch = fetch(self, index)
+        eye.end(index)
+        return batch
+
+    return watched_fetch
+
+
+class Eye:
+    """What watches one process's fetcher; in the main process a new one each epoch."""
+
+    fetcher: Any = None
+
+    def __init__(self, watch: Watch) -> None:
+        import torch
+
+        info = torch.utils.data.get_worker_info()
+        self.watch, self.worker, self.pid = watch, -1 if info is None else info.id, os.getpid()
+        self.laps = Laps(watch.rest)
+        self.collated = 0
+        self.each, self.every, self.batches, self.samples = True, 1, 0, 0
+        self.begun, self.typical = 0.0, float("inf")
+        self.pauses = 0.0
+        self._pause_begun = 0.0
+        self.cost = 0.0
+        self.own_bytes = 0
+        self.opened: Counter[str] = Counter()
+        gc.callbacks.append(self._collecting)
+        self.sized = [0, 0]
+        if watch.calls and self.worker >= 0:  # hooks stay for ever: in a worker that ends with its loader only
+            sys.addaudithook(self._audit)
+            self._size_up()
+        if watch.ticker is not None:
+            watch.ticker.start(self.worker)
+
+    def adopt(self, fetcher: Any) -> None:
+        """Puts clocks before the user's collate function and, where samples are read one by one, around each."""
+        self.fetcher = fetcher
+        self.dataset = fetcher.dataset
+        self.clocked = hasattr(self.dataset, "clock")
+        inner = fetcher.collate_fn
+
+        def collate(samples: Any) -> Any:
+            self.collated = len(samples) if hasattr(samples, "__len__") else 1
+            if not self.each:
+                return inner(samples)
+            self.laps.lap(self.watch.rest)
+            batch = inner(samples)
+            self.laps.lap("collate")
+            return batch
+
+        fetcher.collate_fn = collate
+        one_by_one = fetcher.auto_collation and not hasattr(self.dataset, "__getitems__")
+        if not self.clocked and one_by_one and hasattr(self.dataset, "__getitem__"):
+            fetcher.dataset = _Timed(self)
+        if hasattr(fetcher, "dataset_iter") and fetcher.auto_collation:
+            fetcher.dataset_iter = self._streamed(fetcher.dataset_iter)
+
+    def _streamed(self, stream: Iterator[Any]) -> Iterator[Any]:
+        for i, sample in enumerate(stream):
+            if self.each:
+                self.laps.sample(i)
+            yield sample
+            self.watch.at(i + 1)
+
+    def begin(self, index: Any) -> None:
+        self.collated = 0
+        self.each = self.batches < FIRST or self.batches % self.every == 0
+        if self.clocked:
+            self.dataset.clock = self.laps if self.each else None
+        if self.each:
+            self.laps.begin()
+        self.begun = time.perf_counter()
+
+    def end(self, index: Any) -> None:
+        wall = time.perf_counter() - self.begun
+        n = self.collated or (len(index) if isinstance(index, list) else 1)
+        self.samples += n
+        self.batches += 1
+        if self.each:
+            self._timed(wall, n)
+            return
+        slow = index if wall > SLOW_TIMES * self.typical and wall > SLOW_LEAST_S and isinstance(index, list) else []
+        pulse = self._pulse()
+        if slow or pulse:
+            line = {"worker": self.worker, "batch": self.batches - 1, "n": n, "timed": False, "slow": slow}
+            self._write({**line, "pulse": pulse} if pulse else line)
+
+    def _timed(self, wall: float, n: int) -> None:
+        """Writes a batch's stages down; how many of the next are let pass follows from what this one cost."""
+        laps, begun = self.laps, time.thread_time()
+        laps.lap(self.watch.rest if self.collated == 0 else "collate")
+        if self.clocked:
+            self.dataset.clock = None
+        self.typical = min(self.typical, wall)
+        line: dict[str, Any] = {
+            "worker": self.worker,
+            "batch": self.batches - 1,
+            "n": n,
+            "timed": True,
+            "spent": {k: [round(x, 9) for x in v] for k, v in laps.spent.items()},
+        }
+        cost = LINE_S
+        if laps.each:
+            line["each"] = [[i, round(w, 9), round(c, 9), round(q, 9)] for i, w, c, q in laps.each]
+            cost += LAP_S * (3 if self.clocked else 1) * len(laps.each)
+        self.every = 1 + int(cost / max(1e-9, WORTH * wall))
+        pulse = self._pulse()
+        if pulse:
+            line["pulse"] = pulse
+        self._write(line)
+        self.cost += time.thread_time() - begun + LAP_S * len(laps.each)
+
+    def _pulse(self) -> dict[str, Any]:
+        """This process's counters, where it is time for them; else nothing."""
+        now = time.monotonic()
+        pause = max(SOON_S, min(PULSE_S, (now - self.watch.begun) / 2))
+        soon = now - _PULSED.get(self.worker, 0.0) <= pause
+        if soon and self.batches > COUNTED:
+            return {}
+        _PULSED[self.worker] = now
+        pulse = {"t": now, "samples": self.samples, "pauses": self.pauses, **counters(self.watch.maps)}
+        own = pulse["own_bytes"]
+        pulse |= {"cost": self.cost, "own_bytes": self.own_bytes}
+        if self.opened:
+            pulse["opens"] = dict(self.opened.most_common(16))
+        pulse["sized"] = list(self.sized)
+        self.own_bytes += own
+        return pulse
+
+    def _write(self, line: dict[str, Any]) -> None:
+        os.write(self.watch.file, json.dumps(line).encode() + b"\n")
+
+    def rest(self) -> None:
+        """Reads the counters a last time, and stops what goes on by itself in this process."""
+        _PULSED.clear()
+        line = {"worker": self.worker, "batch": self.batches, "n": 0, "timed": False, "slow": []}
+        self._write({**line, "pulse": self._pulse()})
+        with contextlib.suppress(ValueError):
+            gc.callbacks.remove(self._collecting)
+
+    def _audit(self, event: str, given: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(given[0], str) and not given[0].startswith(("/proc/", "/dev/")):
+            self.opened[given[0]] += 1
+
+    def _size_up(self) -> None:
+        """Counts the pixels that go into and come out of Pillow's resizing; its classes are this worker's own."""
+        image = sys.modules.get("PIL.Image")
+        if image is None:
+            return
+        plain = image.Image.resize
+
+        def resize(picture: Any, size: Any, *more: Any, **named: Any) -> Any:
+            self.sized[0] += picture.size[0] * picture.size[1]
+            self.sized[1] += int(size[0]) * int(size[1])
+            return plain(picture, size, *more, **named)
+
+        image.Image.resize = resize
+
+    def _collecting(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            self._pause_begun = time.perf_counter()
+        else:
+            self.pauses += time.perf_counter() - self._pause_begun
+
+
+class _Timed:
+    """The user's dataset as a fetcher sees it: each sample closed on the clock.
+
+    A sample that raises is given as the last one that did not: the scan says which raise; here time is measured.
+    """
+
+    def __init__(self, eye: Eye) -> None:
+        self.eye, self.dataset = eye, eye.dataset
+        self.last: Any = None
+
+    def __getitem__(self, index: Any) -> Any:
+        self.eye.watch.at(index if isinstance(index, int) else -1)
+        try:
+            sample = self.last = self.dataset[index]
+        except Exception:
+            if self.last is None:
+                raise
+            return self.last
+        if self.eye.each:
+            self.eye.laps.sample(index if isinstance(index, int) else -1)
+        return sample
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+
+def counters(maps: bool) -> dict[str, Any]:
+    """What the kernel counts of this process: bytes and calls of I/O, descriptors, CPU and waiting of its threads;
+    ``own_bytes`` are those that asking for it read."""
+    read: list[int] = []
+
+    def text(path: str) -> bytes:
+        found = contents(path)
+        read.append(len(found))
+        return found
+
+    found: dict[str, Any] = {"io": io_counts(text("/proc/self/io"))}
+    feeding = next((t.native_id for t in threading.enumerate() if t.name == "QueueFeederThread"), None)
+    names = {os.getpid(): "cpu", feeding: "feeder"}
+    found |= {"cpu": 0.0, "feeder": 0.0, "others": 0.0, "queue": 0.0, "threads": 0}
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc/self/task"):
+            cpu, queue = times_in(text(f"/proc/self/task/{name}/schedstat"))
+            found[names.get(int(name), "others")] += cpu
+            found["queue"] += queue
+            found["threads"] += 1
+    with contextlib.suppress(OSError):
+        found["files"] = len(os.listdir("/proc/self/fd"))
+    found["anon"] = anonymous_bytes(text("/proc/self/statm"))
+    if maps:
+        found["map"] = rollup(text("/proc/self/smaps_rollup"))
+        found["free"] = free_bytes()
+    found["own_bytes"] = sum(read)
+    return found
+
+
+def contents(path: str) -> bytes:
+    """Of a file of the kernel's, which one call reads whole; nothing where there is none."""
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            return os.read(fd, 1 << 14)
+        finally:
+            os.close(fd)
+    return b""
+
+
+def task_times(path: str) -> tuple[float, float]:
+    """A thread's seconds on a CPU and waiting for one, from its ``schedstat``."""
+    return times_in(contents(path))
+
+
+def times_in(schedstat: bytes) -> tuple[float, float]:
+    parts = schedstat.split()
+    return (int(parts[0]) / 1e9, int(parts[1]) / 1e9) if len(parts) > 1 else (0.0, 0.0)
+
+
+def io_counts(io: bytes) -> dict[str, int]:
+    """rchar, wchar, syscr, syscw, read_bytes…: bytes through read calls, calls, bytes from a device."""
+    return {k: int(v) for k, v in (line.split(": ") for line in io.decode().splitlines())}
+
+
+def anonymous_bytes(statm: bytes) -> int:
+    """Resident memory that no file backs: what the kernel calls RssAnon."""
+    parts = statm.split()
+    return (int(parts[1]) - int(parts[2])) * PAGE if len(parts) > 2 else 0
+
+
+def rollup(smaps: bytes) -> dict[str, int]:
+    """Bytes of this process's memory that it alone holds, written to, and that it shares."""
+    found = {"private": 0, "shared": 0}
+    for line in smaps.decode().splitlines():
+        name, _, rest = line.partition(":")
+        if name in ("Private_Dirty", "Shared_Clean", "Shared_Dirty"):
+            found["private" if name[0] == "P" else "shared"] += int(rest.split()[0]) * 1024
+    return found

@@ -1,0 +1,98 @@
+"""Samples read again: those that were slow once, and a few whose content should be the same each time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, evidence
+from dataloader_expert.probes.profile.clocks import now, since
+from dataloader_expert.probes.profile.instrumentation import SLOW_LEAST_S, SLOW_TIMES
+from dataloader_expert.probes.serving import Serving
+
+SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
+NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
+AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
+
+
+def slow_samples(
+    bench: Bench, served: Serving, took: list[tuple[float, int]], first: list[tuple[float, int]], doubtful: list[int]
+) -> Iterable[Observation]:
+    """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine.
+
+    ``took`` are seconds and indices of samples, ``first`` those of batches that warmed up, which say nothing of the
+    median, ``doubtful`` those of batches that took long and whose samples were not timed.
+    """
+    if not took and not bench.source.iterable:  # they come in whole batches: some are read one by one
+        n = len(served.dataset)
+        took = [(_read_again(served, i), i) for i in range(0, n, max(1, n // ONE_BY_ONE))]
+    if not took:
+        yield Unknown("health.slow_samples", "its samples are not timed one by one")
+        return
+    median = statistics.median(t for t, _ in took)
+    first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be asked again
+    took = took + first + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]
+    slowest = {i: t for t, i in sorted(took)}  # one that came in several epochs counts once
+    suspects = sorted(
+        ((t, i) for i, t in slowest.items() if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True
+    )
+    until = bench.until(0.1)
+    if suspects and bench.source.iterable:
+        yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
+        return
+    slow: list[tuple[float, int]] = []
+    for k, (_, index) in enumerate(suspects):
+        if until is not None and time.monotonic() > until:
+            yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow; the budget held no second look")
+            break
+        bench.at(index)
+        again = min(_read_again(served, index) for _ in range(AGAIN))
+        if again >= SLOW_TIMES * median and again > SLOW_LEAST_S:
+            slow.append((again, index))
+    bench.at(-1)
+    slow.sort(reverse=True)
+    listed = [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]]
+    fact = Fact(SLOW, listed, evidence("timed", "stages", seen=len(slowest)))
+    yield fact
+    if slow and len(slowest) >= 20:
+        yield finding(
+            "slow-samples",
+            "warning",
+            f"{len(slow)} of {len(slowest)} samples take ten times the median of {1e3 * median:.2f} ms or more, each time",
+            fact,
+            "look at these samples: one holds up its whole batch",
+            [{"sample": i} for _, i in slow],
+            len(slow),
+        )
+
+
+def _read_again(served: Serving, index: int) -> float:
+    begun = now()
+    try:
+        served.dataset[index]
+    except Exception:  # it was read before: what it is now is not slow
+        return 0.0
+    return since(begun)[0]
+
+
+def word_of(sample: Any) -> str:
+    """The content of a sample as a word."""
+    from dataloader_expert.checks.fingerprint import content, digest64
+    from dataloader_expert.sources.reference import items_of
+
+    parts = [digest64(content(v.detach().cpu().numpy() if hasattr(v, "detach") else v)) for _, v in items_of(sample)]
+    return ".".join(map(str, parts))
+
+
+def same_twice(bench: Bench, served: Serving, indices: list[int]) -> Iterable[Observation]:
+    """Reads a few samples twice more and compares their content."""
+    try:
+        differ = any(word_of(served.dataset[i]) != word_of(served.dataset[i]) for i in indices)
+    except (Unreadable, RuntimeError, ValueError, OSError):
+        return
+    yield Fact(NONDETERMINISTIC, differ, evidence("counted", "stages", seen=len(indices)))

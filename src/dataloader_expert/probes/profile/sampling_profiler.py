@@ -1,0 +1,243 @@
+"""Stacks of the processes that load, sampled whoever holds the interpreter lock.
+
+A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and reads that
+thread's stack from outside (``frames``). It does so in bursts across a sample, of one process after the other: a first
+look, its code and what it looks at gone from the caches, costs several times as much as the next, and processes that keep
+step with each other would tell the same at the same time. A thread that samples sees nothing of code that holds the lock;
+a signal at which faulthandler writes the stack may come while a frame is being made, and crashed one call in
+two hundred. The shares of running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked
+time, and a busy machine bends neither.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import math
+import mmap
+import os
+import random
+import select
+import signal
+import socket
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from dataloader_expert.facts import Json
+from dataloader_expert.probes.profile.remote_stack import WORD, Layout, Memory, Reader, Stack, find_layout
+
+BURST, LEAST_GAP_S = 8, 0.001
+"""Looks of a burst, and the least seconds between two: closer ones see the same."""
+ACROSS = 2
+"""Samples that a burst goes across: where a thread also waits for a core, about one."""
+LEAST = 30 * BURST
+WORTH = 0.007
+"""The share of a process's time that reading its stacks may take: where they are deep or the machine is slow, the scribe
+pauses longer. Of several processes less of each, by the root of their number: together they still give more stacks."""
+LONGEST = 8
+"""Times the pause asked for that it pauses at the most between bursts: some stacks are always read."""
+MARK = "watched_fetch"
+"""The function of ours below which everything is the loader's."""
+PR_SET_PTRACER = 0x59616D61
+"""Of prctl(2): which process may read this one's memory although it is no ancestor (Yama)."""
+SEEN, DOUBT, WHO = range(3)
+"""The words shared with the scribe: stacks so far, how far off the share of the commonest may be in millionths, at 95 %,
+then two for each process."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A stack below the fetch, and how often it was seen."""
+
+    stack: Stack
+    running: int
+    blocked: int
+
+
+class Ticker:
+    """The scribe that samples ``workers`` processes (0: this one) once they have called :meth:`start`.
+
+    Args:
+        every_s: seconds between two stacks, of whichever process, on average.
+        sample_s: about what a sample takes: a burst of stacks goes across it.
+    """
+
+    def __init__(self, workers: int, every_s: float, sample_s: float = 0.0) -> None:
+        self._shared = mmap.mmap(-1, WORD * (WHO + 2 * max(1, workers)))
+        self._result = os.memfd_create("ticks")
+        ours, theirs = socket.socketpair()
+        parent, state, frame = os.getpid(), thread_state(), sys._getframe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                ours.close()
+                theirs.recv(1)  # from here the parent waits in this frame's own copy
+                layout = find_layout(parent, state, frame)
+                theirs.send(b"!")
+                if layout is not None:
+                    gap_s = min(every_s, max(LEAST_GAP_S, ACROSS * sample_s / BURST))
+                    scribe(layout, every_s, gap_s, theirs, self._shared, self._result)
+            finally:
+                os._exit(0)
+        theirs.close()
+        let_read(self._pid)
+        with contextlib.suppress(OSError):  # it may have been killed
+            ours.send(b"?")
+            ours.recv(1)
+        self._ending = ours
+
+    def enough(self, half: float) -> bool:
+        """Whether the share of the commonest stack is known within ``half`` at 95 %, and so of any stage: each holds it whole
+        or not at all. (Not that of a line: one loop may serve every stage.)"""
+        return word(self._shared, SEEN) >= LEAST and word(self._shared, DOUBT) <= 1e6 * half
+
+    def start(self, worker: int) -> None:
+        """From here on this process is sampled."""
+        let_read(self._pid)
+        at = WHO + 2 * max(0, worker)
+        put(self._shared, at + 1, thread_state())
+        put(self._shared, at, os.getpid())
+
+    def finish(self) -> tuple[list[Tick], float]:
+        """What was seen, and the scribe's CPU seconds."""
+        with contextlib.suppress(OSError):  # it may have ended
+            self._ending.send(b".")
+        self._ending.close()
+        until = time.monotonic() + 2.0
+        while not os.waitpid(self._pid, os.WNOHANG)[0]:
+            if time.monotonic() > until:  # no core for it: what it wrote is lost
+                os.kill(self._pid, signal.SIGKILL)
+            time.sleep(0.002)
+        text = os.pread(self._result, os.fstat(self._result).st_size, 0)
+        os.close(self._result)
+        self._shared.close()
+        found: Json = json.loads(text) if text else {"ticks": [], "cpu": 0.0}
+        ticks = [Tick(tuple((f, n, g) for f, n, g in t[0]), t[1], t[2]) for t in found["ticks"]]
+        return ticks, float(found["cpu"])
+
+
+def word(shared: mmap.mmap, i: int) -> int:
+    return int.from_bytes(shared[i * WORD : (i + 1) * WORD], "little")
+
+
+def put(shared: mmap.mmap, i: int, value: int) -> None:
+    shared[i * WORD : (i + 1) * WORD] = value.to_bytes(WORD, "little")
+
+
+def thread_state() -> int:
+    """The address of this thread's state."""
+    get = ctypes.pythonapi.PyThreadState_Get
+    get.restype = ctypes.c_void_p
+    return int(get())
+
+
+def let_read(pid: int) -> None:
+    """Some systems let only ancestors read a process's memory; elsewhere this changes nothing."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
+
+
+@dataclass
+class Sampled:
+    """A process, known once it has said who it is; a later epoch's worker takes its predecessor's place."""
+
+    layout: Layout
+    pid: int = 0
+    stat: int = -1
+    reader: Reader | None = None
+
+    def is_now(self, pid: int, state: int) -> None:
+        if pid == self.pid:
+            return
+        self.pid = pid
+        self.gone()
+        with contextlib.suppress(OSError):
+            self.stat = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+            self.reader = Reader(Memory(pid), self.layout, state)
+
+    def gone(self) -> None:
+        if self.stat >= 0:
+            os.close(self.stat)
+        if self.reader is not None:
+            self.reader.memory.close()
+        self.stat, self.reader = -1, None
+
+    def look(self) -> tuple[Stack, bool]:
+        """The stack below the fetch, if it is there, and whether its thread ran or waited for a core."""
+        if self.reader is None:
+            return (), False
+        try:
+            text = os.pread(self.stat, 512, 0)
+        except OSError:  # it has ended
+            self.gone()
+            return (), False
+        running = text[text.rfind(b")") + 2 : text.rfind(b")") + 3] == b"R"
+        return self.reader.stack(MARK), running
+
+
+@dataclass
+class Looks:
+    """Of a stack, or of all: looks, those of bursts squared, and times all looks of the burst."""
+
+    looks: int = 0
+    squares: int = 0
+    crossed: int = 0
+
+    def add(self, looks: int, of: int) -> None:
+        self.looks += looks
+        self.squares += looks * looks
+        self.crossed += looks * of
+
+
+def doubt(part: Looks, whole: Looks, bursts: int) -> float:
+    """Half the 95 % interval of a share, from how it differs between bursts: looks of one burst are alike.
+
+    The variance of a ratio from clusters of unequal size (Cochran, Sampling Techniques, 1977, section 3.12).
+    """
+    share = part.looks / whole.looks
+    apart = part.squares - 2 * share * part.crossed + share * share * whole.squares
+    return 1.96 * math.sqrt(max(0.0, apart) * bursts / max(1, bursts - 1)) / whole.looks
+
+
+def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, shared: mmap.mmap, result: int) -> None:
+    """Samples until told to stop; keeps how often each stack's thread ran and was blocked."""
+    gc.disable()
+    begun = time.process_time()
+    processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
+    stacks: dict[Stack, list[int]] = {}
+    by_bursts: dict[Stack, Looks] = {}
+    whole, commonest, bursts = Looks(), Looks(), 0
+    spread, worth, at, pause, turn = random.Random(0), 0.0, time.monotonic(), gap_s, 0
+    # sampling is this: at uneven distances, so no stage keeps step; the end is heard between bursts
+    while not select.select([ending], [], [], pause * spread.uniform(0.5, 1.5))[0]:
+        sampled, burst = processes[turn], Counter[Stack]()
+        sampled.is_now(word(shared, WHO + 2 * turn), word(shared, WHO + 2 * turn + 1))
+        for look in range(BURST):
+            if look:
+                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # as the pause; select costs more, and a burst is short
+            stack, running = sampled.look()
+            if stack:
+                stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
+                burst[stack] += 1
+        n = burst.total()
+        whole.add(n, n)
+        bursts += n > 0
+        for stack, looks in burst.items():
+            those = by_bursts.setdefault(stack, Looks())
+            those.add(looks, n)
+            commonest = max(commonest, those, key=lambda s: s.looks)
+        if bursts:
+            put(shared, SEEN, whole.looks)
+            put(shared, DOUBT, round(1e6 * doubt(commonest, whole, bursts)))
+        known = [i for i in range(len(processes)) if word(shared, WHO + 2 * i)]
+        turn = next((i for i in known if i > turn), min(known, default=0))
+        rate = WORTH * math.sqrt(max(1, len(known)))
+        worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
+        owed = (time.process_time() - begun - worth) / rate  # its own start counts too
+        pause = min(max(BURST * (every_s - gap_s) + gap_s, owed), LONGEST * BURST * every_s)
+    told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
+    os.write(result, json.dumps(told).encode())

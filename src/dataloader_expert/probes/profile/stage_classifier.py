@@ -1,0 +1,323 @@
+"""Which stage a stack belongs to, and which function of it is the costly one.
+
+Three kinds of evidence, the strongest first, each looked for from the innermost frame outwards: what a line calls in a
+library that does one thing (zlib inflates, Pillow's decoder decodes, a file's ``read`` reads); what the user calls the
+function; what a line merely computes or waits for. A line's calls are found in its source and looked up in its module,
+so that ``from zlib import decompress as d`` is known for what it is. What none of these decides is unattributed.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import linecache
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dataloader_expert.probes.profile.remote_stack import Stack
+
+OURS = str(Path(__file__).parent.parent)
+FETCHING = "torch/utils/data/_utils"
+STANDARD = str(Path(importlib.__file__).parent.parent)
+
+MODULES = {
+    "read": "io _io os posix posixpath genericpath pathlib mmap socket _socket ssl _ssl http urllib urllib3 requests "
+    "httpx aiohttp boto3 botocore s3fs fsspec gcsfs lmdb sqlite3 _sqlite3 shutil glob select selectors "
+    "asyncio redis huggingface_hub",
+    "decode": "zlib gzip bz2 _bz2 lzma _lzma zstandard lz4 snappy brotli blosc numcodecs json _json orjson simdjson csv _csv "
+    "pickle _pickle _compat_pickle marshal struct _struct base64 binascii PIL._imaging PIL.ImageFile simplejpeg "
+    "imagecodecs imageio tifffile turbojpeg soundfile wave audioread av decord pyarrow h5py zarr nibabel pydicom "
+    "rasterio xml lxml yaml msgpack msgspec torchvision.io torchaudio.io torchcodec nvidia",
+    "transform": "torchvision.transforms torchaudio.transforms torchaudio.functional albumentations kornia imgaug scipy "
+    "skimage librosa PIL.ImageOps PIL.ImageFilter PIL.ImageEnhance tokenizers sentencepiece tiktoken transformers monai "
+    "numba audiomentations torch_audiomentations",
+}
+NAMED = {
+    "read": "open read readinto read_bytes read_text readline readlines recv recv_into fromfile memmap pread preadv stat "
+    "listdir scandir glob iterdir exists is_file seek download urlopen get_object read1",
+    "decode": "decompress decode imdecode imread decode_jpeg decode_png decode_image decode_gif loads frombytes "
+    "from_bytes to_pylist to_pydict to_pandas to_numpy read_row_group read_row_groups read_table iter_batches "
+    "read_parquet read_csv inflate crc32 unpack unpackb readframes fromstring genfromtxt loadtxt",
+    "transform": "resize crop rotate flip normalize convert thumbnail paste filter warpAffine cvtColor "
+    "GaussianBlur warpPerspective pad encode_batch tokenize batch_encode_plus transform augment jitter interpolate "
+    "affine grid_sample",
+}
+"""Methods and functions by their last name, where the library is not known."""
+FUNCTIONS = {
+    "decode": r"decod|decompress|inflat|unpack|parse|deserial|unzip",
+    "transform": r"transform|augment|normali[sz]|crop|resiz|flip|rotat|jitter|tokeni[sz]|preproc|scale|mixup|noise|"
+    r"standardi[sz]|blur",
+    "read": r"read|fetch|download|open|retriev|load|seek|request",
+}
+"""What users call their functions."""
+WEAK = {
+    "transform": "numpy torch math random _random array statistics cv2 PIL.Image",
+}
+INFLATING = frozenset({"decompress", "inflate", "crc32", "decompressobj"})
+LOOKING_UP = frozenset(
+    {"stat", "lstat", "listdir", "scandir", "glob", "iglob", "rglob", "iterdir", "walk", "exists", "isfile", "isdir"}
+)
+LOOKING_UP_FILES = frozenset({"genericpath.", "glob.", "pathlib.", "fnmatch."})
+WAITS = frozenset({"sleep", "wait", "acquire", "poll", "select", "join", "get"})
+
+_MODULE = {name: stage for stage, names in MODULES.items() for name in names.split()}
+_CALLED = {name: stage for stage, names in NAMED.items() for name in names.split()}
+_WEAK = {name: stage for stage, names in WEAK.items() for name in names.split()}
+_FUNCTION = {stage: re.compile(words, re.IGNORECASE) for stage, words in FUNCTIONS.items()}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cost sits: the innermost frame, and the user's line that led there."""
+
+    function: str
+    file: str
+    line: int
+    called_from: str | None
+
+
+def place_of(stack: Stack) -> Place | None:
+    """The innermost frame that is not ours."""
+    theirs = [f for f in stack if not f[0].startswith(OURS) and f"{FETCHING}/fetch" not in f[0]]
+    if not theirs:
+        return None
+    file, line, function = theirs[0]
+    users = next((f"{f}:{n}" for f, n, _ in theirs if is_users(f)), None)
+    return Place(function, file, line, None if users == f"{file}:{line}" else users)
+
+
+def is_users(file: str) -> bool:
+    return not file.startswith((OURS, STANDARD, "<")) and "site-packages" not in file
+
+
+class Namer:
+    """Names stages; ``dataset`` is where ``self.something`` on a line is looked up."""
+
+    def __init__(self, dataset: Any = None) -> None:
+        self.objects: dict[str, Any] = {}
+        for _ in range(8):
+            if dataset is None:
+                break
+            for kind in type(dataset).__mro__:
+                self.objects.setdefault(kind.__name__, dataset)
+            dataset = getattr(dataset, "__dict__", {}).get("dataset")
+        self._known: dict[Stack, str] = {}
+
+    def stage_of(self, stack: Stack) -> str:
+        """``read``, ``decode``, ``transform``, ``collate`` or ``unattributed``."""
+        if stack not in self._known:
+            self._known[stack] = self._name(stack)
+        return self._known[stack]
+
+    def traits(self, stack: Stack) -> tuple[bool, bool]:
+        """Whether the innermost line inflates compressed data, and whether it looks files up."""
+        frames = [f for f in stack if not f[0].startswith(OURS)]
+        if not frames:
+            return False, False
+        file, line, _ = frames[0]
+        names = {self._last_name(file, call) for call in calls(file, line)}
+        return bool(names & INFLATING), bool(names & LOOKING_UP) or _module_name(file) in LOOKING_UP_FILES
+
+    def _last_name(self, file: str, call: ast.Call) -> str:
+        """A call's name as its library has it, where it is known, else as the line has it."""
+        dotted = dotted_name(call.func)
+        target = None if dotted is None else _resolve(file, dotted)
+        own = getattr(target, "__name__", None)
+        if own is not None:
+            return str(own)
+        return call.func.attr if isinstance(call.func, ast.Attribute) else (dotted or "").rpartition(".")[2]
+
+    def _name(self, stack: Stack) -> str:
+        if any(f == "collate" and file.startswith(OURS) for file, _, f in stack):
+            return "collate"
+        frames = [f for f in stack if not f[0].startswith(OURS) and FETCHING not in f[0]]
+        for depth, (file, line, _) in enumerate(frames):
+            stage = _file_stage(file) or self._strong(file, line, innermost=depth == 0)
+            if stage is not None:
+                return stage
+        for file, _, function in frames:
+            if is_users(file):
+                for stage, words in _FUNCTION.items():
+                    if words.search(function):
+                        return stage
+        for file, line, _ in frames:
+            stage = self._weak(file, line)
+            if stage is not None:
+                return stage
+        return "unattributed"
+
+    def _strong(self, file: str, line: int, innermost: bool) -> str | None:
+        """What the calls of a line say; where they disagree, decoding is the dearest.
+
+        By its mere name a call counts on the innermost line only: further out it led to a frame that was asked before.
+        """
+        found = {s for call in calls(file, line) if (s := self._call_stage(file, call, innermost)) is not None}
+        if innermost and self._maps(file, line):
+            found.add("read")
+        return next((s for s in ("decode", "read", "transform") if s in found), None)
+
+    def _call_stage(self, file: str, call: ast.Call, by_name: bool) -> str | None:
+        dotted = dotted_name(call.func)
+        names = _CALLED if by_name else {}
+        if dotted is None:
+            return names.get(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+        target = _resolve(file, dotted)
+        if target is not None:
+            module = getattr(target, "__module__", None) or getattr(type(target), "__module__", "")
+            own = f"{module}.{getattr(target, '__name__', '')}"
+            stage = _by_prefix(own, _MODULE)
+            if stage is not None:
+                return stage
+            if is_users(getattr(sys.modules.get(str(module)), "__file__", None) or ""):
+                return None  # the user's own function: its frames speak for themselves
+        return names.get(dotted.rpartition(".")[2])
+
+    def _maps(self, file: str, line: int) -> bool:
+        """Whether a line takes something out of a memory map that the dataset holds."""
+        for node in _nodes(file, line):
+            if isinstance(node, ast.Subscript):
+                value = self._attribute(node.value)
+                if type(value).__name__ in ("memmap", "mmap"):
+                    return True
+        return False
+
+    def _attribute(self, node: ast.AST) -> Any:
+        """``self.a.b`` without running anything of the user's: from instances' dictionaries."""
+        if isinstance(node, ast.Subscript):
+            held = self._attribute(node.value)
+            return next(iter(held), None) if isinstance(held, list | tuple) else None
+        if not isinstance(node, ast.Attribute):
+            return None
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            return next((v.__dict__[node.attr] for v in self.objects.values() if _holds(v, node.attr)), None)
+        owner = self._attribute(node.value)
+        return owner.__dict__[node.attr] if _holds(owner, node.attr) else None
+
+    def _weak(self, file: str, line: int) -> str | None:
+        for call in calls(file, line):
+            dotted = dotted_name(call.func)
+            target = None if dotted is None else _resolve(file, dotted)
+            module = f"{getattr(target, '__module__', None) or type(target).__module__}." if target is not None else ""
+            if dotted is not None and dotted.rpartition(".")[2] in WAITS:
+                return None
+            stage = _by_prefix(module, _WEAK)
+            if stage is not None:
+                return stage
+        if _by_prefix(_module_name(file), _WEAK) is not None:
+            return "transform"
+        if any(isinstance(n, ast.BinOp | ast.AugAssign) for n in _nodes(file, line)) and is_users(file):
+            return "transform"
+        return None
+
+
+def _file_stage(file: str) -> str | None:
+    """The stage of a library's own file."""
+    return None if is_users(file) else _by_prefix(_module_name(file), _FILES)
+
+
+_FILES = {
+    **{n: s for n, s in _MODULE.items() if s == "transform"},
+    **dict.fromkeys(
+        ["json", "csv", "pickle", "gzip", "bz2", "lzma", "pyarrow", "h5py", "zarr", "wave", "xml", "yaml", "av"],
+        "decode",
+    ),
+    **dict.fromkeys(
+        [
+            "socket",
+            "ssl",
+            "http",
+            "urllib",
+            "urllib3",
+            "requests",
+            "httpx",
+            "aiohttp",
+            "boto3",
+            "botocore",
+            "s3fs",
+            "asyncio",
+        ],
+        "read",
+    ),
+    **dict.fromkeys(["selectors", "genericpath", "posixpath", "glob", "pathlib", "fsspec"], "read"),
+}
+"""Libraries whose Python files do one thing, whatever their lines say."""
+
+
+@functools.lru_cache(4096)
+def _module_name(file: str) -> str:
+    """``PIL.ImageFile.`` of a file of a library, for prefixes."""
+    path = file.replace("\\", "/")
+    at = path.rfind("site-packages/")
+    inner = path[at + 14 :] if at >= 0 else path[len(STANDARD) :].lstrip("/") if path.startswith(STANDARD) else ""
+    return inner.removesuffix(".py").removesuffix("/__init__").replace("/", ".") + "."
+
+
+def _by_prefix(name: str, table: dict[str, str]) -> str | None:
+    """The stage of the longest dotted prefix that the table knows."""
+    parts = name.strip(".").split(".")
+    return next((table[p] for n in range(len(parts), 0, -1) if (p := ".".join(parts[:n])) in table), None)
+
+
+def _holds(owner: Any, name: str) -> bool:
+    return name in getattr(owner, "__dict__", {})
+
+
+@functools.lru_cache(256)
+def _tree(file: str) -> dict[int, list[ast.AST]]:
+    """A file's syntax by line: of each statement that fits on it or spans it, the expressions that lie on that line."""
+    text = "".join(linecache.getlines(file))
+    found: dict[int, list[ast.AST]] = {}
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call | ast.Subscript | ast.BinOp | ast.AugAssign):
+            for line in {node.lineno, node.end_lineno or node.lineno}:
+                found.setdefault(line, []).append(node)
+    return found
+
+
+def _nodes(file: str, line: int) -> list[ast.AST]:
+    return _tree(file).get(line, [])
+
+
+def calls(file: str, line: int) -> Iterator[ast.Call]:
+    for node in _nodes(file, line):
+        if isinstance(node, ast.Call):
+            yield node
+
+
+def dotted_name(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = dotted_name(node.value)
+        return None if inner is None else f"{inner}.{node.attr}"
+    return None
+
+
+@functools.lru_cache(1024)
+def _module_of(file: str) -> Any:
+    return next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == file), None)
+
+
+def _resolve(file: str, dotted: str) -> Any:
+    """What a dotted name at the top of a file's module leads to, without running anything of the user's."""
+    first, *rest = dotted.split(".")
+    module = _module_of(file)
+    if module is None:
+        return None
+    scope = getattr(module, "__dict__", {})
+    builtins = scope.get("__builtins__", {})
+    found = scope.get(first, (builtins if isinstance(builtins, dict) else builtins.__dict__).get(first))
+    for name in rest:
+        if found is None:
+            return None
+        found = getattr(found, "__dict__", {}).get(name)
+    return found

@@ -1,0 +1,465 @@
+"""Where a sample's time goes, stage by stage, inside the processes that load it; and what reading it leaves behind.
+
+The present loader runs with clocks around what its processes fetch and collate (``watching``). A source of ours says
+itself where it reads and decodes; of the user's code stacks are sampled (``ticking``) and named (``naming``): the
+shares of running stacks split the CPU time, those of blocked ones the blocked time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.plan import in_flight
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.profile.clocks import StolenClock, apart, now, since
+from dataloader_expert.probes.profile.instrumentation import Watch, watching
+from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
+from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
+from dataloader_expert.probes.profile.stage import stage_fact
+from dataloader_expert.probes.profile.stage_classifier import Namer, place_of
+from dataloader_expert.probes.profile.transfer import to_device, transport, trip
+from dataloader_expert.probes.serving import Serving, flat, serving
+
+OVERHEAD = Quantity("overhead", "", "the measuring's own CPU time as a share of a sample's CPU and blocked time")
+HOTSPOTS = Quantity("hotspots", "", "the functions that cost most, by their share of a sample's CPU and blocked time")
+READING = Quantity("reading", "", "bytes that a sample's process read, and bytes that were delivered")
+COSTS = Quantity("sample_costs", "s", "CPU and blocked seconds of single samples, together, as they came")
+RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
+PULSES = Quantity("pulses", "s", "seconds of the loading processes, and those that their garbage collectors took")
+OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
+MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
+EVERY_S, EVERY_OURS_S = 0.012, 0.03
+"""Seconds between two stacks, of whichever process: the user's code is known by them, of ours they only name functions."""
+OURS_S = 2.5
+"""The most seconds where no share rests on stacks."""
+HALF = 0.025
+"""Stacks are gathered until a share is known within this at 95 %."""
+SETTLED = 4
+"""Batches of a process from which on growth is judged: the first ones are on their way with files of their own."""
+KEPT = 256
+"""Samples whose costs are kept, for the forecast."""
+MOST_HOTSPOTS = 10
+Spot = tuple[str, str, str, bool, bool]
+"""File, function, stage, and whether it inflates and looks files up."""
+
+
+@dataclass
+class Seen:
+    """What watching the loader gave: lines of its processes, stacks, and what the main process saw of its batches."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    ticks: list[Tick] = field(default_factory=list)
+    scribe_s: float = 0.0
+    batches: int = 0
+    samples: int = 0
+    received_s: float = 0.0
+    bytes: int = 0
+    tensors: int = 0
+    last: Any = None
+
+
+@dataclass(frozen=True)
+class Stages(Probe):
+    name: ClassVar[str] = "stages"
+    batch_size: int | None = None
+    num_workers: int | None = None
+    share: float = 0.3
+    most_s: float = 12.0
+    half: float = HALF
+    trip: bool = False
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        broken = bench.facts.find(LOADER_FAILED) is not None
+        served = serving(bench, self.batch_size, 0 if broken else self.num_workers)
+        if served.current.workers >= too_many(bench):
+            served = serving(bench, self.batch_size, 0)
+        most = min(self.most_s, OURS_S) if served.ours else self.most_s
+        deadline = bench.until(self.share, most) or time.monotonic() + most
+        served.fit(bench, max(0.02, (deadline - time.monotonic()) / 8))
+        seen = watched(bench, served, deadline, self.half)
+        timed = [line for line in seen.lines if line["timed"] and line["n"]]
+        if not timed:
+            why = "no batch came back" if not seen.batches else "its workers start anew and cannot be watched from here"
+            yield Unknown("stages", why)
+            return
+        yield from stage_facts(served, timed, seen)
+        size = max(1, seen.samples // max(1, seen.batches))
+        if not served.current.workers:
+            yield stage_fact("worker_transfer", transport(seen.last, size))
+        if self.trip:
+            yield trip(seen.last)
+        yield from to_device(seen.last, size)
+        yield from kept(served, seen)
+        plan = served.current
+        yield from health(seen, in_flight(1, plan.prefetch) * seen.tensors if plan.workers else 0)
+        each, first = _each(timed), _each(line for line in seen.lines if not line["timed"])
+        doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
+        yield from slow_samples(bench, served, each, first, doubtful)
+        per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
+        if bench.source.iterable:
+            yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))
+        elif 6 * per < 0.1 * bench.left():
+            yield from same_twice(bench, served, [i for _, i in each[:3]] or [0])
+        else:
+            yield Unknown("health.nondeterministic", "samples are too slow to be read twice within the budget")
+
+
+def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen:
+    """Runs the present loader until stacks and time suffice."""
+    plan, workers = served.current, served.current.workers
+    if served.user_loader is None and workers:
+        plan = plan.but(timeout=max(5.0, deadline - time.monotonic()))
+    ticker = Ticker(workers, EVERY_OURS_S if served.ours else EVERY_S, served.batch_s / plan.batch_size)
+    watch = Watch("transform" if served.ours else "unattributed", bench.at, ticker)
+    seen, stolen = Seen(), StolenClock()
+    try:
+        with watching(watch):
+            told = time.monotonic()
+            for _ in _batches(served, plan, seen):
+                if time.monotonic() - told > 1.0:
+                    told = time.monotonic()
+                    bench.progress(f"watched {seen.batches} batches", None)
+                late = time.monotonic() > deadline and seen.batches >= max(3, workers + 1)  # two of one process
+                if late or (ticker.enough(half) and seen.batches >= 8):
+                    break
+    finally:
+        seen.ticks, seen.scribe_s = ticker.finish()
+        bench.at(-1)
+    lines = first_dropped(list(watch.lines()))
+    seen.lines = stolen_apart(lines, stolen_rate(lines, seen.ticks, stolen.rate()))
+    watch.close()
+    return seen
+
+
+def stolen_rate(lines: list[dict[str, Any]], ticks: list[Tick], most: float) -> float:
+    """Seconds that a hypervisor took from these processes for each CPU second: what is blocked by their clocks, beyond the
+    share of stacks that were seen blocked, and at most what it took from all: CPUs that are woken often wait for their
+    start, and computed little."""
+    spent = [v for line in lines for v in line.get("spent", {}).values()]
+    wall, cpu, queue = (sum(part) for part in zip(*spent, strict=True)) if spent else (0.0, 0.0, 0.0)
+    blocked, looks = sum(t.blocked for t in ticks), sum(t.running + t.blocked for t in ticks)
+    if not looks or not cpu:
+        return 0.0
+    return float(min(most, max(0.0, (wall - cpu - queue - wall * blocked / looks) / cpu)))
+
+
+def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any]]:
+    """The same with what a hypervisor took of stages as waiting for a core, which is the machine's. Not of single samples:
+    of the slow ones it would leave nothing, and they are read again."""
+    found = [{**line, "spent": dict(line.get("spent", {}))} for line in lines]
+    for stage in {stage for line in found for stage in line["spent"]}:
+        those = [line["spent"] for line in found if stage in line["spent"]]
+        for spent, v in zip(those, apart([spent[stage] for spent in those], rate), strict=True):
+            spent[stage] = v
+    return found
+
+
+def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
+    """Batches of epoch after epoch. A source of ours forgets what it decoded: each epoch is as the first."""
+    import torch
+
+    from dataloader_expert.loaders.building import release
+
+    loader = served.loader(plan)
+    iterator: Any = None
+    try:
+        while True:
+            if served.ours:
+                served.dataset.blocks.forget()
+            iterator = iter(loader)
+            got = 0
+            while True:
+                wall, cpu = now()
+                batch = next(iterator, None)
+                if batch is None:
+                    break
+                _, busy = since((wall, cpu))
+                got += 1
+                seen.last = batch
+                if seen.batches or got > 1:
+                    seen.received_s += busy
+                leaves = [v for _, v in flat(batch) if isinstance(v, torch.Tensor)]
+                texts = [v for _, v in flat(batch) if isinstance(v, list | tuple)]
+                seen.bytes += sum(t.numel() * t.element_size() for t in leaves)
+                seen.bytes += sum(len(x) if isinstance(x, str | bytes) else 8 for v in texts for x in v)
+                seen.tensors = len(leaves)
+                seen.batches += 1
+                seen.samples += served.count(batch)
+                yield
+            if not got:
+                return
+    finally:
+        release(loader, iterator)
+
+
+def _each(lines: Iterable[dict[str, Any]]) -> list[tuple[float, int]]:
+    """Seconds without waiting for a core, and index, of each sample on the clock."""
+    return [(wall - queue, i) for line in lines for i, wall, _, queue in line.get("each", ())]
+
+
+def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without each process's first batch, which opens files and warms up, where others follow that go through the same
+    stages. Where none does, the first did what the epoch needs once, such as decoding a table."""
+    others: dict[int, set[str]] = defaultdict(set)
+    for line in lines:
+        if line["batch"] and line["timed"]:
+            others[line["worker"]].update(line["spent"])
+    first = {"timed": False, "slow": []}  # its counters still count
+    return [
+        {**line, **first}
+        if not line["batch"] and line["worker"] in others and others[line["worker"]].issuperset(line.get("spent", ()))
+        else line
+        for line in lines
+    ]
+
+
+def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Observation]:
+    """Stages of a fetch, split by stacks where no clock of ours stands; transfer; hotspots; overhead."""
+    spent: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    namer = Namer(served.dataset)
+    running, blocked = shares(namer, seen.ticks)
+    ticks = sum(running.values()) + sum(blocked.values())
+    split = not served.ours and ticks > 0
+    for line in timed:
+        n = line["n"]
+        for stage, (wall, cpu, queue) in line["spent"].items():
+            if stage != "unattributed" or not split:
+                spent[stage].append((wall / n, cpu / n, queue / n))
+                continue
+            waits = max(0.0, wall - cpu - queue)
+            on, off = (running or blocked), (blocked or running)
+            for name in {*on, *off}:
+                f, g = on[name] / sum(on.values()), off[name] / sum(off.values())
+                spent[name].append(((f * (cpu + queue) + g * waits) / n, f * cpu / n, f * queue / n))
+    for parts in spent.values():  # a batch that did not go through a stage spent nothing there
+        parts += [(0.0, 0.0, 0.0)] * (len(timed) - len(parts))
+    if served.current.workers:
+        spent["worker_transfer"] = _transfer(seen)
+    for name in ("read", "decode", "transform", "unattributed", "collate", "worker_transfer"):
+        if spent.get(name):
+            yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
+    total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
+    if ticks or served.ours:
+        yield hotspots(namer, seen.ticks, spent, total)
+    else:
+        yield Unknown("hotspots", "no stack of a loading process could be read: too short a run, or not allowed here")
+    yield Fact(OVERHEAD, overhead(seen, total), evidence("derived", "stages", seen=len(seen.lines)))
+    keep = timed[:: max(1, len(timed) // KEPT)]
+    pairs = [
+        (c, max(0.0, w - c - q)) for line in keep for _, w, c, q in line.get("each", ())[:: max(1, line["n"] // 8)]
+    ]
+    if not pairs:
+        own = [
+            (sum(c for _, c, _ in v), sum(w - c - q for w, c, q in v), line["n"])
+            for line in keep
+            if (v := _fetch(line))
+        ]
+        pairs = [(c / n, max(0.0, b / n)) for c, b, n in own]
+    yield Fact(
+        COSTS, [[round(c, 7), round(b, 7)] for c, b in pairs[: 4 * KEPT]], evidence("timed", "stages", seen=len(pairs))
+    )
+
+
+def _fetch(line: dict[str, Any]) -> list[tuple[float, float, float]]:
+    return [v for stage, v in line["spent"].items() if stage != "collate"]
+
+
+def shares(namer: Namer, ticks: list[Tick]) -> tuple[Counter[str], Counter[str]]:
+    """How often each stage of a fetch was seen running, and blocked. Collating has clocks of its own.
+
+    Where no frame of theirs is left a sample's function has returned and its values are freed: that belongs to what made
+    them, and is shared as all else is, unless nothing else was seen.
+    """
+    running: Counter[str] = Counter()
+    blocked: Counter[str] = Counter()
+    theirs = [t for t in ticks if place_of(t.stack) is not None and namer.stage_of(t.stack) != "collate"]
+    for tick in theirs or [t for t in ticks if t.stack and namer.stage_of(t.stack) != "collate"]:
+        stage = namer.stage_of(tick.stack)
+        running[stage] += tick.running
+        blocked[stage] += tick.blocked
+    return +running, +blocked
+
+
+def _transfer(seen: Seen) -> list[tuple[float, float, float]]:
+    """CPU seconds per sample of a worker's sending thread and of the main process as it receives."""
+    sent = [(b["feeder"] - a["feeder"]) / m for a, b, m in spans(seen.lines)]
+    feeder = sum(sent) / len(sent) if sent else 0.0
+    received = seen.received_s / max(1, seen.samples)
+    return [(feeder + received, feeder + received, 0.0)]
+
+
+def spans(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any], int]]:
+    """The first and the last pulse of every process, and the samples that it read between them."""
+    found = [(p[0], p[-1], p[-1]["samples"] - p[0]["samples"]) for p in by_process(lines)]
+    return [(a, b, m) for a, b, m in found if m > 0]
+
+
+def hotspots(namer: Namer, ticks: list[Tick], spent: dict[str, Any], total: float) -> Fact:
+    """Shares of the whole sample: running stacks weigh by the CPU time that they stand for, blocked ones by theirs."""
+    of_fetch = [v for name, v in spent.items() if name not in ("collate", "worker_transfer")]
+    cpu, waits = sum(_mean(v)[1] for v in of_fetch), sum(_blocked(v) for v in of_fetch)
+    collate_cpu, collate_waits = _mean(spent.get("collate", []))[1], _blocked(spent.get("collate", []))
+    sums: Counter[tuple[bool, bool]] = Counter()
+    for tick in ticks:
+        collates = namer.stage_of(tick.stack) == "collate"
+        sums[collates, True] += tick.running
+        sums[collates, False] += tick.blocked
+    weight = {
+        (False, True): cpu, (False, False): waits, (True, True): collate_cpu, (True, False): collate_waits
+    }  # fmt: skip
+    cost: Counter[Spot] = Counter()
+    lines: dict[Spot, Counter[tuple[int, str | None]]] = defaultdict(Counter)
+    for tick in ticks:
+        place = place_of(tick.stack)
+        if place is None:
+            continue
+        stage = namer.stage_of(tick.stack)
+        key = (place.file, place.function, stage, *namer.traits(tick.stack))
+        for seen, runs in ((tick.running, True), (tick.blocked, False)):
+            whole = sums[stage == "collate", runs]
+            if whole:
+                part = seen / whole * weight[stage == "collate", runs]
+                cost[key] += part  # type: ignore[assignment]  # a counter of seconds
+                lines[key][place.line, place.called_from] += part  # type: ignore[assignment]
+    found = []
+    for (file, function, stage, inflates, looks_up), part in cost.most_common(MOST_HOTSPOTS):
+        if total and part / total >= 0.01:
+            (line, called_from), _ = lines[file, function, stage, inflates, looks_up].most_common(1)[0]
+            found.append(
+                {
+                    "function": function,
+                    "file": file,
+                    "line": line,
+                    "share": round(part / total, 4),
+                    "stage": stage,
+                    "called_from": called_from,
+                    "inflates": inflates,
+                    "looks_up": looks_up,
+                }
+            )
+    return Fact(HOTSPOTS, found, evidence("sampled", "stages", seen=sum(t.running + t.blocked for t in ticks)))
+
+
+def overhead(seen: Seen, per_sample: float) -> float | None:
+    """CPU seconds of sampling and of our bookkeeping, over those that the samples took, blocked ones too."""
+    parts = spans(seen.lines)
+    samples = sum(m for _, _, m in parts)
+    if not samples or not per_sample or not seen.samples:
+        return None
+    ours = sum(b["cost"] - a["cost"] for a, b, _ in parts) / samples
+    return float((ours + seen.scribe_s / seen.samples) / per_sample)
+
+
+def _mean(spent: list[tuple[float, float, float]]) -> tuple[float, float, float]:
+    n = max(1, len(spent))
+    return sum(w for w, _, _ in spent) / n, sum(c for _, c, _ in spent) / n, sum(q for _, _, q in spent) / n
+
+
+def _blocked(spent: list[tuple[float, float, float]]) -> float:
+    wall, cpu, queue = _mean(spent)
+    return max(0.0, wall - cpu - queue)
+
+
+def kept(served: Serving, seen: Seen) -> Iterable[Observation]:
+    """What later judging needs of the run: reading, receiving, pauses."""
+    parts = spans(seen.lines)
+    samples = sum(m for _, _, m in parts)
+    delivered = seen.bytes / max(1, seen.samples)
+    said = evidence("counted", "stages", seen=samples)
+    if samples:
+        read = (
+            sum(
+                b["io"].get("rchar", 0) - a["io"].get("rchar", 0) - (b["own_bytes"] - a["own_bytes"])
+                for a, b, _ in parts
+            )
+            / samples
+        )
+        disk = sum(b["io"].get("read_bytes", 0) - a["io"].get("read_bytes", 0) for a, b, _ in parts) / samples
+    else:
+        read, disk = 0.0, 0.0
+    fields = len(flat(seen.last)) if seen.last is not None else None
+    value = {
+        "bytes_read_per_sample": max(0.0, round(read, 1)),
+        "bytes_delivered_per_sample": round(delivered, 1),
+        "amplification": round(max(0.0, read) / delivered, 3) if delivered else None,
+        "fields_read": fields if served.ours else None,
+        "fields_used": fields,
+        "from_disk_per_sample": max(0.0, round(disk, 1)),
+    }
+    yield Fact(READING, value, said)
+    batches = max(1, seen.batches)
+    receiving = {
+        "main_s": seen.received_s / batches,
+        "bytes": seen.bytes / batches,
+        "tensors": seen.tensors,
+        "samples": seen.samples / batches,
+        "workers": served.current.workers,
+    }
+    yield Fact(RECEIVING, receiving, evidence("timed", "stages", seen=seen.batches))
+    pulses = {
+        "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
+        "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
+    }
+    yield Fact(PULSES, pulses, said)
+
+
+def health(seen: Seen, on_way: int) -> Iterable[Observation]:
+    """Growth of descriptors and of private memory in the loading processes, after the first third of what they read.
+
+    ``on_way``: tensors of one worker's batches that wait for the main process: it holds a descriptor for each.
+    """
+    files, memory, span = 0.0, 0.0, 0
+    first_file, judged = 0.0, 0
+    for pulses in by_process(seen.lines):
+        done = pulses[-1]["samples"]
+        earlier = [p for p in pulses if p["samples"] < done]
+        if not earlier:
+            continue
+        start = next((p for p in earlier if p["samples"] >= done / 3), earlier[-1])
+        span += done - start["samples"]
+        grown = pulses[-1].get("files", 0) - start.get("files", 0)
+        files += grown if abs(grown) > on_way else 0
+        first_file += pulses[-1].get("files", 0) - pulses[0].get("files", 0)
+        memory += pulses[-1]["anon"] - start["anon"]
+        judged += done - start["samples"] if done >= SETTLED * pulses[0]["samples"] else 0
+    if not span:
+        yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too shortly for growth to show")
+        return
+    growth = files / span * 1000
+    fact = Fact(OPEN_FILES, round(growth, 3), evidence("counted", "stages", seen=span))
+    yield fact
+    if growth >= 20 and judged >= 8 and first_file >= 4:
+        yield finding(
+            "file-descriptors-grow",
+            "error",
+            f"open files grow by {growth:.0f} per 1000 samples",
+            fact,
+            "close what __getitem__ opens, with a with statement",
+        )
+    fact = Fact(MEMORY_GROWTH, round(memory / span * 1000 / 1e6, 3), evidence("counted", "stages", seen=span))
+    yield fact
+
+
+def by_process(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The pulses of each process in turn: a worker of a later epoch is another process."""
+    found: list[list[dict[str, Any]]] = []
+    at: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for line in lines:
+        worker = line["worker"]
+        if worker not in at or line["batch"] <= last[worker]:
+            at[worker] = len(found)
+            found.append([])
+        last[worker] = line["batch"]
+        if "pulse" in line:
+            found[at[worker]].append(line["pulse"])
+    return [pulses for pulses in found if pulses]
+
+
+PROBES = (Stages,)

@@ -1,0 +1,97 @@
+"""What it costs to move a ready batch: from a worker to the main process, into pinned memory, to the device."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import Observation, evidence
+from dataloader_expert.probes.profile.clocks import now, since
+from dataloader_expert.probes.profile.stage import stage_fact
+from dataloader_expert.probes.serving import flat, samples_in
+
+TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
+TRIP = Quantity(
+    "trip", "s", "from a batch's being made to its successor's being begun, where a worker has nothing else to do"
+)
+FETCH_S = 0.005
+"""What stands for fetching where a trip is measured; it hides the trip where the next batch is ordered ahead."""
+
+
+class _Ready:
+    """A dataset of one ready batch, given again and again: what a loader over it costs is transport."""
+
+    def __init__(self, batch: Any, n: int, fetch_s: float = 0.0) -> None:
+        self.batch, self.n, self.fetch_s = batch, n, fetch_s
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: int) -> Any:
+        if index >= self.n:
+            raise IndexError(index)
+        if self.fetch_s:
+            time.sleep(self.fetch_s)  # waiting is all that this stand-in for a fetch is to do
+        return self.batch
+
+
+def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
+    """Seconds per sample to bring a ready batch from one worker to this process: ten after two dropped."""
+    from dataloader_expert.loaders.building import deliver
+
+    out = []
+    iterator = iter(deliver(_Ready(batch, 12), 1))  # type: ignore[arg-type]  # a dataset by its methods
+    begun = now()
+    for i, got in enumerate(iterator):
+        wall, cpu = since(begun)
+        n = samples_in(got) or size
+        if i >= 2:
+            out.append((wall / n, cpu / n, 0.0))
+        begun = now()
+    return out
+
+
+def trip(batch: Any) -> Fact:
+    """How much later a batch comes that is ordered only once the one before has come: medians of ten after two dropped."""
+    from dataloader_expert.loaders.building import deliver
+
+    each = []
+    for prefetch in (1, 2):
+        times = [time.perf_counter() for _ in deliver(_Ready(batch, 13, FETCH_S), 1, prefetch)]  # type: ignore[arg-type]  # a dataset by its methods
+        each.append(statistics.median(b - a for a, b in pairwise(times[2:])))
+    return Fact(TRIP, round(max(0.0, each[0] - each[1]), 6), evidence("timed", "stages", seen=20))
+
+
+def to_device(batch: Any, size: int) -> Iterable[Observation]:
+    """Pinning a real batch and copying it to the device, by CUDA events, median of ten; nothing without a device."""
+    import torch
+
+    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]
+    if not torch.cuda.is_available() or not tensors:
+        return
+    pins: list[tuple[float, float, float]] = []
+    copies: list[tuple[float, float, float]] = []
+    event: Any = torch.cuda.Event
+    for i in range(12):
+        begun = now()
+        pinned = [t.pin_memory() for t in tensors]
+        wall, cpu = since(begun)
+        begin, end = event(enable_timing=True), event(enable_timing=True)
+        begin.record()
+        moved = [t.to("cuda", non_blocking=True) for t in pinned]
+        end.record()
+        torch.cuda.synchronize()
+        copied = begin.elapsed_time(end) / 1e3
+        if i >= 2:
+            pins.append((wall / size, cpu / size, 0.0))
+            copies.append((copied / size, 0.0, 0.0))
+        del moved
+    yield stage_fact("pin", pins)
+    yield stage_fact("to_device", copies)
+    bytes_ = sum(t.numel() * t.element_size() for t in tensors)
+    rate = bytes_ / (sorted(c for c, _, _ in copies)[len(copies) // 2] * size) / 1e9
+    yield Fact(TO_DEVICE, rate, evidence("timed", "stages", seen=len(copies)))

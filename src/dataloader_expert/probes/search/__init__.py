@@ -1,0 +1,1 @@
+"""Which loader settings are fastest: costs, candidates, runners, and the tests that compare them."""

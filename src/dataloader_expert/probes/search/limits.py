@@ -1,0 +1,62 @@
+"""What this machine leaves for a loader: shared memory, memory and descriptors, and what a setting would take of them."""
+
+from __future__ import annotations
+
+import os
+
+from dataloader_expert.plan import LoaderPlan, in_flight
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.model.batch import BATCH
+
+MOST_OF = 0.8
+"""The share of what is left that a setting may take."""
+WORKER_FILES, TENSOR_FILES = 8, 1
+"""Descriptors of the main process for a worker's queues and pipes, and for a tensor that waits in shared memory."""
+
+
+def batch_bytes(bench: Bench, batch_size: int) -> int:
+    """Bytes of a batch, each tensor in whole pages; 0 where it was not looked at."""
+    batch = bench.facts.value(BATCH)
+    if batch is None:
+        return 0
+    page = 4096
+    return sum(-(-int(f["bytes_per_sample"] * batch_size) // page) * page for f in batch["fields"])
+
+
+def bound(bench: Bench, plan: LoaderPlan) -> str | None:
+    """Why a setting cannot be tried here, before it takes the machine down; None where it can."""
+    if not plan.workers:
+        return None
+    batches = in_flight(plan.workers, plan.prefetch)
+    bytes_ = batch_bytes(bench, plan.batch_size) * batches
+    free = shared_free()
+    if free is not None and bytes_ > MOST_OF * free:
+        return f"its batches would take {bytes_ / 1e6:.0f} MB of the {free / 1e6:.0f} MB left in /dev/shm"
+    if bytes_ > MOST_OF * bench.memory_bytes:
+        return f"its batches would take {bytes_ / 1e9:.1f} GB of the {bench.memory_bytes / 1e9:.1f} GB allowed"
+    batch = bench.facts.value(BATCH)
+    tensors = len(batch["fields"]) if batch is not None else 1
+    files = WORKER_FILES * plan.workers + TENSOR_FILES * tensors * batches
+    most = files_left()
+    if files > MOST_OF * most:
+        return f"it would need {files} more descriptors of the {most} left to this process (ulimit -n)"
+    return None
+
+
+def shared_free() -> int | None:
+    """Bytes left in /dev/shm now: by the time of a trial others may have taken some."""
+    try:
+        s = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    return s.f_bavail * s.f_frsize
+
+
+def files_left() -> int:
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        return int(most) - len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return int(most)

@@ -1,0 +1,60 @@
+"""Workers that would take the memory allowed are ended before the request is: the trial fails, and what was measured stays."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from dataloader_expert.probes.system.process_memory import group_bytes, rss_bytes, shm_used
+
+POLL_S, LEAST_S = 0.05, 0.004
+NEAR, MOST = 0.5, 0.75
+"""Shares of the memory allowed from which on it is counted exactly, and at which workers are ended."""
+STILL_S = 1.0
+"""Time for the ended to go, and for torch to say so, before others are."""
+
+
+class Guard:
+    """``workers`` gives those at work and those that are held; ``tripped`` says what they took, once some were ended,
+    ``alone`` whether they did so without any beside them."""
+
+    def __init__(self, limit: int, workers: Callable[[], tuple[list[int], list[int]]]) -> None:
+        self.limit, self.workers = limit, workers
+        self.tripped, self.alone = "", True
+        self._shm = shm_used()
+        self._over = threading.Event()
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Looks at the workers' memory meanwhile, from a thread: the main one waits for their batches."""
+        thread = threading.Thread(target=self._watch, name="memory guard", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(POLL_S):
+            pids, others = self.workers()
+            if pids:
+                used = group_bytes(
+                    [os.getpid(), *pids, *others], max(0, shm_used() - self._shm), int(NEAR * self.limit)
+                )
+                if used > MOST * self.limit:
+                    self._end(pids, len(others), used)
+
+    def _end(self, pids: list[int], others: int, used: int) -> None:
+        held = {pid: rss_bytes(pid) for pid in pids}
+        beside = f", with {others} held beside them," if others else ""
+        self.alone = not others
+        self.tripped = f"{len(pids)} workers{beside} took {used / 1e9:.2f} GB of the {self.limit / 1e9:.2f} GB allowed"
+        for pid in sorted(held, key=lambda p: -held[p]):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(STILL_S)  # of this thread: the main one learns meanwhile that they are gone

@@ -1,0 +1,74 @@
+"""What is told of settings that were timed: throughput, blocks, and what tells settings apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.base import Bench, evidence
+from dataloader_expert.probes.data.scan import FIRST
+from dataloader_expert.probes.search.runner import Runner, interval
+
+THROUGHPUT = Quantity(
+    "throughput",
+    "samples/s",
+    "samples delivered per second by a DataLoader at these settings; where a further run falls",
+)
+TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
+STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
+
+
+def label(plan: LoaderPlan) -> tuple[int, int, bool]:
+    """What tells settings apart: workers, prefetch factor, order."""
+    return plan.workers, (plan.prefetch or 2) if plan.workers else 0, plan.in_order
+
+
+def in_words(setting: tuple[int, int, bool]) -> str:
+    """A setting's workers, and what differs from torch's defaults."""
+    workers, prefetch, in_order = setting
+    more = [f"prefetch_factor={prefetch}"] * (prefetch not in (0, 2)) + ["in_order=False"] * (not in_order)
+    return ", ".join([f"{workers} workers", *more])
+
+
+def throughput_fact(runner: Runner) -> Fact:
+    workers, prefetch, in_order = label(runner.plan)
+    mean, low, high = interval(runner.blocks, further=True)
+    bounds = (low, high) if len(runner.blocks) > 1 else None
+    seen = evidence(
+        "timed", "loading", seen=len(runner.blocks), interval=bounds, spread=(min(runner.blocks), max(runner.blocks))
+    )
+    at = {"workers": workers, "prefetch": prefetch, "in_order": in_order, "batch_size": runner.plan.batch_size}
+    return Fact(THROUGHPUT, mean, seen, at)
+
+
+def trial(runner: Runner) -> dict[str, Any]:
+    mean, low, high = interval(runner.blocks, further=True)
+    bounds = (low, high) if len(runner.blocks) > 1 else (None, None)
+    workers, prefetch, in_order = label(runner.plan)
+    return {
+        "num_workers": workers,
+        "prefetch_factor": prefetch or None,
+        "in_order": in_order,
+        "batch_size": runner.plan.batch_size,
+        "throughput": {
+            "value": mean,
+            "unit": "samples/s",
+            "low": bounds[0],
+            "high": bounds[1],
+            "n": len(runner.blocks),
+            "how": "timed",
+        },
+        "blocks": [round(b, 1) for b in runner.blocks],
+        "startup_s": runner.startup,
+        "main_ms": round(1e3 * runner.main_s / max(1, len(runner.gaps)), 4),
+    }
+
+
+def sample_s(bench: Bench) -> float:
+    """Seconds of a sample in this process, from what was measured; at the least what the scan's first took."""
+    alone = bench.facts.find(THROUGHPUT, workers=0)
+    some = alone if alone is not None else bench.facts.find(THROUGHPUT)
+    if some is None:
+        return float(bench.facts.value(FIRST, 0.0))
+    return max(1.0, float(some.at["workers"])) / float(some.value)

@@ -1,0 +1,1 @@
+"""The machine and the process: the allocator, memory, storage, the interpreter."""

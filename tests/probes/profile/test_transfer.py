@@ -1,0 +1,28 @@
+"""What it costs to move a batch, on real workers."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+
+from dataloader_expert.probes.profile.transfer import trip
+
+TAKES_S = 0.003
+
+
+def arrive() -> torch.Tensor:
+    time.sleep(TAKES_S)  # the work of receiving, which the worker does not share: what is to be measured
+    return torch.zeros(4)
+
+
+class Slow:
+    """A batch that takes its time to arrive."""
+
+    def __reduce__(self) -> tuple[object, tuple[()]]:
+        return arrive, ()
+
+
+def test_a_trip_is_what_a_worker_with_nothing_in_reserve_idles_for() -> None:
+    """What receiving takes is hidden by the next fetch, unless that is ordered only afterwards."""
+    assert trip(Slow()).value > TAKES_S / 2  # a sleep is never shorter; half leaves room for a busy machine

@@ -1,0 +1,212 @@
+"""The search over settings, on real loaders."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from multiprocessing import Event, Semaphore
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, get_worker_info
+
+from dataloader_expert.advice.loader_health import head_of_line
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.search import loading
+from dataloader_expert.probes.search.candidates import Costs
+from dataloader_expert.probes.search.loading import ORDERING, RECOMMENDED, Loading, Search
+from dataloader_expert.probes.search.runner import gated, in_stock
+from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.serving import serving
+from dataloader_expert.sources.registry import open_source
+from tests.making import users
+from tests.making.shared import CHECKOUT
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork\\(\\)")
+"""More workers than cores are what is asked for."""
+AT_A_TIME = 4
+
+
+class Store(users.Fine):
+    """A sample waits 6 ms for a store that answers four requests at a time."""
+
+    answers = Semaphore(AT_A_TIME)
+    takes_s = 0.006
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        with self.answers:
+            time.sleep(
+                self.takes_s
+            )  # what the store takes to answer: the tested waiting itself, no clock is asserted on
+        return super().__getitem__(index)
+
+
+def bench_of(name: str, seconds: float) -> Bench:
+    ref = SourceRef(f"{Path(users.__file__)}:{name}", (str(CHECKOUT),), code=True)
+    until = time.monotonic() + seconds
+    return Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
+
+
+class Door(Store):
+    """The same for a store that answers one at a time."""
+
+    answers = Semaphore(1)
+
+
+class Blocked(users.Fine):
+    """The first sample is held until it may go; the others come at once."""
+
+    may_go = Event()
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        if index == 0:
+            self.may_go.wait(60)
+        return super().__getitem__(index)
+
+
+class Uneven(users.Fine):
+    """Each worker's tenth sample waits ``long``, by turns, the others 10 ms: as many in each block, and beside other tests
+    too the waiting bounds it, not the CPUs."""
+
+    def __init__(self, long: float) -> None:
+        super().__init__()
+        self.long, self.calls = long, 0
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        info = get_worker_info()
+        self.calls += 1
+        slow = self.calls % 10 == (0 if info is None else 3 * info.id % 10)
+        time.sleep(self.long if slow else 0.01)  # the tested waiting itself, no clock is asserted on
+        return super().__getitem__(index)
+
+
+class FailsAmong(users.Fine):
+    """Fails in each of so many workers, as one does that was ended."""
+
+    def __init__(self, workers: int) -> None:
+        super().__init__()
+        self.workers = workers
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
+        info = get_worker_info()
+        if info is not None and info.num_workers == self.workers:
+            raise RuntimeError("ended")
+        return super().__getitem__(index)
+
+
+@pytest.fixture
+def held() -> Iterator[list[Search]]:
+    searches: list[Search] = []
+    with gated():
+        yield searches
+        for search in searches:
+            search.close()
+
+
+def told(said: Any) -> Facts:
+    facts = Facts()
+    for one in said:
+        if isinstance(one, Fact):
+            facts.add(one)
+    return facts
+
+
+def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our promise: among settings that cannot be told apart the cheapest wins, also where the most workers were tried first."""
+    monkeypatch.setattr(Store, "takes_s", 0.03)  # beside it what a woken process waits for a core is little
+    bench = bench_of("Fine", 240)
+    bench.source.dataset = Store()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+    facts = told(Loading(batch_size=4, block_s=0.2).measure(bench))
+    tried = {t["num_workers"]: t["throughput"]["value"] for t in facts.value(TRIALS)}
+    assert {0, 2, 32} <= set(tried)
+    assert 2 < facts.value(RECOMMENDED)["workers"] < 16
+    assert tried[facts.value(RECOMMENDED)["workers"]] > 1.5 * tried[0]
+
+
+def test_batches_that_are_loaded_and_not_delivered_are_counted() -> None:
+    """Our promise: where batches come in bursts, a rate counts what was loaded meanwhile."""
+    loader = DataLoader(Blocked(), batch_size=2, num_workers=2, prefetch_factor=3)
+    batches = iter(loader)
+    deadline = time.monotonic() + 60
+    while in_stock(batches) < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert in_stock(batches) == 3  # all that the other worker was given, on their way
+    Blocked.may_go.set()
+    next(batches)
+    assert in_stock(batches) >= 3  # the same, now kept back for the order; more may have come
+    assert in_stock(object()) == 0
+    left = len(loader) - 1 - sum(1 for _ in batches)
+    assert (left, in_stock(batches)) == (0, 0)
+
+
+@pytest.mark.parametrize(("store", "slowed", "part"), [(Door, 0, 0.75), (Store, 2, 0.55)])
+def test_one_block_does_not_decide_whether_samples_wait_in_turn(
+    held: list[Search], monkeypatch: pytest.MonkeyPatch, store: type[Store], slowed: int, part: float
+) -> None:
+    """Our promise: where a first block says something between, as one does that the machine slowed, another is heard."""
+    monkeypatch.setattr(Store, "takes_s", 0.03)  # beside it what a woken process waits for a core is little
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 4, 0)
+    served.dataset = store()
+    search = Search(Loading(block_s=0.3), bench, served, None)
+    held.append(search)
+    search.cpus, search.costs = 2, Costs(0.0002, Store.takes_s)
+    runners = {workers: search._try(search._with(workers)) for workers in (0, 2)}
+    slow = runners[slowed]
+    assert slow is not None
+    slow.blocks[0] *= part
+    assert search._in_turn(16) is (store is Door)
+    assert all(runner is not None and len(runner.blocks) == 2 for runner in runners.values())
+
+
+def test_giving_up_the_order_is_told_by_pairs_where_it_gains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """B19: where one slow sample holds ready batches back it is told, with its gain; where all are alike it is not."""
+    monkeypatch.setattr(loading, "ORDER_S", 20.0)  # beside other tests three pairs may leave a doubt
+    for long in (0.3, 0.01):
+        bench = bench_of("Fine", 60)
+        bench.source.dataset = Uneven(long)  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+        facts = told(Loading(batch_size=1, num_workers=6, max_workers=6, block_s=0.5).measure(bench))
+        order = facts.find(ORDERING)
+        assert (order is not None and order.value["low"] > 1) is (long > 0.01)
+        assert [f.code for f in head_of_line(facts)] == ["head-of-line-blocking"] * (long > 0.01)
+        assert {t["in_order"] for t in facts.value(TRIALS)} == ({True, False} if order else {True})
+
+
+def searched(workers: int, of: int) -> Search:
+    """A search with ``workers`` now; loaders of as many as ``of`` fail."""
+    bench = bench_of("Waits", 60)
+    served = serving(bench, 4, workers)
+    served.dataset = FailsAmong(of)
+    return Search(Loading(block_s=0.1), bench, served, None)
+
+
+def test_the_present_workers_outlive_a_trial_that_took_too_much_memory_beside_them(held: list[Search]) -> None:
+    """Our promise: a trial that fails is an outcome; what ran by itself is judged."""
+    search = searched(3, of=2)
+    held.append(search)
+    assert search._try(search.served.current) is not None
+    search.guard.tripped, search.guard.alone = "2 workers, with 3 held beside them, took 1 GB", False
+    assert search._try(search._with(2)) is None
+    assert list(search.failed.values()) == ["2 workers, with 3 held beside them, took 1 GB"]
+    assert search.most == math.inf
+    facts = told(search.check(search.served.current))
+    assert facts.value(RECOMMENDED)["workers"] == 3
+
+
+def test_where_the_present_workers_were_ended_the_main_process_is_judged(held: list[Search]) -> None:
+    """Our promise: it goes on with what is left."""
+    search = searched(3, of=3)
+    held.append(search)
+    search.guard.tripped = "3 workers took 1 GB"
+    assert search._try(search.served.current) is None
+    assert search.most == 3
+    assert search._check_s() == 0
+    search.refine()
+    assert search.runners == {}
+    facts = told(search.check(search.served.current))
+    assert facts.value(RECOMMENDED)["workers"] == 0
