@@ -15,7 +15,6 @@ from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import HOTSPOTS, PULSES, READING, RECEIVING
-from dataloader_expert.probes.search.candidates import SHARED
 from dataloader_expert.probes.search.loading import CURRENT, ORDERING
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT, TRIALS
 
@@ -305,10 +304,11 @@ def bandwidth(facts: Facts, cpus: float) -> Iterator[Finding]:
         return
     rows = {t["num_workers"]: t for t in tried.value if t["in_order"]}
     many = max((n for n in rows if n >= 2), default=0)
-    if 0 not in rows or not many:
+    if not many:
         return
-    little = 0.4 if many >= 4 else SHARED / many  # two that gain no more end the search: all wait in turn
-    alone, got = rows[0]["throughput"]["value"], rows[many]["throughput"]["value"]
+    little = 0.4 if many >= 4 else 1.3 / many  # two that gain no more: all wait in turn
+    alone = rows[0]["throughput"]["value"] if 0 in rows else 1e3 / (cpu + waits)
+    got = rows[many]["throughput"]["value"]
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * cpus / (cpu + moved)):
         text = f"samples wait, and {many} workers get {got:,.0f} samples/s where none gets {alone:,.0f}: "

@@ -140,6 +140,20 @@ class Serving:
 
         return fetch
 
+    @property
+    def batched(self) -> bool:
+        """Whether torch makes batches of single samples."""
+        return self.user_loader is None or self.user_loader.batch_sampler is not None or self.sizable
+
+    def batches_per_epoch(self) -> float:
+        """Infinite where it is not known."""
+        try:
+            if self.user_loader is not None:
+                return float(max(1, len(self.user_loader)))
+            return float(max(1, -(-len(self.dataset) // self.current.batch_size)))
+        except Exception:  # a stream has no length, and the user's may raise
+            return math.inf
+
     def count(self, batch: Any) -> int:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""
         return samples_in(batch) or self.current.batch_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from pydantic import Field
@@ -28,20 +29,19 @@ from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
-from dataloader_expert.probes.search.loading import SEARCHED, SPEEDUP, UNPROVED, WORTH, Loading
+from dataloader_expert.probes.search.loading import CHECK, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
+from dataloader_expert.probes.search.pairing import WORTH
 from dataloader_expert.probes.search.runner import cycle
 from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.probes.system.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import FAILED, NO_CUDA, Conclusion, Measured, Tool
+from dataloader_expert.tools.base import BUDGET_S, FAILED, NO_CUDA, Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
-
-SEARCH_S = 9.0
-"""Seconds within which the search ends where the budget leaves it more: what comes before takes some too."""
 
 
 class WhatIf(Model):
@@ -194,6 +194,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         MallocAsStarted(request.batch_size),
         StaticChecks(request.batch_size, request.num_workers),
         *step,
+        StreamSharding(request.batch_size),
         Loading(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -201,8 +202,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             local_world_size=request.local_world_size,
             step_ms=request.step_ms,
             also=() if request.what_if is None else (1, 2),
-            share=0.5,
-            most_s=SEARCH_S,
+            share=0.6,
         ),
         WorkerSemantics(request.batch_size),
         Stages(
@@ -238,7 +238,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             unknowns.append(Unknown("device", NO_CUDA))
     if recommended is None:
         unknowns.append(Unknown("recommended", "no setting could be measured; see the other unknowns"))
-    stages = stages_of(facts)
+    stages, predicted = stages_of(facts), facts.find(PREDICTED)
     fields = {
         "stages": stages,
         "bottleneck": max(stages, key=lambda s: s.share.value or 0).name if stages else None,
@@ -265,7 +265,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "forecast": forecast_of(request, facts, around.cpus, step_ms),
         "code": None if recommended is None else loader_code(request, facts, recommended["settings"]),
     }
-    steps = [
+    steps = [] if predicted is None else [longer(request, predicted)]
+    steps += [
         Next(tool="check_quality", arguments={"source": request.source}, why="speed is worth little on broken samples")
     ]
     return Conclusion(
@@ -279,6 +280,16 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             *loader_findings(facts, around.memory_bytes, around.shm_bytes, around.cpus),
         ],
     )
+
+
+def longer(request: Request, predicted: Fact) -> Next:
+    """The same call with the seconds that the trial left out needs as well."""
+    seconds = (request.budget_s or BUDGET_S) + float(predicted.at["seconds"]) / CHECK
+    budget = 5 * math.ceil(seconds / 5)
+    why = (
+        f"time for num_workers={predicted.at['workers']}, predicted to give {predicted.value:.1f} times the best tried"
+    )
+    return Next(tool="diagnose_io", arguments={"source": request.source, "budget_s": budget}, why=why)
 
 
 def taken(facts: Facts) -> list[Fact]:
@@ -460,30 +471,47 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
     return out
 
 
+def changed(current: dict[str, Any], chosen: dict[str, Any]) -> str:
+    """The settings that differ, as keywords of a DataLoader."""
+    before = {
+        "num_workers": current["num_workers"],
+        "prefetch_factor": current.get("prefetch_factor") or (2 if current["num_workers"] else None),
+        "in_order": current.get("in_order", True),
+    }
+    after = {k: chosen.get(k, before[k]) for k in before}
+    if after["num_workers"] != before["num_workers"] and after["prefetch_factor"] in (2, None):
+        after["prefetch_factor"] = before["prefetch_factor"]
+    return ", ".join(f"{k}={v}" for k, v in after.items() if v != before[k])
+
+
 def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
     current, recommended = settings(facts)
     speedup = facts.find(SPEEDUP)
     if current is None or recommended is None or speedup is None:
         return "Throughput could not be measured; see unknowns."
     now = throughput_at(facts, current)
-    said = (
-        f"{now.value:,.0f} samples/s at num_workers={current['num_workers']}, batch size {now.at['batch_size']}."
-        if now
-        else ""
-    )
-    unproved = facts.find(UNPROVED)
-    if unproved is not None:
-        u = unproved.value
-        said += f" num_workers={u['workers']} looked {u['ratio']:.2f} times as fast, but not surely so:"
-        said += " raise budget_s, or measure on an idle machine."
-    elif speedup.evidence.interval is None:
-        said += " Nothing tried is surely faster: keep the settings."
-    else:
+    said = ""
+    if now:
+        said = f"{now.value:,.0f} samples/s at num_workers={current['num_workers']}, batch size {now.at['batch_size']}."
+    unproved, predicted = facts.find(UNPROVED), facts.find(PREDICTED)
+    if speedup.evidence.interval is not None:
         low, high = speedup.evidence.interval
+        said += f" {changed(current, recommended['settings'])} gives {speedup.value:.2f} times that"
+        said += f" (95 % interval {low:.2f} to {high:.2f})" + (" at the pace of the training step." if step_ms else ".")
+    elif unproved is not None:
+        u = unproved.value
         said += (
-            f" num_workers={recommended['workers']} gives {speedup.value:.2f} times that (95 % {low:.2f} to {high:.2f})"
+            f" num_workers={u['workers']} looked {u['ratio']:.2f} times as fast, but the blocks vary too much to prove"
         )
-        said += ", with the step." if step_ms else "."
+        said += " it: raise budget_s, or measure on an idle machine."
+    elif predicted is None and len(facts.value(TRIALS, [])) > 1:
+        said += " No other setting tried is faster: keep these."
+    elif predicted is None:
+        said += " No other setting is predicted to be worth a trial: keep these."
+    if predicted is not None:
+        low, high = predicted.evidence.interval or (predicted.value, predicted.value)
+        said += f" num_workers={predicted.at['workers']} was not tried for lack of time; it is predicted to give"
+        said += f" {predicted.value:.1f} times the best tried ({low:.1f} to {high:.1f})."
     if stages:
         top = max(stages, key=lambda s: s.share.value or 0)
         said += f" {top.name} takes most of a sample's time ({100 * (top.share.value or 0):.0f} %)."

@@ -27,7 +27,7 @@ from dataloader_expert.probes.profile.stages import (
     shares,
     spans,
 )
-from dataloader_expert.probes.search.runner import interval
+from dataloader_expert.probes.search.pairing import interval
 
 
 def burn(seconds: float) -> None:

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, in_words
-from dataloader_expert.probes.health.worker_semantics import PATIENCE_S
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.search.loading import RECOMMENDED, WORTH
-from dataloader_expert.probes.search.runner import T99, Runner, gated, interval
+from dataloader_expert.probes.search.loading import RECOMMENDED
+from dataloader_expert.probes.search.pairing import T99, WORTH, interval
+from dataloader_expert.probes.search.runner import Runner, tapped
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, flat, serving
+from dataloader_expert.probes.sharding import PATIENCE_S
 
 CACHED = Quantity(
     "cached",
@@ -136,7 +137,7 @@ def gains(plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s:
     """Throughput over kept samples against those made anew, in alternating blocks."""
     ratios: list[float] = []
     with contextlib.ExitStack() as ending:
-        ending.enter_context(gated())
+        ending.enter_context(tapped())
         runners = [Runner(plan, served) for served in (made, kept)]
         for runner in runners:
             ending.callback(runner.close)

@@ -15,12 +15,12 @@ from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
-from dataloader_expert.probes.health.worker_semantics import PATIENCE_S, WORKERS
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.stages import by_process, spans
 from dataloader_expert.probes.search.limits import batch_bytes
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
 from dataloader_expert.probes.system.malloc import give_back
 
 GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers over the samples that they read")

@@ -15,15 +15,12 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
-from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.sharding import WORKERS, digests, of_two
 
 TWINS = Quantity(
     "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"
-)
-SHARDING = Quantity(
-    "shares_of_stream", "", "samples that each of two workers gave of a stream, and those that both gave"
 )
 EPOCHS = Quantity(
     "epochs_seen", "", "whether persistent workers gave other content after set_epoch, as the main process did"
@@ -31,8 +28,6 @@ EPOCHS = Quantity(
 MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
 FIRST = 512
 """Samples of each epoch whose places are compared."""
-WORKERS = 2
-PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -51,23 +46,10 @@ class WorkerSemantics(Probe):
             yield Unknown("health of workers", "batches take too long for the experiments within the budget")
             return
         if bench.source.iterable:
-            yield from sharding(served, deadline)
             yield from mixing(served, deadline)
         else:
             yield from twins(bench, served)
             yield from epochs(served)
-
-
-def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persistent: bool = False) -> Any:
-    """A loader of two workers over the user's dataset, with their worker initialiser and generator."""
-    from dataloader_expert.loaders.building import like
-
-    return like(served.user_loader, served.dataset, WORKERS, batches, collate, persistent, PATIENCE_S)
-
-
-def digests(samples: Any) -> list[str]:
-    """The content of each sample as a word; runs in the workers, so that only words travel."""
-    return [word_of(s) for s in samples]
 
 
 def twins(bench: Bench, served: Serving) -> Iterator[Observation]:
@@ -171,48 +153,6 @@ def epochs(served: Serving) -> Iterator[Observation]:
         yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
 
 
-def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
-    """What each of two workers gives of a stream."""
-    loader = of_two(served, None, _by_worker)
-    given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
-    until = min(deadline, time.monotonic() + 1.5)
-    ended = True
-    try:
-        for worker, words in loader:
-            given[worker] += words
-            if time.monotonic() > until:
-                ended = False
-                break
-    except Exception as e:  # the user's code, in workers: an outcome
-        yield Unknown("health: sharding of the stream", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
-        return
-    one, two = (set(words) for words in given.values())
-    counts = [len(w) for w in given.values()]
-    total, unique = sum(map(len, given.values())), len(one | two)
-    both = len(one & two) / max(1, min(len(one), len(two)))
-    value = {
-        "by_worker": [len(w) for w in given.values()],
-        "total": total,
-        "unique": unique,
-        "both": both,
-        "ended": ended,
-    }
-    fact = Fact(SHARDING, value, evidence("counted", "worker_semantics", seen=total))
-    yield fact
-    distinct = len(one) > 0.9 * len(given[0])
-    if both >= 0.5 and distinct and min(len(one), len(two)) >= 4:
-        text = f"two workers give the same samples: {total} came, {unique} of them different"
-        fix = "in __iter__ take every num_workers-th sample by torch.utils.data.get_worker_info()"
-        yield finding("iterable-not-sharded", "error", text, fact, fix)
-    if ended and total and min(counts) == 0:
-        text = "one of two workers has nothing to give: there are fewer shards than workers"
-        yield finding("idle-workers", "warning", text, fact, "make more shards, or use fewer workers")
-    length = _length(served.dataset)
-    if ended and length is not None and both < 0.5 and total != length:
-        text = f"the stream gave {total} samples and len() says {length}"
-        yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
-
-
 def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
     """How far samples of a stream move from one epoch to the next: rank correlation over the first of both."""
     until = min(deadline + 1.0, time.monotonic() + 1.0)
@@ -248,20 +188,6 @@ def correlation(pairs: list[tuple[int, int]]) -> float:
     rank = {j: r for r, j in enumerate(sorted(j for _, j in pairs))}
     moved = sum((r - rank[j]) ** 2 for r, (_, j) in enumerate(pairs))
     return 1 - 6 * moved / (n * (n * n - 1))
-
-
-def _by_worker(samples: Any) -> tuple[int, list[str]]:
-    import torch
-
-    info = torch.utils.data.get_worker_info()
-    return (0 if info is None else info.id), digests(samples)
-
-
-def _length(dataset: Any) -> int | None:
-    try:
-        return len(dataset)
-    except Exception:  # no length, or one that raises: the user's choice
-        return None
 
 
 PROBES = (WorkerSemantics,)

@@ -1,49 +1,102 @@
-"""What single samples cost: read here, before any worker is started."""
+"""What samples and batches cost: some are read and collated here, before any worker is started."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.profile.clocks import Laps
-from dataloader_expert.probes.search.candidates import Costs
+from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.serving import Serving
 
+SECONDS, SHARE = 0.25, 0.04
+"""Seconds that are spent on samples, and the share of the time left where that is more; two are read in any case."""
+MOST_SHARE = 0.3
+"""The share of the time left after which a single one is enough."""
+MOST, KEPT = 256, 32
+"""Samples that are read, and that are kept to be collated."""
 
-def sample_costs(served: Serving, bench: Bench, seconds: float = 0.15, most: int = 128) -> Costs:
-    """CPU and blocked seconds of a sample, from some that are read here."""
-    laps, read, stream = Laps("rest"), 0, _one_by_one(served, bench)
+
+@dataclass(frozen=True)
+class Measured:
+    """CPU and waiting seconds of single samples; seconds of collating a batch; whether samples are read one by one."""
+
+    samples: tuple[Pair, ...]
+    collate_s: float
+    singly: bool
+
+    @property
+    def sample_s(self) -> float:
+        return sum(c + w for c, w in self.samples) / len(self.samples)
+
+
+def measured(served: Serving, bench: Bench) -> Measured:
+    """Costs of samples drawn at random, or first in a stream; the first is cold, and counts only where it is alone."""
+    size = served.current.batch_size
+    batched = not bench.source.iterable and hasattr(served.dataset, "__getitems__")
+    limit = SECONDS if bench.deadline is None else max(SECONDS, SHARE * bench.left())
     begun = time.monotonic()
-    while read < 8 or (time.monotonic() - begun < seconds and read < most):
-        try:
-            next(stream)
-        except StopIteration:
-            break
-        if not read:
-            laps.begin()  # the first is cold
-        read += 1
+    pairs: list[Pair] = []
+    kept: list[Any] = []
+    laps = Laps("rest")
+    laps.begin()
+    for got in _batches(served, bench, size) if batched else _one_by_one(served, bench):
         laps.lap("rest")
+        n = len(got) if batched and got else 1
+        wall, cpu, queue = laps.spent.get("rest", (0.0, 0.0, 0.0))
+        pairs.append((cpu / n, max(0.0, wall - cpu - queue) / n))
+        kept += (got if batched else [got])[: KEPT - len(kept)]
+        spent = time.monotonic() - begun
+        if (len(pairs) >= 2 and spent > limit) or spent > MOST_SHARE * bench.left() or len(pairs) >= MOST:
+            break
+        laps.begin()
     bench.at(-1)
-    wall, cpu, queue = laps.spent.get("rest", (0.0, 0.0, 0.0))
-    n = max(1, read - 1)
-    return Costs(cpu / n, max(0.0, wall - cpu - queue) / n)
+    sound = [one for one in kept if one is not None]
+    collate_s = _collating(served, sound[:size], size) if sound else 0.0
+    return Measured(tuple(pairs[1:] or pairs or [(1e-6, 0.0)]), collate_s, not batched)
 
 
-def _one_by_one(served: Serving, bench: Bench) -> Iterator[None]:
-    """Reads samples; those that raise are passed over, and end a stream: the scan has said which do."""
+def _collating(served: Serving, samples: list[Any], size: int) -> float:
+    """Seconds of collating a batch, by the faster of two; in proportion where fewer samples are at hand."""
+    took = []
+    for _ in range(2):
+        begun = time.perf_counter()
+        with contextlib.suppress(Exception):  # what does not collate the loader itself will tell
+            served.collate(samples)
+        took.append(time.perf_counter() - begun)
+        if took[0] > 0.2:
+            break
+    return min(took) * size / len(samples)
+
+
+def _one_by_one(served: Serving, bench: Bench) -> Iterator[Any]:
+    """Samples; None for one that raises, and no more of a stream that does: the scan has said which do."""
     import numpy as np
 
     if bench.source.iterable:
         with contextlib.suppress(Exception):
-            for _ in served.dataset:
-                yield
+            yield from served.dataset
         return
     rng = np.random.default_rng(bench.seed + 2)
     while True:
-        index = int(rng.integers(len(served.dataset)))
+        index, sample = int(rng.integers(len(served.dataset))), None
         bench.at(index)
         with contextlib.suppress(Exception):
-            served.dataset[index]
-        yield
+            sample = served.dataset[index]
+        yield sample
+
+
+def _batches(served: Serving, bench: Bench, size: int) -> Iterator[list[Any]]:
+    """Lists of samples that the dataset gives at once; empty where it raises."""
+    import numpy as np
+
+    rng = np.random.default_rng(bench.seed + 2)
+    while True:
+        indices, samples = rng.integers(0, len(served.dataset), size).tolist(), []
+        with contextlib.suppress(Exception):
+            samples = list(served.dataset.__getitems__(indices))
+        yield samples

@@ -8,7 +8,9 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, evidence
 from dataloader_expert.probes.data.scan import FIRST
-from dataloader_expert.probes.search.runner import Runner, interval
+from dataloader_expert.probes.search.belief import Setting
+from dataloader_expert.probes.search.pairing import interval
+from dataloader_expert.probes.search.runner import Runner
 
 THROUGHPUT = Quantity(
     "throughput",
@@ -19,12 +21,12 @@ TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
 STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
 
 
-def label(plan: LoaderPlan) -> tuple[int, int, bool]:
+def label(plan: LoaderPlan) -> Setting:
     """What tells settings apart: workers, prefetch factor, order."""
-    return plan.workers, (plan.prefetch or 2) if plan.workers else 0, plan.in_order
+    return Setting(plan.workers, (plan.prefetch or 2) if plan.workers else 0, plan.in_order)
 
 
-def in_words(setting: tuple[int, int, bool]) -> str:
+def in_words(setting: Setting) -> str:
     """A setting's workers, and what differs from torch's defaults."""
     workers, prefetch, in_order = setting
     more = [f"prefetch_factor={prefetch}"] * (prefetch not in (0, 2)) + ["in_order=False"] * (not in_order)

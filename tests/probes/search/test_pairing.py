@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 
-from dataloader_expert.probes.search.loading import LEAST_PAIRS, PAIRS, WORTH, enough, surpasses
-from dataloader_expert.probes.search.runner import T99, interval
+from dataloader_expert.probes.search.loading import PAIRS, surpasses
+from dataloader_expert.probes.search.pairing import LEAST_PAIRS, Paired, compare
 
 
 def pairs_until_enough(draw: random.Random, gain: float, noise: float, most: int) -> list[float]:
-    ratios: list[float] = []
-    while not enough(ratios, PAIRS, len(ratios) < most):
-        ratios.append(gain * draw.lognormvariate(0, noise))
-    return ratios
+    rates = {True: lambda: gain * draw.lognormvariate(0, noise), False: lambda: 1.0}
+    return compare(rates[True], rates[False], PAIRS, math.inf, most).ratios
+
+
+def shown(ratios: list[float]) -> bool:
+    return Paired(ratios).shown
 
 
 def test_a_gain_beyond_doubt_ends_it_at_once() -> None:
@@ -29,8 +32,8 @@ def test_what_gains_nothing_gets_no_more_than_planned() -> None:
 
 def test_a_gain_that_noise_hides_gets_more_pairs_and_is_found() -> None:
     draws = [pairs_until_enough(random.Random(seed), 1.3, 0.25, 60) for seed in range(50)]
-    early = [interval(d[:PAIRS], T99)[1] > WORTH for d in draws]
-    late = [interval(d, T99)[1] > WORTH for d in draws]
+    early = [shown(d[:PAIRS]) for d in draws]
+    late = [shown(d) for d in draws]
     assert sum(early) < 25 < 45 <= sum(late)
 
 
@@ -42,12 +45,11 @@ def test_the_planned_pairs_are_all_where_there_is_no_room() -> None:
 @pytest.mark.parametrize("gain", [1.0, 1.03])
 def test_looking_again_sells_no_noise(gain: float) -> None:
     """Of two hundred searches in which nothing worth a change is to be gained, next to none finds something."""
-    found = [interval(pairs_until_enough(random.Random(s), gain, 0.1, 60), T99)[1] > WORTH for s in range(200)]
+    found = [shown(pairs_until_enough(random.Random(s), gain, 0.1, 60)) for s in range(200)]
     assert sum(found) <= 4
 
 
-def test_settings_are_told_apart_where_each_round_says_so_or_the_gain_is_clear() -> None:
-    assert surpasses([150.0, 90.0, 140.0], [100.0, 95.0, 100.0])
+def test_settings_are_told_apart_where_each_round_says_so() -> None:
     assert surpasses([107.0, 106.0, 108.0], [100.0, 101.0, 99.0])
     assert not surpasses([115.0, 98.0, 108.0], [100.0, 101.0, 99.0])
     assert not surpasses([115.0, 113.0, 114.0], [114.0, 113.0, 60.0])  # one round, as the machine was busy

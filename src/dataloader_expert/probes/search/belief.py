@@ -1,0 +1,208 @@
+"""What is believed of a loader's throughput at settings not yet tried, after each block that was timed.
+
+Method: a few things decide how a loader scales and none of them can be known from single samples: what a sample costs
+in a worker against here, how many cores the work really gets, how many samples a store serves at a time, how much of a
+batch's work is done one worker at a time. Each combination is a hypothesis; blocks weigh them (Bayes' rule, errors of
+logarithms taken as normal). A hypothesis predicts a rate by the bottleneck law of ``simulation``, smoothed at the knee;
+where samples are uneven, what the order of delivery costs is simulated. Trials are chosen by expected improvement
+(Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box Functions", J. Global Optimization 13,
+1998) per second.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from dataloader_expert.probes.search.simulation import Costs, Pair, Setup, bounds, simulate
+
+SCALES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)
+"""Cost of a sample in a worker over its cost here."""
+CORES = (0.5, 0.75, 1.0, 1.3)
+"""Cores that the work gets, over those that there are."""
+SLOTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, math.inf)
+"""Samples that what is waited for serves at a time."""
+SERIAL = (0.0, 0.5, 1.0)
+"""The share of a sample's CPU work that only one process does at a time."""
+UNSURE = 0.1
+"""Standard deviation of the logarithm of a rate about what the right hypothesis predicts; blocks differ by as much."""
+KNEE = 6.0
+"""Exponent by which bounds are joined: two that are equal give 89 % of either."""
+CHUNKS, SIMULATED = 4, 60
+"""Parts of a batch, and batches, that are simulated: enough to see what the order costs."""
+NO_TIME = 1e-7
+"""Seconds of receiving a batch, where it is not what is asked: ready ones are taken one after another, not at once."""
+SPREAD = ((-1.35, 0.2), (-0.53, 0.2), (0.0, 0.2), (0.53, 0.2), (1.35, 0.2))
+"""A normal distribution in five equal parts: their means and weights."""
+
+
+class Setting(NamedTuple):
+    """What a trial changes; ``prefetch`` is 0 without workers."""
+
+    workers: int
+    prefetch: int = 2
+    in_order: bool = True
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    scale: float
+    cores: float
+    slots: float
+    serial: float
+
+    @property
+    def prior(self) -> float:
+        """How likely it is before any block: plain loaders are the most common."""
+        plain = math.exp(-0.5 * (math.log(self.scale) / 0.35) ** 2) * math.exp(-0.5 * ((self.cores - 1) / 0.4) ** 2)
+        return plain * (1.0 if math.isinf(self.slots) else 0.06) * (1.0 if self.serial == 0 else 0.05)
+
+
+@dataclass
+class Belief:
+    """``seen``: the rates timed, in samples/s, by setting; ``own_s``: seconds of a batch in the main process."""
+
+    samples: Sequence[Pair]
+    batch_size: int
+    cpus: float
+    collate_s: float = 0.0
+    receive_s: float = 0.0
+    step_s: float = 0.0
+    seen: dict[Setting, list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = max(1, len(self.samples))
+        self.cpu = sum(c for c, _ in self.samples) / n
+        self.waits = sum(w for _, w in self.samples) / n
+        self._weights: list[tuple[Hypothesis, float]] | None = None
+        self._order: dict[Setting, float] = {}
+
+    @property
+    def waiting(self) -> float:
+        """The share of a sample's time in which it waits."""
+        return self.waits / (self.cpu + self.waits) if self.cpu + self.waits else 0.0
+
+    def observe(self, setting: Setting, rate: float) -> None:
+        """Takes a block's samples/s into account."""
+        self.seen.setdefault(setting, []).append(rate)
+        self._weights = None
+
+    @cached_property
+    def hypotheses(self) -> list[Hypothesis]:
+        slots = SLOTS if self.waiting > 0.02 else (math.inf,)
+        cores = CORES if self.cpus > 1 else (1.0,)
+        return [Hypothesis(*h) for h in itertools.product(SCALES, cores, slots, SERIAL)]
+
+    def weights(self) -> list[tuple[Hypothesis, float]]:
+        """The hypotheses that blocks have left, with weights that sum to 1."""
+        if self._weights is not None:
+            return self._weights
+        logs = []
+        for h in self.hypotheses:
+            log = math.log(h.prior)
+            for setting, rates in self.seen.items():
+                if setting.workers:
+                    mean = sum(map(math.log, rates)) / len(rates)
+                    sd = UNSURE * math.sqrt(0.5 + 0.5 / len(rates))
+                    log -= 0.5 * ((mean - math.log(self._rate(h, setting))) / sd) ** 2
+            logs.append(log)
+        top = max(logs)
+        raw = [math.exp(x - top) for x in logs]
+        total = sum(raw)
+        self._weights = [(h, w / total) for h, w in zip(self.hypotheses, raw, strict=True) if w > 1e-4 * total]
+        return self._weights
+
+    def rate(self, setting: Setting) -> float:
+        """Samples/s that are expected: the geometric mean over the hypotheses."""
+        known = self.seen.get(setting)
+        if known:
+            return math.exp(sum(map(math.log, known)) / len(known))
+        return math.exp(sum(w * math.log(self._rate(h, setting)) for h, w in self.weights()))
+
+    def ratio(self, setting: Setting, best: float) -> tuple[float, float, float]:
+        """How many times as fast as ``best`` samples/s: what is expected, and the middle 90 % of what is believed."""
+        found = sorted((self._rate(h, setting) * math.exp(UNSURE * z) / best, w * p) for h, w, z, p in self._spread())
+        total = sum(w for _, w in found)
+        mean = math.exp(sum(w * math.log(r) for r, w in found) / total)
+        low = high = found[0][0]
+        below = 0.0
+        for r, w in found:
+            low = r if below <= 0.05 * total else low
+            high = r if below <= 0.95 * total else high
+            below += w
+        return mean, low, high
+
+    def gain(self, setting: Setting, best: float) -> float:
+        """Expected improvement on ``best`` samples/s, as a share of it."""
+        paced = self._paced
+        return sum(
+            w * p * max(0.0, paced(self._rate(h, setting) * math.exp(UNSURE * z), setting) / best - 1)
+            for h, w, z, p in self._spread()
+        )
+
+    def _paced(self, rate: float, setting: Setting) -> float:
+        """What a consumer with this step gets."""
+        load = self.batch_size / rate
+        return self.batch_size / (max(load, self.step_s) if setting.workers else load + self.step_s)
+
+    def _spread(self) -> Iterable[tuple[Hypothesis, float, float, float]]:
+        return ((h, w, z, p) for h, w in self.weights() for z, p in SPREAD)
+
+    def ceiling(self) -> float:
+        """Samples/s that the cores allow however many workers there are."""
+        each = self.cpu + self.collate_s / self.batch_size
+        return sum(w * max(1.0, self.cpus * h.cores) / max(1e-9, each * h.scale) for h, w in self.weights())
+
+    def knee(self) -> int:
+        """The workers from which on no more are expected to help."""
+        rates = [(n, self.rate(Setting(n))) for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
+        top = max(r for _, r in rates)
+        return next(n for n, r in rates if r >= 0.97 * top)
+
+    def _rate(self, h: Hypothesis, setting: Setting) -> float:
+        b = self.batch_size
+        if not setting.workers:
+            return b / max(1e-9, b * (self.cpu + self.waits) + self.collate_s)
+        cpu, waits = self.cpu * h.scale, self.waits * h.scale
+        costs = Costs(((cpu, waits),), self.collate_s * h.scale, 0.0, self.receive_s)
+        parts = bounds(costs, Setup(b, setting.workers, setting.prefetch, cpus=max(1.0, self.cpus * h.cores)))
+        limits = [r for r in parts.values() if not math.isinf(r)]
+        if waits and not math.isinf(h.slots):
+            limits.append(h.slots / (b * waits))
+        if h.serial and cpu:
+            limits.append(1 / (b * cpu * h.serial))
+        top = min(limits, default=1e9)
+        joined = top * sum((top / r) ** KNEE for r in limits) ** (-1 / KNEE) if limits else top
+        return b * joined * self._order_keeps(setting)
+
+    def _order_keeps(self, setting: Setting) -> float:
+        """The share of the rate that in-order delivery leaves where batches are uneven, by simulation."""
+        if self.waiting < 0.2 or setting.workers < 2 or len(self.samples) < 2:
+            return 1.0
+        if setting not in self._order:
+            draw = random.Random(0)
+            size = max(1, self.batch_size // CHUNKS)
+            parts = [draw.choices(list(self.samples), k=size) for _ in range(64)]
+            chunks = tuple((sum(c for c, _ in p), sum(w for _, w in p)) for p in parts)
+            costs = Costs(chunks, self.collate_s, receive_s=NO_TIME)
+            batch = max(1, round(self.batch_size / size))
+            plain = Setup(batch, setting.workers, setting.prefetch, setting.in_order, cpus=float(setting.workers + 1))
+            even = Costs(
+                (tuple(sum(x) / len(chunks) for x in zip(*chunks, strict=True)),), self.collate_s, receive_s=NO_TIME
+            )
+            n = max(SIMULATED, 4 * setting.workers)
+            level = simulate(even, replace(plain, prefetch=4), n).throughput
+            self._order[setting] = min(1.0, simulate(costs, plain, n).throughput / level) if level else 1.0
+        return self._order[setting]
+
+
+def numbers(most: int, cpus: float, knee: int, present: int) -> list[int]:
+    """Numbers of workers worth a thought: 0, powers of two, the cores, the knee that is predicted."""
+    doubled = [2**k for k in range(9)]
+    found = {0, present, round(cpus), 2 * round(cpus), knee, most, *doubled}
+    return sorted(n for n in found if 0 <= n <= most)

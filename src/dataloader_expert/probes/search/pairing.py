@@ -1,0 +1,96 @@
+"""The paired test by which any two ways of loading are compared: one for the whole product.
+
+Method: neighbouring blocks of both give a ratio, in alternating order, so that a slow spell of the machine hits both
+alike. Student's t on the logarithms of the ratios bounds the gain. It is looked at after each pair from the third on;
+the level of 99 % leaves those looks their reserve, so that what is said holds at 95 %.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
+T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 9: 3.25, 10: 3.17, 11: 3.11, 12: 3.05}
+WORTH = 1.05
+"""The least gain worth a change: its interval's lower end must exceed this."""
+SURE = 1.25
+"""A gain whose lower end is beyond this needs no further pair."""
+LEAST_PAIRS = 3
+
+
+def interval(values: list[float], table: dict[int, float] = T95, further: bool = False) -> tuple[float, float, float]:
+    """Mean and t interval of the logarithms, given back as ratios: value, low, high.
+
+    ``further``: where one more value of the same kind falls, rather than where the mean lies.
+    """
+    logs = [math.log(v) for v in values]
+    n = len(logs)
+    mean = sum(logs) / n
+    if n < 2:
+        return math.exp(mean), 0.0, math.inf
+    sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / (n - 1))
+    half = table.get(n - 1, table[12]) * sd * math.sqrt((1 + 1 / n) if further else 1 / n)
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+@dataclass
+class Paired:
+    """Ratios of one way's rate to another's, pair by pair; ``worth`` the least gain that counts."""
+
+    ratios: list[float] = field(default_factory=list)
+    worth: float = WORTH
+
+    @property
+    def mean(self) -> float:
+        return interval(self.ratios)[0]
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The gain's interval at 99 %: with fewer pairs than the least, anything."""
+        return interval(self.ratios, T99)[1:] if len(self.ratios) >= 2 else (0.0, math.inf)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        return min(self.ratios), max(self.ratios)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the gain is proved: enough pairs, and the interval's lower end is worth it."""
+        return len(self.ratios) >= LEAST_PAIRS and self.bounds[0] > self.worth
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a gain is seen and not proved."""
+        return not self.shown and bool(self.ratios) and self.mean > self.worth
+
+    def settled(self, pairs: int, room: bool) -> bool:
+        """Whether no further pair is called for: the gain is beyond doubt, or there are as many as planned and nothing
+        that is seen is left unproved, or no room."""
+        if len(self.ratios) < LEAST_PAIRS:
+            return False
+        if self.bounds[0] > max(SURE, self.worth):
+            return True
+        return len(self.ratios) >= pairs and (not room or not self.doubtful)
+
+
+def compare(
+    changed: Callable[[], float],
+    plain: Callable[[], float],
+    pairs: int,
+    until: float,
+    most: int = 0,
+    worth: float = WORTH,
+) -> Paired:
+    """Rates of both in turn, until the test is settled or it is ``until`` (monotonic) with the least number of pairs;
+    ``most`` pairs where a gain is seen and not proved."""
+    found = Paired(worth=worth)
+    while not found.settled(pairs, len(found.ratios) < most) and len(found.ratios) < max(pairs, most):
+        if time.monotonic() > until:
+            break
+        ways = (plain, changed) if len(found.ratios) % 2 == 0 else (changed, plain)
+        rates = {way: way() for way in ways}
+        found.ratios.append(rates[changed] / rates[plain])
+    return found

@@ -1,0 +1,147 @@
+"""What a loader's processes have read, counted sample by sample while they read it, and a gate that holds them.
+
+A batch that takes seconds need not be waited for: the samples of which it is made are counted where they are read, in
+memory shared with the workers. The same place holds them while another setting is timed: at a sample where samples are
+slow, at a batch where counting would cost more than it tells.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import multiprocessing
+import struct
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from dataloader_expert.probes.profile.fetchers import Fetch, wrapped
+
+SLOT = struct.Struct("qdq")
+MOST_WORKERS = 1024
+
+
+class Count(NamedTuple):
+    """Of one process: samples read, when the last of them was, and batches collated."""
+
+    samples: int
+    at: float
+    batches: int
+
+
+class TimeUp(Exception):
+    """The block's time ended in the middle of a batch that the main process loads."""
+
+
+class Tap:
+    """One loader's counters and gate; ``fine``: samples are counted and held one by one."""
+
+    def __init__(self, fine: bool) -> None:
+        self.fine = fine
+        self.gate = multiprocessing.Event()
+        self.flag = mmap.mmap(-1, 1)
+        self.slots = mmap.mmap(-1, SLOT.size * MOST_WORKERS)
+        self.deadline = float("inf")
+        """Until when the main process may go on within a batch of its own."""
+
+    def open(self) -> None:
+        self.flag[0] = 1
+        self.gate.set()
+
+    def shut(self) -> None:
+        self.flag[0] = 0
+        self.gate.clear()
+
+    def hold(self) -> None:
+        if not self.flag[0]:
+            self.gate.wait()
+
+    def count(self, worker: int) -> Count:
+        return Count(*SLOT.unpack_from(self.slots, worker * SLOT.size))
+
+    def read(self, worker: int, samples: int, batches: int) -> None:
+        before = self.count(worker)
+        SLOT.pack_into(
+            self.slots, worker * SLOT.size, before.samples + samples, time.perf_counter(), before.batches + batches
+        )
+
+
+_TAP: list[Tap] = []
+"""The tap of the loader that is at work in this process; workers inherit that of the loader that starts them."""
+
+
+def use(tap: Tap) -> None:
+    """Workers that are started from here on are this loader's."""
+    _TAP[:] = [tap]
+
+
+@contextlib.contextmanager
+def tapped() -> Iterator[None]:
+    """Loaders are counted and held meanwhile; so are workers that are forked meanwhile, as long as they live."""
+    try:
+        with wrapped(_tapped):
+            yield
+    finally:
+        _TAP.clear()
+
+
+def _tapped(fetch: Fetch) -> Fetch:
+    from torch.utils.data import get_worker_info
+
+    def tapped_fetch(self: Any, index: Any) -> Any:
+        if not _TAP:
+            return fetch(self, index)
+        tap, info = _TAP[0], get_worker_info()
+        worker = 0 if info is None else info.id
+        if info is not None:
+            tap.hold()
+        if tap.fine:
+            _adopt(self, tap, worker, info is not None)
+        batch = fetch(self, index)
+        if tap.fine:
+            tap.read(worker, 0, 1)
+        return batch
+
+    return tapped_fetch
+
+
+def _adopt(fetcher: Any, tap: Tap, worker: int, held: bool) -> None:
+    """Counts the samples of a fetcher that reads them one by one."""
+    if isinstance(fetcher.dataset, Counted):
+        fetcher.dataset.tap = tap
+    elif hasattr(fetcher, "dataset_iter"):
+        if not isinstance(fetcher.dataset_iter, Counted):
+            fetcher.dataset_iter = Counted(fetcher.dataset_iter, tap, worker, held)
+    else:
+        fetcher.dataset = Counted(fetcher.dataset, tap, worker, held)
+
+
+class Counted:
+    """A dataset, or its iterator, whose samples are counted and held."""
+
+    def __init__(self, of: Any, tap: Tap, worker: int, held: bool) -> None:
+        self.of, self.tap, self.worker, self.held = of, tap, worker, held
+
+    def _before(self) -> None:
+        if self.held:
+            self.tap.hold()
+        elif time.perf_counter() > self.tap.deadline:
+            raise TimeUp
+
+    def __getitem__(self, index: Any) -> Any:
+        self._before()
+        sample = self.of[index]
+        self.tap.read(self.worker, 1, 0)
+        return sample
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def __iter__(self) -> Counted:
+        return self
+
+    def __next__(self) -> Any:
+        self._before()
+        sample = next(self.of)
+        self.tap.read(self.worker, 1, 0)
+        return sample

@@ -1,0 +1,111 @@
+"""Whether the workers of a stream share its samples, or each gives them all: known before throughput is, since a sample
+that comes twice is no throughput."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import finding
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.profile.rereads import word_of
+from dataloader_expert.probes.serving import Serving, serving
+
+SHARDING = Quantity(
+    "shares_of_stream", "", "samples that each of two workers gave of a stream, and those that both gave"
+)
+WORKERS = 2
+PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class StreamSharding(Probe):
+    name: ClassVar[str] = "sharding"
+    batch_size: int | None = None
+    share: float = 0.1
+    most_s: float = 1.5
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format == "reference" and bench.source.iterable and hasattr(os, "fork"):
+            until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+            yield from sharding(serving(bench, self.batch_size, None), until)
+
+
+def copied(bench: Bench) -> bool:
+    """Whether each worker gives the whole stream."""
+    found = bench.facts.find(SHARDING)
+    return found is not None and bool(found.value["copied"])
+
+
+def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persistent: bool = False) -> Any:
+    """A loader of two workers over the user's dataset, with their worker initialiser and generator."""
+    from dataloader_expert.loaders.building import like
+
+    return like(served.user_loader, served.dataset, WORKERS, batches, collate, persistent, PATIENCE_S)
+
+
+def digests(samples: Any) -> list[str]:
+    """The content of each sample as a word; runs in the workers, so that only words travel."""
+    return [word_of(s) for s in samples]
+
+
+def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
+    """What each of two workers gives of a stream."""
+    loader = of_two(served, None, _by_worker)
+    given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
+    ended = True
+    try:
+        for worker, words in loader:
+            given[worker] += words
+            if time.monotonic() > deadline and all(given.values()):
+                ended = False
+                break
+    except Exception as e:  # the user's code, in workers: an outcome
+        yield Unknown("health: sharding of the stream", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
+        return
+    one, two = (set(words) for words in given.values())
+    counts = [len(w) for w in given.values()]
+    total, unique = sum(map(len, given.values())), len(one | two)
+    both = len(one & two) / max(1, min(len(one), len(two)))
+    value = {
+        "by_worker": [len(w) for w in given.values()],
+        "total": total,
+        "unique": unique,
+        "both": both,
+        "ended": ended,
+        "copied": both >= 0.5 and len(one) > 0.9 * len(given[0]) and min(len(one), len(two)) >= 4,
+    }
+    fact = Fact(SHARDING, value, evidence("counted", "worker_semantics", seen=total))
+    yield fact
+    if value["copied"]:
+        text = f"two workers give the same samples: {total} came, {unique} of them different"
+        fix = "in __iter__ take every num_workers-th sample by torch.utils.data.get_worker_info()"
+        yield finding("iterable-not-sharded", "error", text, fact, fix)
+    if ended and total and min(counts) == 0:
+        text = "one of two workers has nothing to give: there are fewer shards than workers"
+        yield finding("idle-workers", "warning", text, fact, "make more shards, or use fewer workers")
+    length = _length(served.dataset)
+    if ended and length is not None and both < 0.5 and total != length:
+        text = f"the stream gave {total} samples and len() says {length}"
+        yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
+
+
+def _by_worker(samples: Any) -> tuple[int, list[str]]:
+    import torch
+
+    info = torch.utils.data.get_worker_info()
+    return (0 if info is None else info.id), digests(samples)
+
+
+def _length(dataset: Any) -> int | None:
+    try:
+        return len(dataset)
+    except Exception:  # no length, or one that raises: the user's choice
+        return None
+
+
+PROBES = (StreamSharding,)

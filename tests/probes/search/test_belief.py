@@ -1,0 +1,71 @@
+"""What is believed of settings not tried, against simulated loaders of any machine."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from dataloader_expert.probes.search.belief import Belief, Setting, numbers
+from dataloader_expert.probes.search.simulation import Costs, Setup, simulate
+
+
+def search(seed: int) -> tuple[float, float, int]:
+    """A search by expected gain over a simulated loader, with noisy blocks: its best rate, the grid's, and its trials."""
+    draw = random.Random(seed)
+    cpus = draw.choice([1, 2, 4, 16])
+    cpu, waits = 10 ** draw.uniform(-4.5, -1.5), draw.choice([0.0, 0.0, 10 ** draw.uniform(-3, -1)])
+    tail = draw.choice([0.0, 0.5])
+    samples = tuple((cpu * draw.lognormvariate(0, tail), waits * draw.lognormvariate(0, tail)) for _ in range(64))
+    size, present = draw.choice([1, 16, 64]), draw.choice([0, 1, 2, 4, 16])
+    slower = draw.choice([1.0, 1.0, 1.4])
+    costs = Costs(samples, collate_s=size * cpu * draw.choice([0.0, 0.1, 1.0]))
+    real = Costs(tuple((slower * c, w) for c, w in samples), costs.collate_s, receive_s=1e-4, own_s=0.0)
+
+    def truth(workers: int) -> float:
+        return simulate(real, Setup(size, workers, cpus=float(cpus)), max(40, 4 * workers)).throughput
+
+    most = max(16, 16 * cpus if waits else 0, 2 * cpus)
+    belief = Belief(samples, size, cpus, costs.collate_s)
+    tried: dict[int, float] = {}
+
+    def block(workers: int) -> None:
+        tried[workers] = truth(workers) * draw.lognormvariate(0, 0.03)
+        belief.observe(Setting(workers, 2 if workers else 0), tried[workers])
+
+    block(present)
+    while True:
+        best = max(tried.values())
+        left = [n for n in numbers(most, cpus, belief.knee(), present) if n not in tried]
+        gains = {n: belief.gain(Setting(n, 2 if n else 0), best) for n in left}
+        if not gains or max(gains.values()) <= 0.05:
+            break
+        block(max(gains, key=lambda n: gains[n]))
+    grid = [truth(n) for n in numbers(most, cpus, cpus, present)]
+    return truth(max(tried, key=lambda n: tried[n])), max(grid), len(tried)
+
+
+def test_it_finds_what_a_grid_finds_in_fewer_trials() -> None:
+    """Our promise: on one core or 16, whatever samples cost, the search ends within a tenth of a whole grid's best."""
+    seed = random.randrange(1 << 30)
+    found = [search(seed + i) for i in range(12)]
+    near = [rate / best for rate, best, _ in found]
+    assert sum(r >= 0.9 for r in near) >= 11, f"seed {seed}: {sorted(near)[:4]}"
+    assert sum(n for *_, n in found) / len(found) < 6
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+def test_blocks_tell_a_store_that_serves_few_at_a_time(slots: int) -> None:
+    belief = Belief([(1e-4, 0.02)] * 32, 8, 2.0)
+    before = belief.gain(Setting(32), slots / 0.0201)
+    for workers in (slots, 16):
+        belief.observe(Setting(workers), slots / 0.0201)
+    assert belief.gain(Setting(32), slots / 0.0201) < 0.1 < before
+    mean, low, high = belief.ratio(Setting(32), slots / 0.0201)
+    assert low <= mean < 1.1 and mean <= high < 1.6
+
+
+def test_numbers_keep_to_what_is_allowed() -> None:
+    for most in range(40):
+        found = numbers(most, 2, 24, 5)
+        assert found == sorted(set(found)) and found[0] == 0 and found[-1] == most
