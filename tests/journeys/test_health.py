@@ -17,6 +17,7 @@ from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexin
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
+from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import Environment
 from tests.making.asking import Asker
 
@@ -25,8 +26,8 @@ EXPERIMENTS: dict[str, type[Probe]] = {
     "rng-duplicated": WorkerSemantics,
     "rng-constant-seed": WorkerSemantics,
     "not-deterministic": WorkerSemantics,
-    "iterable-not-sharded": WorkerSemantics,
-    "idle-workers": WorkerSemantics,
+    "iterable-not-sharded": StreamSharding,
+    "idle-workers": StreamSharding,
     "poor-mixing": WorkerSemantics,
     "epoch-not-seen-by-workers": WorkerSemantics,
     "handle-shared-across-fork": WorkerResources,

@@ -89,13 +89,13 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         lambda r: stage(r, "worker_transfer") == 0 and r.bottleneck != "worker_transfer",
         "with_own_settings",
     ),
-    "a batch too dear to be measured": (
+    "a batch that takes seconds": (
         "diagnose_io",
         "Waits",
         {"batch_size": 400, "max_workers": 0},
         lambda r: (
-            r.current.throughput_batch_size == r.trials[0].batch_size < r.current.batch_size == 400
-            and f"batch size {r.trials[0].batch_size}." in r.summary
+            r.current.throughput_batch_size == r.trials[0].batch_size == r.current.batch_size == 400
+            and r.current.throughput.value < 400
         ),
         "Fine",
     ),

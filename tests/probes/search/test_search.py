@@ -187,7 +187,7 @@ def test_a_slow_start_is_no_hang() -> None:
 def test_giving_up_the_order_is_told_by_pairs_where_it_gains() -> None:
     """B19: where one slow sample holds ready batches back it is told, with its gain; where all are alike it is not."""
     for long in (0.3, 0.01):
-        bench = bench_of("Fine", 60)
+        bench = bench_of("Fine", 150)
         bench.source.dataset = Uneven(long)  # type: ignore[attr-defined]  # opened by a reference: such a source has one
         facts = told(Loading(batch_size=1, num_workers=6, max_workers=6, block_s=0.5).measure(bench))
         order = facts.find(ORDERING)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.search.pairing import T99, interval
+from dataloader_expert.probes.search.pairing import LEAST_PAIRS, compare
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import flat, serving
 
@@ -42,32 +42,22 @@ class BatchedIndexing(Probe):
         ask = _asking(served.collate, dataset, indices)
         if ask is None:
             return
-        ratios: list[float] = []
-        while time.monotonic() < until:
-            if len(ratios) >= (MOST_PAIRS if _in_doubt(ratios) else PAIRS):
-                break
-            ratios.append(_rate(ask) / _rate(lambda: served.collate([dataset[i] for i in indices])))
-        if len(ratios) < 3:
+        found = compare(
+            lambda: _rate(ask),
+            lambda: _rate(lambda: served.collate([dataset[i] for i in indices])),
+            PAIRS, until, MOST_PAIRS, WORTH,
+        )  # fmt: skip
+        if len(found.ratios) < LEAST_PAIRS:
             return
-        mean, low, high = interval(ratios, T99)
-        spread = (min(ratios), max(ratios))
-        fact = Fact(
-            WHOLE, mean, evidence("timed", "batched_indexing", seen=len(ratios), interval=(low, high), spread=spread)
-        )
+        mean, (low, high) = found.mean, found.bounds
+        seen = evidence("timed", "batched_indexing", seen=len(found.ratios), interval=found.bounds, spread=found.spread)
+        fact = Fact(WHOLE, mean, seen)
         yield fact
-        if low > WORTH:
+        if found.shown:
             text = f"dataset[indices] gives the same batch {mean:.1f} times as fast as sample by sample (99 % {low:.1f} to "
             text += f"{high:.1f}), and torch does not know"
             fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
             yield finding("batched-fetch-unused", "info", text, fact, fix)
-
-
-def _in_doubt(ratios: list[float]) -> bool:
-    """Whether a gain is seen and not proved: on a busy machine six pairs may not do."""
-    if len(ratios) < PAIRS:
-        return False
-    mean, low, _ = interval(ratios, T99)
-    return low <= WORTH < mean
 
 
 def _asking(collate: Any, dataset: Any, indices: list[int]) -> Callable[[], Any] | None:

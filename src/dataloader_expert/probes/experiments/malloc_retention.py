@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.profile.clocks import QueueClock
-from dataloader_expert.probes.search.pairing import T99, interval
+from dataloader_expert.probes.search.pairing import LEAST_PAIRS, Paired
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import Reference
@@ -32,7 +32,7 @@ FREED = Quantity(
 )
 MANY = 128
 """Pages a sample from which on it is tried: half a megabyte, which costs a tenth of a millisecond."""
-PAIRS, LEAST_PAIRS, WORTH = 6, 3, 1.05
+PAIRS = 6
 WARM, LEAST = 4, 4
 """Samples read before any is counted, and the fewest that are."""
 
@@ -63,12 +63,11 @@ class MallocRetention(Probe):
             return
         yield Fact(PAGES, told["pages"], evidence("counted", "malloc_retention", seen=told["samples"]))
         if told["ratios"]:
-            ratios = told["ratios"]
-            mean, low, high = interval(ratios, T99)
+            found = Paired(told["ratios"])
             seen = evidence(
-                "timed", "malloc_retention", seen=len(ratios), interval=(low, high), spread=(min(ratios), max(ratios))
+                "timed", "malloc_retention", seen=len(found.ratios), interval=found.bounds, spread=found.spread
             )
-            yield Fact(FREED, mean, seen, {"pays": low > WORTH})
+            yield Fact(FREED, found.mean, seen, {"pays": found.shown})
 
 
 def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:

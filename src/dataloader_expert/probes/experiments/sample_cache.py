@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
@@ -14,7 +15,7 @@ from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Pro
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import RECOMMENDED
-from dataloader_expert.probes.search.pairing import T99, WORTH, interval
+from dataloader_expert.probes.search.pairing import LEAST_PAIRS, Paired, compare
 from dataloader_expert.probes.search.runner import Runner, tapped
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, flat, serving
@@ -26,7 +27,7 @@ CACHED = Quantity(
     "throughput over kept samples against samples made anew, by pairs; bytes that all samples would take",
 )
 STAGES = ("read", "decode", "transform", "unattributed")
-PAIRS, LEAST_PAIRS = 6, 3
+PAIRS = 6
 FILL_SHARE = 0.25
 """The share of this probe's time in which the samples are read that are to be kept."""
 LEAST_SAMPLES, BATCHES = 8, 8
@@ -62,24 +63,26 @@ class SampleCache(Probe):
         plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
         try:
             made, kept, size = both(bench, served, most, time.monotonic() + room)
-            ratios = gains(plan, made, kept, until, self.block_s)
+            found = gains(plan, made, kept, until, self.block_s)
         except Exception as e:  # the user's code in this process or in workers
             yield Unknown("cacheable", in_words(e))
             return
         finally:
             bench.at(-1)
-        if len(ratios) < LEAST_PAIRS:
+        if len(found.ratios) < LEAST_PAIRS:
             yield Unknown("cacheable", "the budget ended before three pairs of blocks: raise budget_s")
             return
-        mean, low, high = interval(ratios, T99)
         seen = evidence(
-            "timed", "sample_cache", seen=len(ratios), interval=(low, high), spread=(min(ratios), max(ratios)),
+            "timed", "sample_cache", seen=len(found.ratios), interval=found.bounds, spread=found.spread,
             conditions={"workers": plan.workers, "batch_size": plan.batch_size},
         )  # fmt: skip
-        at = {"stage": costliest(bench), "bytes": round(size * len(served.dataset)), "pays": low > WORTH}
-        yield Fact(CACHED, mean, seen, at)
-        if low <= WORTH < mean / WORTH:
-            yield Unknown("cacheable", f"kept samples came {mean:.2f} times as fast, but not surely so")
+        at = {"stage": costliest(bench), "bytes": round(size * len(served.dataset)), "pays": found.shown}
+        yield Fact(CACHED, found.mean, seen, at)
+        if found.doubtful:
+            yield Unknown(
+                "cacheable",
+                f"kept samples came {found.mean:.2f} times as fast, but the blocks vary too much to prove it",
+            )
 
 
 def unfit(bench: Bench) -> str:
@@ -133,19 +136,15 @@ def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Servin
     )
 
 
-def gains(plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s: float) -> list[float]:
+def gains(plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s: float) -> Paired:
     """Throughput over kept samples against those made anew, in alternating blocks."""
-    ratios: list[float] = []
     with contextlib.ExitStack() as ending:
         ending.enter_context(tapped())
         runners = [Runner(plan, served) for served in (made, kept)]
         for runner in runners:
             ending.callback(runner.close)
-        while len(ratios) < PAIRS and (time.monotonic() < until or not ratios):
-            for runner in runners if len(ratios) % 2 == 0 else runners[::-1]:
-                runner.block(block_s, None)
-            ratios.append(runners[1].blocks[-1] / runners[0].blocks[-1])
-    return ratios
+        made_anew, from_memory = (partial(runner.block, block_s, None) for runner in runners)
+        return compare(from_memory, made_anew, PAIRS, until)
 
 
 def bytes_of(value: Any) -> int:

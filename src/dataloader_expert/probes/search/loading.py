@@ -26,7 +26,7 @@ from dataloader_expert.probes.search.costs import measured
 from dataloader_expert.probes.search.limits import bound
 from dataloader_expert.probes.search.memory_guard import Guard
 from dataloader_expert.probes.search.pairing import LEAST_PAIRS, WORTH, Paired, interval
-from dataloader_expert.probes.search.runner import LONG_ROUNDS, LONG_S, Runner, tapped
+from dataloader_expert.probes.search.runner import LOCKED_S, LONG_ROUNDS, LONG_S, Runner, tapped
 from dataloader_expert.probes.search.trials import STARTUP, TRIALS, in_words, label, throughput_fact, trial
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import copied
@@ -135,6 +135,8 @@ class Search:
         self.cpus = max(1, int(bench.cpus / asked.local_world_size))
         self.belief = Belief([(1e-6, 0.0)], served.current.batch_size, self.cpus)
         self.step_s, self.collate_s, self.fine = 0.0, 0.0, False
+        self.first_s = 0.0
+        """Seconds in which a worker makes its first batch."""
         self.start_s = 0.0
         """Seconds of a worker's start beyond its fork and its first batch."""
         self.trying: Runner | None = None
@@ -173,12 +175,18 @@ class Search:
         self.bench.progress("timing single samples", None)
         seen, plan = measured(self.served, self.bench), self.served.current
         self.step_s, self.collate_s = step_s, seen.collate_s
+        self.first_s = plan.batch_size * seen.sample_s + seen.collate_s
         self.belief = Belief(seen.samples, plan.batch_size, self.cpus, seen.collate_s, step_s=step_s)
         read_s = plan.batch_size * seen.sample_s
         self.fine = seen.singly and self.served.batched and read_s > max(FINE_S, 4 * seen.collate_s)
+        self.served.patience = self._patience()
         whole = read_s + seen.collate_s
-        if not self.fine and 3 * whole > self.left:
+        if not self.fine and 3 * whole > max(self.left, CHECK * self.bench.left()):
             raise TooDear(f"three batches at the present settings take {3 * whole:.0f} s: raise budget_s")
+
+    def _patience(self) -> float:
+        """Seconds without progress that are a hang: longer than anything took here."""
+        return max(LOCKED_S, 0.5 * min(self.bench.left(), 60.0), 4 * self.first_s)
 
     def grow(self) -> Iterator[Observation]:
         """The present setting, then whatever promises most for the seconds that it takes."""
@@ -214,7 +222,8 @@ class Search:
                     yield from self._trial(fewer)
                     continue
                 if worth:
-                    _, seconds, setting = max(worth)
+                    most = max(worth)[0]
+                    _, seconds, setting = min((o for o in worth if o[0] >= 0.9 * most), key=lambda o: o[2])
                     self.missed = (setting, seconds + self._confirm_s(setting))
                 return
             yield from self._trial(max(fits, key=lambda o: o[0] / o[1])[2])
@@ -409,7 +418,7 @@ class Search:
         runner = Runner(
             plan, self.served, step_s=self.step_s, rounds=self._rounds(plan.workers), fine=self.fine,
             collate_s=self.collate_s, copies=max(1, plan.workers) if copied(self.bench) else 1,
-            patience=max(4.0, 0.5 * min(self.bench.left(), 60.0)),
+            patience=self._patience(),
         )  # fmt: skip
         if self.deadline is not None:
             until = max(self.deadline, time.monotonic() + 2 * self._seconds(setting))
@@ -508,7 +517,7 @@ class Search:
 
     def told(self) -> Iterator[Observation]:
         for runner in self.runners.values():
-            if len(runner.blocks) >= ROUNDS:
+            if len(runner.blocks) >= ROUNDS or len(self.runners) == 1:
                 yield throughput_fact(runner)
                 workers, prefetch, in_order = label(runner.plan)
                 at = {"workers": workers, "prefetch": prefetch, "in_order": in_order}
@@ -549,6 +558,8 @@ class Search:
                     yield Fact(UNPROVED, {"workers": best.workers, "ratio": looked.mean}, seen)
                 best, found = now, Paired()
         for _ in range(ROUNDS - len(self.runners[now].blocks)):
+            if self.bench.left() < 2 * self.runners[now].cost:
+                break
             if not self._block(self.runners[now], None):
                 yield from self._told_broken()
                 raise TooDear("the present workers took the memory allowed")

@@ -1,0 +1,208 @@
+"""Loaders that nobody has seen: what ``diagnose_io`` recommends for them against a short grid.
+
+``python -m benchmarks.loaders [--seed N] [--count N] [--table]`` draws loaders from a seed (by the clock, and printed, where
+none is given): what a sample costs and how evenly, whether it waits, computes, or queues for a store; collating, start-up of
+a worker, length, batch size, kind and present settings. For each the installed command runs with default arguments; then
+every number of workers of a grid, and what was recommended, runs in a fresh process. Some minute and a half a loader.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import command, keep, last
+
+NAME = "loaders"
+GRID = (0, 1, 2, 4, 8, 16, 32)
+TIMED_S, LIMIT_S = 2.5, 15.0
+SOURCE = """
+import multiprocessing, random, sys, time
+import torch
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, get_worker_info
+
+P = {parameters}
+SLOTS = multiprocessing.Semaphore(P["slots"]) if P["slots"] else None
+
+
+def spend(index):
+    draw = random.Random(index)
+    scale = {{"even": 1.0, "uneven": draw.lognormvariate(-0.32, 0.8), "rare": 10.0 if draw.random() < 0.05 else 0.53}}[P["tail"]]
+    if P["cpu_s"]:
+        end = time.thread_time() + P["cpu_s"] * scale
+        while time.thread_time() < end:
+            pass
+    if P["wait_s"] and SLOTS is not None:
+        with SLOTS:
+            time.sleep(P["wait_s"] * scale)
+    elif P["wait_s"]:
+        time.sleep(P["wait_s"] * scale)
+    return torch.full((16,), float(index))
+
+
+class Map(Dataset):
+    def __len__(self):
+        return P["length"]
+
+    def __getitem__(self, index):
+        return spend(index)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        first, step = (0, 1) if info is None else (info.id, info.num_workers)
+        for index in range(first, P["length"], step):
+            yield spend(index)
+
+
+def collate(samples):
+    if P["collate_s"]:
+        end = time.thread_time() + P["collate_s"]
+        while time.thread_time() < end:
+            pass
+    return torch.stack(samples)
+
+
+def start(worker):
+    time.sleep(P["start_s"])
+
+
+def make(workers=P["workers"], prefetch=P["prefetch"], in_order=True):
+    more = {{"collate_fn": collate}}
+    if workers:
+        more |= {{"worker_init_fn": start if P["start_s"] else None, "prefetch_factor": prefetch}}
+        more |= {{"persistent_workers": P["persistent"], "in_order": in_order}}
+    if P["kind"] == "stream":
+        return DataLoader(Stream(), batch_size=P["batch_size"], num_workers=workers, **more)
+    data = Map()
+    if P["kind"] == "batch_sampler":
+        batches = BatchSampler(RandomSampler(data), P["batch_size"], False)
+        return DataLoader(data, batch_sampler=batches, num_workers=workers, **more)
+    return DataLoader(data, batch_size=P["batch_size"], shuffle=True, num_workers=workers, **more)
+
+
+if __name__ == "__main__":
+    workers, prefetch, in_order, timed_s, limit_s = (float(x) for x in sys.argv[1:])
+    workers, began = int(workers), time.perf_counter()
+    loader = make(workers, int(prefetch) or None, bool(in_order))
+    seen, marks, ends = 0, [], 0
+    while True:
+        for batch in loader:
+            seen += len(batch)
+            marks.append((time.perf_counter(), seen))
+            rounds = max(1, workers) * (1 + max(2, int(prefetch)))
+            long = len(marks) >= 3 * rounds + max(4, workers) and marks[-1][0] - marks[rounds][0] > timed_s
+            if (not ends and long) or marks[-1][0] - began > limit_s:
+                break
+        else:
+            ends += 1
+            if ends < 2 or marks[-1][0] - began < timed_s:
+                continue
+        break
+    if ends:  # whole epochs, with the start of each
+        print(ends * P["length"] / (max(t for t, s in marks if s <= ends * P["length"]) - began))
+    else:
+        first = min(len(marks) - 2, max(1, workers) * max(2, int(prefetch)))
+        whole = (len(marks) - 1 - first) // max(1, workers) * max(1, workers) or len(marks) - 1 - first
+        (t0, s0), (t1, s1) = marks[first], marks[first + whole]
+        print((s1 - s0) / (t1 - t0))
+"""
+
+
+def drawn(draw: random.Random) -> dict[str, Any]:
+    """One loader's parameters; a batch takes at most four seconds of one process."""
+    kind = draw.choice(["map", "map", "map", "stream", "batch_sampler"])
+    nature = draw.choice(["cpu", "wait", "both", "store"])
+    cost = 10 ** draw.uniform(-4.5, -1.0)
+    cpu = min(0.01, cost) if nature in ("cpu", "both") else min(1e-4, cost / 10)
+    wait = cost if nature != "cpu" else 0.0
+    size = max(1, min(draw.choice([1, 4, 16, 32, 64, 256]), int(4.0 / (cpu + wait))))
+    length = max(size * 2, int(10 ** draw.uniform(1.6, 4.7)))
+    workers = draw.choice([0, 0, 1, 2, 4, 8, 16])
+    return {
+        "kind": kind, "cpu_s": cpu, "wait_s": wait, "tail": draw.choice(["even", "even", "uneven", "rare"]),
+        "slots": draw.choice([1, 2, 4, 8]) if nature == "store" else 0,
+        "collate_s": draw.choice([0.0, 0.0, 0.0, size * cpu]), "start_s": draw.choice([0.0, 0.0, 0.0, 1.0]),
+        "length": length, "batch_size": size, "workers": workers, "persistent": draw.random() < 0.3 and workers > 0,
+        "prefetch": draw.choice([2, 2, 4]) if workers else None,
+    }  # fmt: skip
+
+
+def rate(file: Path, workers: int, prefetch: int, in_order: bool) -> float:
+    """Samples/s of the loader at these settings, in a process of its own."""
+    argv = [sys.executable, "-W", "ignore", str(file), *map(str, (workers, prefetch, int(in_order), TIMED_S, LIMIT_S))]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=10 * LIMIT_S, check=False)
+    return float(done.stdout) if done.returncode == 0 else math.nan
+
+
+def one(parameters: dict[str, Any]) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "loader.py"
+        file.write_text(SOURCE.format(parameters=repr(parameters)))
+        argv = [command(), "diagnose", f"{file}:make", "--root", folder, "--json"]
+        begun = time.monotonic()
+        told = json.loads(subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False).stdout)
+        took = time.monotonic() - begun
+        best = told.get("recommended")
+        given = (parameters["workers"], parameters["prefetch"] or 0, True)
+        chosen = (best["num_workers"], best["prefetch_factor"] or 0, best["in_order"]) if best else given
+        settings = {given, chosen, *((n, given[1] or (2 if n else 0), True) for n in GRID)}
+        rates = {s: rate(file, *s) for s in sorted(settings)}
+    top = max(rates, key=lambda s: rates[s] if rates[s] == rates[s] else 0.0)
+    return {
+        "parameters": parameters, "took_s": round(took, 1), "summary": told.get("summary"),
+        "measured": best is not None, "chosen": chosen, "best": top, "of_best": rates[chosen] / rates[top],
+        "over_present": rates[chosen] / rates[given], "claimed": (told.get("speedup") or {}).get("value"),
+        "said_more": any(n["tool"] == "diagnose_io" for n in told.get("next", [])) or "looked" in (told.get("summary") or ""),
+        "rates": [[*s, r] for s, r in rates.items()],
+    }  # fmt: skip
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    near = [r["of_best"] for r in rows]
+    lines = [
+        f"{len(rows)} loaders: recommended over the grid's best {statistics.median(near):.3f} in the median, "
+        f"{sum(n >= 0.9 for n in near)} at 0.9 or more",
+        f"not measured: {sum(not r['measured'] for r in rows)}",
+        f"below 0.9 and not said: {sum(r['of_best'] < 0.9 and not r['said_more'] for r in rows)}",
+        f"gains claimed that a fresh run does not show: "
+        f"{sum((r['claimed'] or 1) > 1 and r['over_present'] < 1 for r in rows)}",
+        f"the command took {statistics.median(r['took_s'] for r in rows):.1f} s in the median",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--table", action="store_true", help="of the last three runs; nothing is run")
+    args = parser.parse_args()
+    if args.table:
+        print(table([row for run in last(NAME) for row in run["loaders"]]))
+        return
+    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 31)
+    draw, rows = random.Random(seed), []
+    print(f"seed {seed}", flush=True)
+    for _ in range(args.count):
+        rows.append(one(drawn(draw)))
+        row = rows[-1]
+        print(
+            f"{row['of_best']:.3f} {row['chosen']} of {row['best']} {row['parameters']}\n  {row['summary']}", flush=True
+        )
+    keep(NAME, {"seed": seed, "complete": True, "loaders": rows})
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
