@@ -60,7 +60,7 @@ COVERED: dict[str, str] = {
     "characterize_dataset.diversity.near_duplicate_fraction": "near copies",
     "recommend_batch_spec.memory.device_peak_bytes": "memory of a model without a device",
     "recommend_batch_spec.memory.how": "memory of a model without a device",
-    "diagnose_io.current.throughput_batch_size": "a batch too dear to be measured",
+    "diagnose_io.current.throughput_batch_size": "a batch that takes seconds",
     "diagnose_io.stages.name": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",
     "diagnose_io.overhead": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",
     "diagnose_io.bottleneck": "test_the_costly_line_is_named_with_its_stage",

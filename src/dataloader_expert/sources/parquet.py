@@ -39,11 +39,15 @@ class Parquet(Table):
         for entry, folder in zip(entries, folders, strict=True):
             try:
                 metadata = source._footer(entry)
+                found = _schema(metadata, entry.path)
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
+            except Exception as e:  # hostile bytes: statistics and names that the library cannot turn into values
+                text = f"the footer cannot be read: {str(e)[:120]}"
+                source.problems.append(Unreadable("unreadable", text, file=entry.path))
+                continue
             source.metadata[entry.path] = metadata
-            found = metadata.schema.to_arrow_schema().remove_metadata()
             if schema is None:
                 schema = found
             elif not found.equals(schema):
@@ -78,7 +82,6 @@ class Parquet(Table):
     metadata: dict[str, Any]
 
     def _footer(self, entry: Entry) -> Any:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         if entry.size < 12:
@@ -95,7 +98,7 @@ class Parquet(Table):
                 raise Unreadable("header-mismatch", "the footer claims more bytes than the file has", file=entry.path)
             try:
                 metadata = pq.read_metadata(f)
-            except (pa.ArrowException, OSError, ValueError) as e:
+            except Exception as e:  # hostile bytes make the library raise anything
                 raise Unreadable("unreadable", f"the footer cannot be read: {str(e)[:120]}", file=entry.path) from None
         for group in range(metadata.num_row_groups):
             lo, hi = _span(metadata.row_group(group))
@@ -104,6 +107,11 @@ class Parquet(Table):
         chunks = [
             metadata.row_group(g).column(i) for g in range(metadata.num_row_groups) for i in range(metadata.num_columns)
         ]
+        for i, chunk in enumerate(chunks):
+            declared = metadata.schema.column(i % metadata.num_columns).physical_type
+            if chunk.physical_type != declared:  # reading such a chunk would end the process
+                text = f"a column chunk holds {chunk.physical_type} where the schema says {declared}"
+                raise Unreadable("header-mismatch", text, file=entry.path)
         cells = max(metadata.num_rows * metadata.num_columns, sum(c.num_values for c in chunks))
         no_flood(cells, entry.size, "the file", entry.path, SAME_CELLS if _constant(metadata) else MOST_CELLS)
         no_inflation(sum(c.total_uncompressed_size for c in chunks), entry.size, "the file", entry.path)
@@ -119,8 +127,8 @@ class Parquet(Table):
 
         group, lo, _, keys = unit.at
         problems: list[Unreadable] = []
-        flat, nested = _shared_texts(self.metadata[unit.file].row_group(group))
         try:
+            flat, nested = _shared_texts(self.metadata[unit.file].row_group(group))
             reader = pq.ParquetFile(
                 pa.PythonFile(_Window(raw, lo), mode="r"),
                 metadata=self.metadata[unit.file],
@@ -130,7 +138,9 @@ class Parquet(Table):
             )
             table = _bounded(reader, unit, group, nested)
             columns = columns_of(table, unit.file, problems)
-        except (pa.ArrowException, OSError, ValueError) as e:
+        except Unreadable:
+            raise
+        except Exception as e:  # hostile bytes make the library raise anything
             text = str(e)
             code = "checksum-mismatch" if "CRC" in text or "checksum" in text else "unreadable"
             raise Unreadable(code, f"row group {group} does not decode: {text[:160]}", file=unit.file) from None
@@ -215,6 +225,13 @@ def _span(group: Any) -> tuple[int, int]:
         lows.append(at)
         highs.append(at + chunk.total_compressed_size)
     return (min(lows), max(highs)) if lows else (0, 0)
+
+
+def _schema(metadata: Any, file: str) -> Any:
+    try:
+        return metadata.schema.to_arrow_schema().remove_metadata()
+    except Exception as e:  # names that are no text, types that do not exist
+        raise Unreadable("unreadable", f"the schema cannot be read: {str(e)[:120]}", file=file) from None
 
 
 def schema_drift(expected: Any, found: Any, file: str) -> list[Unreadable]:

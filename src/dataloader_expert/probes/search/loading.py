@@ -497,11 +497,10 @@ class Search:
             self._end(label(plan))  # it costs repeatable runs, so it must surely gain
 
     def _held_back(self) -> Runner | None:
-        """The fastest of those that the order keeps idle, where it would be the best if none idled."""
+        """The fastest of those that the order keeps idle, where giving it up may be worth it."""
         keep = [r for r in self.runners.values() if r.plan.workers > 1 and r.plan.in_order and r.idle > HELD]
-        top = max((r.blocks[0] for r in self.runners.values()), default=0.0)
         runner = max(keep, key=lambda r: r.blocks[0], default=None)
-        return runner if runner is not None and runner.blocks[0] * (1 + self._unused(runner)) > WORTH * top else None
+        return runner if runner is not None and self._unused(runner) > WORTH - 1 else None
 
     def _check_s(self) -> float:
         """Seconds that the check of a winner takes at the least; the present workers may have been ended."""
