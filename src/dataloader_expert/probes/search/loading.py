@@ -374,7 +374,8 @@ class Search:
         for _ in range(ROUNDS - 1):
             for key in [k for k in alive if k in self.runners]:
                 runner = self.runners[key]
-                if len(runner.blocks) < ROUNDS and (key in (self.now, top) or self.left > self._check_s()):
+                fits = self.left > self._check_s() or (key in (self.now, top) and self._spare() > runner.cost)
+                if len(runner.blocks) < ROUNDS and fits:
                     self.bench.progress(f"timing {in_words(key)}", None)
                     self._block(runner, self._end_of(key))
         yield from self._told_broken()
@@ -383,6 +384,10 @@ class Search:
             if len(self.runners[key].blocks) < ROUNDS:  # fewer blocks decide nothing
                 self._end(key)
                 yield Unknown(f"throughput at {in_words(key)}", f"the budget ended before its {ROUNDS} blocks")
+
+    def _spare(self) -> float:
+        """Seconds that blocks may take beyond the check of what they find."""
+        return CHECK * self.bench.left() - self._check_s()
 
     def _end_of(self, key: Setting) -> float | None:
         """By when a block must end: what the recommendation rests on may take some of the budget's reserve."""
@@ -543,7 +548,7 @@ class Search:
                 if not all(self._block(r, None) for r in (pair if len(found.ratios) % 2 == 0 else pair[::-1])):
                     break
                 found.ratios.append(self.runners[best].paced[-1] / self.runners[now].paced[-1])
-                if time.monotonic() > until and len(found.ratios) >= LEAST_PAIRS:
+                if self.bench.left() < 1.5 * sum(r.cost for r in pair):
                     break
             if not {best, now} <= self.runners.keys():
                 yield from self._told_broken()
