@@ -143,16 +143,7 @@ class Serving:
     @property
     def batched(self) -> bool:
         """Whether torch makes batches of single samples."""
-        return self.user_loader is None or self.user_loader.batch_sampler is not None or self.sizable
-
-    def batches_per_epoch(self) -> float:
-        """Infinite where it is not known."""
-        try:
-            if self.user_loader is not None:
-                return float(max(1, len(self.user_loader)))
-            return float(max(1, -(-len(self.dataset) // self.current.batch_size)))
-        except Exception:  # a stream has no length, and the user's may raise
-            return math.inf
+        return self.user_loader is None or self.user_loader.batch_sampler is not None
 
     def count(self, batch: Any) -> int:
         """Samples in a batch: the first dimension of its first tensor, or the length of its first list."""

@@ -59,9 +59,9 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
     given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
     ended = True
     try:
-        for worker, words in loader:
+        for came, (worker, words) in enumerate(loader, 1):
             given[worker] += words
-            if time.monotonic() > deadline and all(given.values()):
+            if time.monotonic() > deadline and came >= WORKERS:  # they deliver by turns: after two batches each has
                 ended = False
                 break
     except Exception as e:  # the user's code, in workers: an outcome
@@ -79,7 +79,7 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
         "ended": ended,
         "copied": both >= 0.5 and len(one) > 0.9 * len(given[0]) and min(len(one), len(two)) >= 4,
     }
-    fact = Fact(SHARDING, value, evidence("counted", "worker_semantics", seen=total))
+    fact = Fact(SHARDING, value, evidence("counted", "sharding", seen=total))
     yield fact
     if value["copied"]:
         text = f"two workers give the same samples: {total} came, {unique} of them different"

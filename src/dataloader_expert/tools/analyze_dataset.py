@@ -16,6 +16,7 @@ from dataloader_expert.probes.model.batch import BatchLook
 from dataloader_expert.probes.profile.stages import Stages
 from dataloader_expert.probes.search.batch_sizes import BatchSizes
 from dataloader_expert.probes.search.loading import Loading
+from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.probes.system.storage import Storage
@@ -54,6 +55,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Storage(),
         Draws(),
         StaticChecks(),
+        StreamSharding(),
         Loading(share=0.8),
         WorkerSemantics(),
         MallocRetention(),

@@ -29,7 +29,8 @@ from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
-from dataloader_expert.probes.search.loading import CHECK, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
+from dataloader_expert.probes.search.ledger import CHECK
+from dataloader_expert.probes.search.loading import PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
 from dataloader_expert.probes.search.pairing import WORTH
 from dataloader_expert.probes.search.runner import cycle
 from dataloader_expert.probes.search.trials import TRIALS
@@ -201,7 +202,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             max_workers=request.max_workers,
             local_world_size=request.local_world_size,
             step_ms=request.step_ms,
-            also=() if request.what_if is None else (1, 2),
+            also=() if request.what_if is None else (0, 1, 2),
             share=0.6,
         ),
         WorkerSemantics(request.batch_size),

@@ -19,6 +19,7 @@ from dataloader_expert.probes.model.batch import BATCH, COLLATE, MODEL, BatchLoo
 from dataloader_expert.probes.model.memory import DEVICE_PEAK
 from dataloader_expert.probes.search.batch_sizes import BatchSizes
 from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
+from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.report import Figure, Model, Next, Report
@@ -127,6 +128,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         *probes,
         MallocAsStarted(request.batch_size),
+        StreamSharding(request.batch_size),
         Loading(batch_size=request.batch_size, share=0.7, block_s=0.2),
     )
 

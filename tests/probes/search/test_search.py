@@ -21,7 +21,9 @@ from dataloader_expert.probes.search.runner import Runner, in_stock
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.tools.base import all_tools
 from tests.making import users
 from tests.making.shared import CHECKOUT
 
@@ -136,7 +138,7 @@ def test_batches_that_are_loaded_and_not_delivered_are_counted() -> None:
     assert (left, in_stock(batches)) == (0, 0)
 
 
-class Serial(users.Fine):
+class Waits50(users.Fine):
     """A sample waits 50 ms; a batch of 64 takes three seconds."""
 
     def __getitem__(self, index: int) -> dict[str, torch.Tensor | int]:
@@ -147,7 +149,7 @@ class Serial(users.Fine):
 def test_a_batch_that_takes_seconds_is_not_waited_for() -> None:
     """Our promise: samples are counted where they are read, so that many workers are tried whatever a batch takes."""
     bench = bench_of("Fine", 60)
-    bench.source.dataset = Serial()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+    bench.source.dataset = Waits50()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
     facts = told(Loading(batch_size=64, num_workers=2).measure(bench))
     speedup = facts.find(SPEEDUP)
     assert speedup is not None and speedup.value > 2
@@ -157,7 +159,7 @@ def test_a_batch_that_takes_seconds_is_not_waited_for() -> None:
 def test_what_time_does_not_hold_is_predicted() -> None:
     """Our promise: a setting not tried is told with its predicted gain, never as no gain."""
     bench = bench_of("Fine", 60)
-    bench.source.dataset = Serial()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+    bench.source.dataset = Waits50()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
     bench.deadline = time.monotonic() + 2.0
     facts = told(Loading(batch_size=64, num_workers=2, share=0.5).measure(bench))
     predicted = facts.find(PREDICTED)
@@ -171,7 +173,7 @@ def slow_start(worker: int) -> None:
 
 def test_a_slow_start_is_no_hang() -> None:
     """Our promise: a hang is no progress after an allowance; workers that wait for something outside get it."""
-    loader = DataLoader(Serial(), batch_size=8, num_workers=1, worker_init_fn=slow_start)
+    loader = DataLoader(Waits50(), batch_size=8, num_workers=1, worker_init_fn=slow_start)
     bench = bench_of("Fine", 60)
     served = serving(bench, 8, 1)
     served.user_loader = loader
@@ -228,3 +230,14 @@ def test_where_the_present_workers_were_ended_the_main_process_is_judged(held: l
     assert search.runners == {}
     facts = told(search.check(search.served.current))
     assert facts.value(RECOMMENDED)["workers"] == 0
+
+
+def test_every_recipe_knows_whether_a_stream_is_sharded_before_it_searches() -> None:
+    """Our promise: samples that come twice are no throughput, whichever tool runs the search."""
+    searching = 0
+    for tool in all_tools().values():
+        kinds = [type(probe) for probe in tool.recipe(tool.request(source="x"))]
+        if Loading in kinds:
+            searching += 1
+            assert StreamSharding in kinds[: kinds.index(Loading)], tool.name
+    assert searching == 3

@@ -6,7 +6,6 @@ anything is read, and forks those that are timed: each is what a script would be
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import resource
@@ -21,7 +20,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.profile.clocks import QueueClock
-from dataloader_expert.probes.search.pairing import LEAST_PAIRS, Paired
+from dataloader_expert.probes.search.pairing import LEAST_PAIRS, Paired, compare
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import Reference
@@ -73,13 +72,15 @@ class MallocRetention(Probe):
 def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:
     until, each = time.monotonic() + seconds, seconds / (2 * PAIRS + 1)
     _, pages, samples = _apart(dataset, False, each, until)
-    ratios: list[float] = []
-    with contextlib.suppress(TimeoutError):  # within a pair; those before it stand
-        while pages >= MANY and len(ratios) < PAIRS and time.monotonic() < until:
-            ways = (False, True) if len(ratios) % 2 else (True, False)
-            rates = {keeps: _apart(dataset, keeps, each, until)[0] for keeps in ways}
-            ratios.append(rates[True] / rates[False])
-    return {"pages": round(pages, 1), "samples": samples, "ratios": ratios if len(ratios) >= LEAST_PAIRS else []}
+    found = Paired()
+    if pages >= MANY:
+        keeping, plain = (
+            (lambda: _apart(dataset, True, each, until)[0]),
+            (lambda: _apart(dataset, False, each, until)[0]),
+        )
+        found = compare(keeping, plain, PAIRS, until)
+    ratios = found.ratios if len(found.ratios) >= LEAST_PAIRS else []
+    return {"pages": round(pages, 1), "samples": samples, "ratios": ratios}
 
 
 def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[float, float, int]:

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.search.runner import Runner, interval
+from dataloader_expert.probes.search.pairing import interval
+from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.serving import serving
 
 BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")

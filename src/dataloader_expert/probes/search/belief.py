@@ -35,8 +35,6 @@ KNEE = 6.0
 """Exponent by which bounds are joined: two that are equal give 89 % of either."""
 CHUNKS, SIMULATED = 4, 60
 """Parts of a batch, and batches, that are simulated: enough to see what the order costs."""
-NO_TIME = 1e-7
-"""Seconds of receiving a batch, where it is not what is asked: ready ones are taken one after another, not at once."""
 SPREAD = ((-1.35, 0.2), (-0.53, 0.2), (0.0, 0.2), (0.53, 0.2), (1.35, 0.2))
 """A normal distribution in five equal parts: their means and weights."""
 
@@ -189,12 +187,10 @@ class Belief:
             size = max(1, self.batch_size // CHUNKS)
             parts = [draw.choices(list(self.samples), k=size) for _ in range(64)]
             chunks = tuple((sum(c for c, _ in p), sum(w for _, w in p)) for p in parts)
-            costs = Costs(chunks, self.collate_s, receive_s=NO_TIME)
+            costs = Costs(chunks, self.collate_s)
             batch = max(1, round(self.batch_size / size))
             plain = Setup(batch, setting.workers, setting.prefetch, setting.in_order, cpus=float(setting.workers + 1))
-            even = Costs(
-                (tuple(sum(x) / len(chunks) for x in zip(*chunks, strict=True)),), self.collate_s, receive_s=NO_TIME
-            )
+            even = Costs((tuple(sum(x) / len(chunks) for x in zip(*chunks, strict=True)),), self.collate_s)
             n = max(SIMULATED, 4 * setting.workers)
             level = simulate(even, replace(plain, prefetch=4), n).throughput
             self._order[setting] = min(1.0, simulate(costs, plain, n).throughput / level) if level else 1.0

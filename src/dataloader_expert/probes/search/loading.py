@@ -16,17 +16,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import OVERFULL, Bench, Observation, Probe, TooDear, evidence, loader_failed
+from dataloader_expert.probes.base import Bench, Observation, Probe, TooDear, evidence
 from dataloader_expert.probes.model.batch import STEP
 from dataloader_expert.probes.search.belief import Belief, Setting, numbers
 from dataloader_expert.probes.search.costs import measured
+from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.limits import bound
-from dataloader_expert.probes.search.memory_guard import Guard
-from dataloader_expert.probes.search.pairing import LEAST_PAIRS, WORTH, Paired, interval
-from dataloader_expert.probes.search.runner import LOCKED_S, LONG_ROUNDS, LONG_S, Runner, tapped
+from dataloader_expert.probes.search.pairing import LEAST_PAIRS, WORTH, Paired, compare, interval
+from dataloader_expert.probes.search.runner import Runner
+from dataloader_expert.probes.search.settings import Settings
+from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.trials import STARTUP, TRIALS, in_words, label, throughput_fact, trial
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import copied
@@ -53,8 +54,8 @@ ALIKE = 1.03
 """Settings whose means differ by less cannot be told apart: the cheaper is taken."""
 BEHIND = 0.8
 """A setting whose blocks are all slower than this share of the best gets no more of them."""
-PAIRS = 8
-"""Fresh pairs of blocks in which a winner must show its gain."""
+PAIRS, MOST_PAIRS = 8, 64
+"""Fresh pairs of blocks in which a winner must show its gain; more where it is seen, not proved, and there is time."""
 ROUNDS = 3
 """Blocks of every setting that is in the running, with its first."""
 FINE_S = 0.1
@@ -63,15 +64,8 @@ MOST, MOST_WAITING = 16, 16
 """Workers tried where nothing else is asked: in all, and per CPU where samples wait rather than compute."""
 HELD = 0.1
 """The share of the workers' time in which the order keeps them idle, from which on another order and depth are tried."""
-WAITING, WAITING_ROUNDS = 0.5, 4
-"""The share of waiting in a sample's time from which on workers that were let go together deliver together, so that a
-block needs this many rounds: fewer end anywhere."""
 ORDER_SHARE = 0.25
 """The share of the search's time left that pairs with and without the order may take."""
-CHECK = 0.8
-"""The share of the request's time left that the proof of a gain may take: what comes later matters less than it."""
-FORK_S = 0.012
-"""Seconds in which a further worker is forked."""
 
 
 @dataclass(frozen=True)
@@ -122,49 +116,14 @@ def surpasses(top: list[float], other: list[float]) -> bool:
     return gain > ALIKE and (min(rounds.ratios) > 1 or rounds.shown)
 
 
-class Search:
-    """Settings tried so far; ``failed`` those that did not run, with the reason; ``out`` those not to be tried."""
+class Search(Settings):
+    """Chooses the settings to try, and proves the winner."""
 
     def __init__(self, asked: Loading, bench: Bench, served: Serving, deadline: float | None) -> None:
-        self.asked, self.bench, self.served, self.deadline = asked, bench, served, deadline
-        self.now = label(served.current)
-        self.runners: dict[Setting, Runner] = {}
-        self.dropped: dict[Setting, Runner] = {}
-        self.failed: dict[str, str] = {}
-        self.out: set[Setting] = set()
-        self.cpus = max(1, int(bench.cpus / asked.local_world_size))
-        self.belief = Belief([(1e-6, 0.0)], served.current.batch_size, self.cpus)
-        self.step_s, self.collate_s, self.fine = 0.0, 0.0, False
-        self.first_s = 0.0
-        """Seconds in which a worker makes its first batch."""
-        self.start_s = 0.0
-        """Seconds of a worker's start beyond its fork and its first batch."""
-        self.trying: Runner | None = None
-        self.guard = Guard(bench.limit_bytes, self._pids)
-        self.most: float = math.inf
-        """So many workers failed for want of memory or descriptors: as many are not tried again."""
-        self.overfull = ""
-        self.broken: list[tuple[Exception, int, str, str]] = []
-        """What was raised at how many workers, what these then waited for, and where."""
-        self.told_why = False
+        super().__init__(bench, served, Ledger(bench, deadline, asked.block_s))
+        self.asked, self.cpus = asked, max(1, int(bench.cpus / asked.local_world_size))
         self.missed: tuple[Setting, float] | None = None
         """What would have been tried had there been time, and the seconds that it takes."""
-
-    def _pids(self) -> tuple[list[int], list[int]]:
-        """The workers at work, and those that are held meanwhile."""
-        working = self.trying
-        return (
-            [] if working is None else working.pids,
-            [pid for runner in list(self.runners.values()) if runner is not working for pid in runner.pids],
-        )
-
-    def close(self) -> None:
-        for runner in [*self.runners.values(), *self.dropped.values()]:
-            runner.close()
-
-    @property
-    def left(self) -> float:
-        return math.inf if self.deadline is None else self.deadline - time.monotonic()
 
     def learn(self, step_s: float) -> None:
         """What samples and a batch cost here, and hence how blocks are counted.
@@ -175,18 +134,14 @@ class Search:
         self.bench.progress("timing single samples", None)
         seen, plan = measured(self.served, self.bench), self.served.current
         self.step_s, self.collate_s = step_s, seen.collate_s
-        self.first_s = plan.batch_size * seen.sample_s + seen.collate_s
-        self.belief = Belief(seen.samples, plan.batch_size, self.cpus, seen.collate_s, step_s=step_s)
+        belief = Belief(seen.samples, plan.batch_size, self.cpus, seen.collate_s, step_s=step_s)
         read_s = plan.batch_size * seen.sample_s
-        self.fine = seen.singly and self.served.batched and read_s > max(FINE_S, 4 * seen.collate_s)
-        self.served.patience = self._patience()
         whole = read_s + seen.collate_s
-        if not self.fine and 3 * whole > max(self.left, CHECK * self.bench.left()):
+        fine = seen.singly and self.served.batched and read_s > max(FINE_S, 4 * seen.collate_s)
+        self.ledger.belief, self.ledger.fine, self.ledger.first_s = belief, fine, whole
+        self.served.patience = self.ledger.patience
+        if not fine and 3 * whole > self.ledger.room:
             raise TooDear(f"three batches at the present settings take {3 * whole:.0f} s: raise budget_s")
-
-    def _patience(self) -> float:
-        """Seconds without progress that are a hang: longer than anything took here."""
-        return max(LOCKED_S, 0.5 * min(self.bench.left(), 60.0), 4 * self.first_s)
 
     def grow(self) -> Iterator[Observation]:
         """The present setting, then whatever promises most for the seconds that it takes."""
@@ -200,8 +155,9 @@ class Search:
                 return
         if self.asked.search:
             for workers in self.asked.also:
-                if self._with(workers) is not None and label(self._with(workers)) not in self.runners:
-                    self._try(self._with(workers))
+                plan = self._with(workers)
+                if label(plan) not in self.runners:
+                    self._try(plan)
             yield from self._explore()
             yield from self._order()  # before what it is tried at may be dropped
         yield from self._told_broken()
@@ -213,18 +169,18 @@ class Search:
             best = self._best()
             if best is None:
                 return
-            options = [(self._gain(s, best), self._seconds(s), s) for s in self._candidates(best)]
+            options = [(self._gain(s, best), self.ledger.trial_s(s), s) for s in self._candidates(best)]
             worth = [o for o in options if o[0] > WORTH - 1]
-            fits = [o for o in worth if self._fits(o[2])]
+            fits = [o for o in worth if self.ledger.fits(o[2], self.now)]
             if not fits:
                 fewer = self._fewer(best) if not worth else None
-                if fewer is not None and self._fits(fewer):
+                if fewer is not None and self.ledger.fits(fewer, self.now):
                     yield from self._trial(fewer)
                     continue
                 if worth:
                     most = max(worth)[0]
                     _, seconds, setting = min((o for o in worth if o[0] >= 0.9 * most), key=lambda o: o[2])
-                    self.missed = (setting, seconds + self._confirm_s(setting))
+                    self.missed = (setting, seconds + self.ledger.proof_s(setting, self.now))
                 return
             yield from self._trial(max(fits, key=lambda o: o[0] / o[1])[2])
 
@@ -233,8 +189,12 @@ class Search:
         plan = self._plan(setting)
         limit = bound(self.bench, plan)
         if limit is not None:
-            yield Unknown(f"throughput at {setting.workers} workers and more", limit)
-            self.most = min(self.most, setting.workers)
+            self.out.add(setting)
+            if setting == label(self._with(setting.workers)):  # else the depth is too much, not the workers
+                yield Unknown(f"throughput at {setting.workers} workers and more", limit)
+                self.most = min(self.most, setting.workers)
+            else:
+                yield Unknown(f"throughput at {in_words(setting)}", limit)
             return
         self.bench.progress(f"trying {in_words(setting)}", None)
         raised = len(self.broken)
@@ -246,7 +206,11 @@ class Search:
                 self.most = min(self.most, setting.workers)
 
     def _best(self) -> Setting | None:
-        return max(self.runners, key=lambda k: interval(self.runners[k].paced)[0], default=None)
+        return max(self.runners, key=self._paced, default=None)
+
+    def _paced(self, setting: Setting) -> float:
+        """Samples/s of a setting that runs, at the consumer's pace."""
+        return interval(self.runners[setting].paced)[0]
 
     def _rate(self, setting: Setting) -> float:
         return interval(self.runners[setting].blocks)[0]
@@ -254,10 +218,9 @@ class Search:
     def _candidates(self, best: Setting) -> list[Setting]:
         """Settings not yet tried: other numbers of workers; where the order keeps workers idle, a deeper prefetch."""
         most = self._most()
-        counts = numbers(most, self.cpus, min(most, self.belief.knee()), self.now.workers)
-        if self.most < math.inf:
-            counts.append(int(self.most) // 2)
-        found = [label(self._with(n)) for n in counts]
+        counts = numbers(most, self.cpus, min(most, self.ledger.belief.knee()), self.now.workers)
+        half = [most // 2] if self.most < math.inf else []
+        found = [label(self._with(n)) for n in (*counts, *half)]
         held = (k for k in {best, self.now} & self.runners.keys() if k.in_order and self.runners[k].idle > HELD)
         found += [key._replace(prefetch=2 * key.prefetch) for key in held]
         tried = {*self.runners, *self.dropped, *self.out}
@@ -267,99 +230,47 @@ class Search:
     def _most(self) -> int:
         """The most workers that make sense: as allowed, and no more than an epoch has batches."""
         asked = self.asked.max_workers
-        most = asked if asked is not None else max(MOST, MOST_WAITING * self.cpus if self.belief.waiting > 0.2 else 0)
+        most = (
+            asked
+            if asked is not None
+            else max(MOST, MOST_WAITING * self.cpus if self.ledger.belief.waiting > 0.2 else 0)
+        )
         if copied(self.bench):
             most = min(most, 1)
-        return int(min(most, self.served.batches_per_epoch(), self.most))
+        batches = max((runner.length() for runner in self.runners.values()), default=math.inf)
+        return int(min(most, max(1, batches), self.most))
 
     def _gain(self, setting: Setting, best: Setting) -> float:
         """Expected improvement on the best, as a share of it."""
-        level = interval(self.runners[best].paced)[0]
+        level = self._paced(best)
         sibling = self.runners.get(setting._replace(prefetch=setting.prefetch // 2))
         if sibling is not None and setting.prefetch > 2 and sibling.idle > HELD:
-            return interval(sibling.paced)[0] * (1 + 0.5 * self._unused(sibling)) / level - 1  # half, as likely as all
-        return self.belief.gain(setting, level)
+            return (
+                self._paced(label(sibling.plan)) * (1 + 0.5 * self._unused(sibling)) / level - 1
+            )  # half, as likely as all
+        return self.ledger.belief.gain(setting, level)
 
     def _unused(self, runner: Runner) -> float:
         """The most that would be gained if the order kept no worker idle, as a share: the cores bound it too."""
         held = runner.idle / (1 - min(0.9, runner.idle))
-        return max(0.0, min(held, self.belief.ceiling() / interval(runner.blocks)[0] - 1))
+        return max(0.0, min(held, self.ledger.belief.ceiling() / interval(runner.blocks)[0] - 1))
 
     def _fewer(self, best: Setting) -> Setting | None:
         """The fewest workers that are expected to do as well as the best, where that is far fewer."""
         level = self._rate(best)
-        for workers in sorted({*numbers(best.workers, self.cpus, self.belief.knee(), 0)} - {0}):
+        for workers in sorted({*numbers(best.workers, self.cpus, self.ledger.belief.knee(), 0)} - {0}):
             setting = label(self._with(workers))
             if setting in self.runners or setting in self.dropped or setting in self.out:
                 continue
-            if workers <= 0.75 * best.workers and ALIKE * self.belief.rate(setting) >= level:
+            if workers <= 0.75 * best.workers and ALIKE * self.ledger.belief.rate(setting) >= level:
                 return setting
         return None
-
-    def _seconds(self, setting: Setting) -> float:
-        """What a trial takes: workers start, fall into step, and are timed."""
-        start = FORK_S * setting.workers + (self.start_s if setting.workers else 0.0)
-        round_s = self._round_s(setting)
-        if self.fine or not setting.workers:
-            return start + round_s + self._block_s(setting)
-        stock = min(LONG_S + round_s / setting.workers, setting.prefetch * round_s)
-        return start + round_s + stock + round_s + self._block_s(setting)
-
-    def _round_s(self, setting: Setting) -> float:
-        """A batch of each worker; where samples are counted, a sample of each."""
-        one = 1 if self.fine else self.served.current.batch_size
-        return max(1, setting.workers) * one / self.belief.rate(setting)
-
-    def _block_s(self, setting: Setting) -> float:
-        known = self.runners.get(setting)
-        if known is not None and known.cost:
-            return known.cost
-        round_s = self._round_s(setting)
-        if self.fine:
-            return max(self._timed_s(), 2 * round_s)
-        rounds = self._rounds(setting.workers)
-        return max(self._timed_s(), round_s * (min(rounds, LONG_ROUNDS) if rounds * round_s > LONG_S else rounds))
-
-    def _timed_s(self) -> float:
-        """Seconds of a block; twice as long where samples are counted: few come in it."""
-        return self.asked.block_s * (2 if self.fine else 1)
-
-    def _rounds(self, workers: int) -> int:
-        return WAITING_ROUNDS if workers and self.belief.waiting > WAITING else 1
-
-    def _confirm_s(self, setting: Setting) -> float:
-        """The rest of its blocks, and the pairs that prove a gain."""
-        return LEAST_PAIRS * (self._block_s(setting) + self._block_s(self.now))
-
-    def _fits(self, setting: Setting) -> bool:
-        """Whether there is time for a trial and for the proof of what it finds, which may take some of what comes later."""
-        return self._seconds(setting) + self._confirm_s(setting) <= max(self.left, CHECK * self.bench.left())
-
-    def _told_broken(self) -> Iterator[Observation]:
-        for which, why in self.failed.items():
-            yield Unknown(f"throughput at {which}", why)
-        if self.overfull:
-            fact = Fact(OVERFULL, self.overfull, evidence("counted", "loading", seen=1), {"workers": self.most})
-            yield fact
-            text = f"{self.overfull}: they were ended before all else was"
-            fix = "fewer workers, or one copy for all: a memory map, or arrays made before workers are forked"
-            yield finding("memory-limit-reached", "error", text, fact, fix)
-            self.overfull = ""
-        if self.bench.source.format == "reference" and self.broken and not self.told_why:
-            self.told_why = True  # the first says it: of other settings the unknowns do
-            yield from loader_failed(*self.broken[0])
-        self.failed = {}
 
     def _drop(self) -> None:
         """Ends what is clearly slower than the best; the present setting stays for the comparison."""
         best = max((max(r.blocks) for r in self.runners.values()), default=0.0)
         for key in [k for k, r in self.runners.items() if k != self.now and max(r.blocks) < BEHIND * best]:
             self._end(key)
-
-    def _end(self, key: Setting) -> None:
-        """A setting is out of the running: its blocks are kept, its workers end."""
-        self.dropped[key] = self.runners.pop(key)
-        self.dropped[key].close()
 
     def settle(self) -> Iterator[Observation]:
         """Alternating blocks of what is still in the running, the present setting too if it is; none where that is one."""
@@ -374,7 +285,7 @@ class Search:
         for _ in range(ROUNDS - 1):
             for key in [k for k in alive if k in self.runners]:
                 runner = self.runners[key]
-                fits = self.left > self._check_s() or (key in (self.now, top) and self._spare() > runner.cost)
+                fits = self.ledger.left > self._check_s() or (key in (self.now, top) and self._spare() > runner.cost)
                 if len(runner.blocks) < ROUNDS and fits:
                     self.bench.progress(f"timing {in_words(key)}", None)
                     self._block(runner, self._end_of(key))
@@ -387,13 +298,13 @@ class Search:
 
     def _spare(self) -> float:
         """Seconds that blocks may take beyond the check of what they find."""
-        return CHECK * self.bench.left() - self._check_s()
+        return self.ledger.room - self._check_s()
 
     def _end_of(self, key: Setting) -> float | None:
         """By when a block must end: what the recommendation rests on may take some of the budget's reserve."""
-        if self.deadline is None:
+        if self.ledger.deadline is None:
             return None
-        return self.deadline + (0.3 * max(0.0, self.bench.left()) if key == self.now else 0.0)
+        return self.ledger.deadline + (0.3 * max(0.0, self.bench.left()) if key == self.now else 0.0)
 
     def _stand(self) -> None:
         """The main process alone is what others are compared with, where the present workers were ended."""
@@ -401,74 +312,6 @@ class Search:
             self.now = Setting(0, 0, True)
             if self.now not in self.runners:
                 self._try(self._with(0))
-
-    def _with(self, workers: int) -> LoaderPlan:
-        """The present plan with so many workers; a prefetch factor of the user's own stays."""
-        plan = self.served.current
-        if workers == plan.workers:
-            return plan
-        return plan.but(workers=workers, prefetch=plan.prefetch if plan.workers and workers else None)
-
-    def _plan(self, setting: Setting) -> LoaderPlan:
-        plan = self._with(setting.workers)
-        if not setting.workers or label(plan) == setting:
-            return plan
-        return plan.but(prefetch=setting.prefetch, in_order=setting.in_order)
-
-    def _try(self, plan: LoaderPlan) -> Runner | None:
-        """A new setting's first block; None where it does not run."""
-        setting, until = label(plan), None
-        if self.served.user_loader is None:  # the user's own loader keeps its own choice
-            plan = plan.but(persistent=plan.workers > 0)
-        runner = Runner(
-            plan, self.served, step_s=self.step_s, rounds=self._rounds(plan.workers), fine=self.fine,
-            collate_s=self.collate_s, copies=max(1, plan.workers) if copied(self.bench) else 1,
-            patience=self._patience(),
-        )  # fmt: skip
-        if self.deadline is not None:
-            until = max(self.deadline, time.monotonic() + 2 * self._seconds(setting))
-        try:
-            if not self._block(runner, until):
-                return None
-        except Exception as e:  # the user's code, torch or the system may refuse: an outcome, not the end
-            waits = runner.waiting_for() if "timed out after" in str(e) else ""
-            stacks = self.bench.ask_stacks(runner.pids[:2]) if "timed out after" in str(e) else ""
-            runner.close()
-            if setting == self.now and not plan.workers:
-                raise
-            self.broken.append((e, plan.workers, waits, stacks))
-            last = str(e).strip().splitlines()[-1][:200] if str(e).strip() else ""
-            self.failed[in_words(setting)] = f"{type(e).__name__}: {last}"
-            return None
-        self.runners[setting] = runner
-        if plan.workers and runner.startup is not None:
-            slow = runner.startup - self._round_s(setting) - FORK_S * plan.workers
-            self.start_s = max(self.start_s, slow)
-        return runner
-
-    def _block(self, runner: Runner, until: float | None) -> bool:
-        """One block; whether it came to its end: workers that took the memory allowed are ended, and not tried again."""
-        self.trying = runner
-        try:
-            rate = runner.block(self._timed_s(), until)
-            self.belief.observe(label(runner.plan), rate * runner.copies)
-            return True
-        except Exception:
-            # once the guard has killed workers: torch's RuntimeError, or a pipe that broke in their midst
-            if not self.guard.tripped:
-                raise
-        finally:
-            self.trying = None
-        workers, taken = runner.plan.workers, self.guard.tripped
-        self.failed[f"{workers} workers and more"], self.guard.tripped = taken, ""
-        self.most = min(self.most, workers)
-        if self.guard.alone:
-            self.overfull = taken
-        spared = None if self.guard.alone else self.now  # by themselves the present ones ran
-        for key in [k for k, r in self.runners.items() if r is runner or (k.workers > workers and k != spared)]:
-            self.runners.pop(key).close()
-        runner.close()
-        return False
 
     def _order(self) -> Iterator[Observation]:
         """Giving up the order, in pairs of blocks with what keeps it: where samples are uneven, few blocks decide nothing."""
@@ -478,18 +321,17 @@ class Search:
         if kept is None or not may_give_up_order():
             return
         plan = kept.plan.but(in_order=False)
-        if self.left < (ROUNDS + 2 * LEAST_PAIRS) * kept.cost + (kept.startup or 0.0) + self._check_s():
+        if self.ledger.left < (ROUNDS + 2 * LEAST_PAIRS) * kept.cost + (kept.startup or 0.0) + self._check_s():
             return
         if bound(self.bench, plan) is not None:
             return
         self.bench.progress(f"trying {in_words(label(plan))}", None)
         free = self._try(plan)
-        found, until = Paired(worth=1.0), time.monotonic() + ORDER_SHARE * min(self.left, 60.0)
-        while free is not None and not found.settled(PAIRS, False) and time.monotonic() < until:
-            if not all(self._block(r, None) for r in ((kept, free) if len(found.ratios) % 2 else (free, kept))):
-                return
-            found.ratios.append(free.blocks[-1] / kept.blocks[-1])
-        if free is None or len(found.ratios) < LEAST_PAIRS:
+        if free is None:
+            return
+        until = time.monotonic() + ORDER_SHARE * min(self.ledger.left, 60.0)
+        found = compare(lambda: self._timed(free), lambda: self._timed(kept), PAIRS, until, worth=1.0)
+        if not {label(plan), label(kept.plan)} <= self.runners.keys() or len(found.ratios) < LEAST_PAIRS:
             return
         gain, low, high = interval(found.ratios)
         value = {
@@ -497,8 +339,9 @@ class Search:
         }  # fmt: skip
         seen = evidence("timed", "loading", seen=len(found.ratios), interval=(low, high), spread=found.spread)
         yield Fact(ORDERING, value, seen, {"workers": kept.plan.workers, "prefetch": kept.plan.prefetch or 2})
-        both = zip(free.paced[-len(found.ratios) :], kept.paced[-len(found.ratios) :], strict=True)
-        if interval([f / k for f, k in both])[1] <= 1:
+        n = len(found.ratios)
+        paced = Paired([f / k for f, k in zip(free.paced[-n:], kept.paced[-n:], strict=True)], worth=1.0)
+        if interval(paced.ratios)[1] <= 1:
             self._end(label(plan))  # it costs repeatable runs, so it must surely gain
 
     def _held_back(self) -> Runner | None:
@@ -533,23 +376,21 @@ class Search:
         best, now, found = self.cheapest(), self.now, Paired()
         if best != now:
             self.bench.progress("checking the recommended settings", None)
-            pair = (self.runners[now], self.runners[best])
-            dear = max(1e-3, sum(r.cost for r in pair))
-            room = max(self.left, CHECK * self.bench.left())
-            if LEAST_PAIRS * dear > room:
+            present, chosen = self.runners[now], self.runners[best]
+            dear = max(1e-3, present.cost + chosen.cost)
+            room = self.ledger.room
+            pairs = min(self.asked.pairs, int(room / dear))
+            if pairs < LEAST_PAIRS:
                 why = (
                     f"{in_words(best)} looked faster, but a check takes {LEAST_PAIRS * dear:.0f} s more: raise budget_s"
                 )
                 yield Unknown("recommended", why)
-            pairs = min(self.asked.pairs, int(room / dear))
-            until = time.monotonic() + room
-            while pairs >= LEAST_PAIRS and not found.settled(pairs, time.monotonic() + dear < until):
-                self.bench.progress(f"checking the recommended settings, pair {len(found.ratios) + 1}", None)
-                if not all(self._block(r, None) for r in (pair if len(found.ratios) % 2 == 0 else pair[::-1])):
-                    break
-                found.ratios.append(self.runners[best].paced[-1] / self.runners[now].paced[-1])
-                if self.bench.left() < 1.5 * sum(r.cost for r in pair):
-                    break
+            else:
+                until = time.monotonic() + room - 0.5 * dear
+                found = compare(
+                    lambda: self._timed(chosen, paced=True), lambda: self._timed(present, paced=True),
+                    pairs, until, MOST_PAIRS,
+                )  # fmt: skip
             if not {best, now} <= self.runners.keys():
                 yield from self._told_broken()
                 self._stand()
@@ -599,7 +440,7 @@ class Search:
         if self.missed is None:
             return
         setting, seconds = self.missed
-        mean, low, high = self.belief.ratio(setting, self._rate(best))
+        mean, low, high = self.ledger.belief.ratio(setting, self._rate(best))
         seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
         at = {"workers": setting.workers, "prefetch": setting.prefetch, "seconds": round(max(1.0, seconds), 1)}
         yield Fact(PREDICTED, mean, seen, at)

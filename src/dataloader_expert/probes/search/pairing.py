@@ -7,6 +7,7 @@ the level of 99 % leaves those looks their reserve, so that what is said holds a
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -49,8 +50,8 @@ class Paired:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The gain's interval at 99 %: with fewer pairs than the least, anything."""
-        return interval(self.ratios, T99)[1:] if len(self.ratios) >= 2 else (0.0, math.inf)
+        """The gain's interval at 99 %."""
+        return interval(self.ratios, T99)[1:]
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -84,13 +85,16 @@ def compare(
     most: int = 0,
     worth: float = WORTH,
 ) -> Paired:
-    """Rates of both in turn, until the test is settled or it is ``until`` (monotonic) with the least number of pairs;
-    ``most`` pairs where a gain is seen and not proved."""
+    """Rates of both, each first by turns, until the test is settled or it is ``until`` (monotonic).
+
+    Args:
+        pairs: as many as are planned; ``most`` where a gain is seen and not proved by then.
+        changed, plain: each times one block. One that raises TimeoutError ends the test; the pairs before it stand.
+    """
     found = Paired(worth=worth)
-    while not found.settled(pairs, len(found.ratios) < most) and len(found.ratios) < max(pairs, most):
-        if time.monotonic() > until:
-            break
-        ways = (plain, changed) if len(found.ratios) % 2 == 0 else (changed, plain)
-        rates = {way: way() for way in ways}
-        found.ratios.append(rates[changed] / rates[plain])
+    with contextlib.suppress(TimeoutError):
+        while time.monotonic() < until and not found.settled(pairs, len(found.ratios) < most):
+            ways = (plain, changed) if len(found.ratios) % 2 == 0 else (changed, plain)
+            rates = {way: way() for way in ways}
+            found.ratios.append(rates[changed] / rates[plain])
     return found

@@ -11,7 +11,6 @@ them; else delivered batches are, in whole rounds of one a worker; where an epoc
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import os
 import signal
@@ -21,11 +20,8 @@ from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.profile.instrumentation import task_times
-from dataloader_expert.probes.search.pairing import interval
-from dataloader_expert.probes.search.tap import Count, Tap, TimeUp, tapped, use
+from dataloader_expert.probes.search.tap import Count, Tap, TimeUp, use
 from dataloader_expert.probes.serving import Serving
-
-__all__ = ["Runner", "cycle", "interval", "tapped"]
 
 LONG_S, LONG_ROUNDS, EVEN = 0.6, 2, 0.1
 """Seconds from which on a block of so many rounds is long enough: where they end bears the less on its rate the more
@@ -223,21 +219,21 @@ class Runner:
                 break
         epoch = self.epochs
         samples, start, cpu = 0, time.perf_counter(), time.thread_time()
-        last, stock, gaps, rounds_done = start, in_stock(self._iterator), len(self.gaps), 0
-        for rounds_all in itertools.count(1):
-            done = rounds_all - rounds_done
+        last, stock, gaps, done, again = start, in_stock(self._iterator), len(self.gaps), 0, False
+        while True:
+            done += 1
             for _ in range(n):
                 samples += self._next()
                 last = self._gap(last)
             if self.epochs > epoch:
                 each = (last - start) / (len(self.gaps) - gaps)
-                if each * self._length() <= max(LONG_S, 2 * seconds) or rounds_done:
+                if each * self.length() <= max(LONG_S, 2 * seconds) or again:
                     self.main_s += time.thread_time() - cpu
                     return self._epochs(seconds, until), begun
                 for _ in range(n):  # the start of an epoch is counted apart
                     self._next()
                 epoch, samples, start, gaps = self.epochs, 0, time.perf_counter(), len(self.gaps)
-                last, stock, rounds_done = start, in_stock(self._iterator), rounds_all
+                last, stock, done, again = start, in_stock(self._iterator), 0, True
                 continue
             spent, grown = last - start, in_stock(self._iterator) - stock
             enough = spent >= LONG_S and abs(grown) <= EVEN * done * n
@@ -250,12 +246,12 @@ class Runner:
 
     def _with_starts(self, rate: float) -> float:
         """The rate over whole epochs: where workers are not kept, each begins with their start, as long as the first."""
-        n = self._length() * self.plan.batch_size
+        n = self.length() * self.plan.batch_size
         if not self.plan.workers or self.plan.persistent or math.isinf(n) or self.startup is None:
             return rate
         return n / (n / rate + self.startup)
 
-    def _length(self) -> float:
+    def length(self) -> float:
         """Batches of an epoch; infinite where that is not known."""
         try:
             return float(len(self._loader))

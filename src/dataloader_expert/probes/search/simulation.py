@@ -229,8 +229,11 @@ class _Run:
         if seconds <= 0:
             then()
             return
+        self._at(self.now + seconds, then)
+
+    def _at(self, when: float, then: Callable[[], None]) -> None:
         self.order += 1
-        heapq.heappush(self.timers, (self.now + seconds, self.order, then))
+        heapq.heappush(self.timers, (when, self.order, then))
 
     def _begin(self, w: int) -> None:
         picks = list(itertools.islice(self.draw, self.setup.batch_size))
@@ -290,7 +293,7 @@ class _Run:
         self.waits_at.append(self.waited)
         if self.setup.step_s > 0:
             self.main = "step"
-        self._after(self.setup.step_s, self._receive)
+        self._at(self.now + self.setup.step_s, self._receive)  # not at once: as many may be ready as there are workers
 
     def _advance(self) -> None:
         """To the next end of CPU work or of waiting."""

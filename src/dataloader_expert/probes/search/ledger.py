@@ -1,0 +1,92 @@
+"""The request's time: what is left for the search, and what a trial, a block and a proof take of it."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.search.belief import Belief, Setting
+from dataloader_expert.probes.search.pairing import LEAST_PAIRS
+from dataloader_expert.probes.search.runner import LOCKED_S, LONG_ROUNDS, LONG_S, Runner
+
+CHECK = 0.8
+"""The share of the request's time left that the proof of a gain may take: what comes later matters less than it."""
+FORK_S = 0.012
+"""Seconds in which a further worker is forked."""
+WAITING, WAITING_ROUNDS = 0.5, 4
+"""The share of waiting in a sample's time from which on workers that were let go together deliver together, so that a
+block needs this many rounds: fewer end anywhere."""
+
+
+class Ledger:
+    """``fine``: samples are counted where they are read; ``first_s`` seconds in which a worker makes its first batch."""
+
+    def __init__(self, bench: Bench, deadline: float | None, block_s: float) -> None:
+        self.bench, self.deadline, self._block_s = bench, deadline, block_s
+        self.belief, self.fine, self.first_s = Belief([(1e-6, 0.0)], 1, 1.0), False, 0.0
+        self._start_s = 0.0
+        """Seconds of a worker's start beyond its fork and its first batch."""
+        self._costs: dict[Setting, float] = {}
+
+    @property
+    def left(self) -> float:
+        """Seconds left for the search."""
+        return math.inf if self.deadline is None else self.deadline - time.monotonic()
+
+    @property
+    def room(self) -> float:
+        """Seconds for what ends in a proof, which may take some of what comes later."""
+        return max(self.left, CHECK * self.bench.left())
+
+    @property
+    def patience(self) -> float:
+        """Seconds without progress that are a hang: longer than anything took here."""
+        return max(LOCKED_S, 0.5 * min(self.bench.left(), 60.0), 4 * self.first_s)
+
+    @property
+    def timed_s(self) -> float:
+        """Seconds of a block at the least; twice as many where samples are counted: few come in it."""
+        return self._block_s * (2 if self.fine else 1)
+
+    def rounds(self, workers: int) -> int:
+        """Rounds of a block at the least."""
+        return WAITING_ROUNDS if workers and self.belief.waiting > WAITING else 1
+
+    def ran(self, setting: Setting, runner: Runner) -> None:
+        """Learns from a block what others like it take."""
+        if setting not in self._costs and setting.workers and runner.startup is not None:
+            self._start_s = max(self._start_s, runner.startup - self._round_s(setting) - FORK_S * setting.workers)
+        self._costs[setting] = runner.cost
+
+    def trial_s(self, setting: Setting) -> float:
+        """What a trial takes: workers start, fall into step, and are timed."""
+        start = FORK_S * setting.workers + (self._start_s if setting.workers else 0.0)
+        round_s = self._round_s(setting)
+        if self.fine or not setting.workers:
+            return start + round_s + self.block_s(setting)
+        stock = min(LONG_S + round_s / setting.workers, setting.prefetch * round_s)
+        return start + round_s + stock + round_s + self.block_s(setting)
+
+    def block_s(self, setting: Setting) -> float:
+        """What one more block takes: as the dearest so far, else as the belief says."""
+        if self._costs.get(setting):
+            return self._costs[setting]
+        round_s = self._round_s(setting)
+        if self.fine:
+            return max(self.timed_s, 2 * round_s)
+        rounds = self.rounds(setting.workers)
+        return max(self.timed_s, round_s * (min(rounds, LONG_ROUNDS) if rounds * round_s > LONG_S else rounds))
+
+    def proof_s(self, setting: Setting, now: Setting) -> float:
+        """What the pairs take that prove a gain over the present setting."""
+        return LEAST_PAIRS * (self.block_s(setting) + self.block_s(now))
+
+    def fits(self, setting: Setting, now: Setting) -> bool:
+        """Whether there is time for a trial and for the proof of what it finds."""
+        return self.trial_s(setting) + self.proof_s(setting, now) <= self.room
+
+    def _round_s(self, setting: Setting) -> float:
+        """A batch of each worker; where samples are counted, a sample of each."""
+        one = 1 if self.fine else self.belief.batch_size
+        return max(1, setting.workers) * one / self.belief.rate(setting)
