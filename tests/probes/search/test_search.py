@@ -236,7 +236,7 @@ def test_every_recipe_knows_whether_a_stream_is_sharded_before_it_searches() -> 
     """Our promise: samples that come twice are no throughput, whichever tool runs the search."""
     searching = 0
     for tool in all_tools().values():
-        kinds = [type(probe) for probe in tool.recipe(tool.request(source="x"))]
+        kinds = [type(probe) for probe in tool.recipe(tool.request.model_validate({"source": "x"}))]
         if Loading in kinds:
             searching += 1
             assert StreamSharding in kinds[: kinds.index(Loading)], tool.name
