@@ -40,7 +40,7 @@ NAPS: Ask = ("diagnose_io", "Naps", {"batch_size": 4, "max_workers": 4})
 BURNS: Ask = ("diagnose_io", "Burns", {"batch_size": 4, "max_workers": 0})
 SLOWLY: Ask = ("suggest_sampler", "Naps", {"batch_size": 4})
 QUICKLY: Ask = ("suggest_sampler", "Arrays", {"batch_size": 4})
-LATE: Ask = ("diagnose_io", "StartsLate", {"batch_size": 4, "max_workers": 1})
+LATE: Ask = ("diagnose_io", "StartsLate", {"batch_size": 4, "num_workers": 1, "max_workers": 1})
 
 
 @pytest.fixture(scope="module")

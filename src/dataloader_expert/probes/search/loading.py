@@ -257,12 +257,12 @@ class Search(Settings):
 
     def _fewer(self, best: Setting) -> Setting | None:
         """The fewest workers that are expected to do as well as the best, where that is far fewer."""
-        level = self._rate(best)
-        for workers in sorted({*numbers(best.workers, self.cpus, self.ledger.belief.knee(), 0)} - {0}):
+        level, belief = self._rate(best), self.ledger.belief
+        alike = min(k.workers for k in self.runners if ALIKE * self._rate(k) >= level)
+        for workers in numbers(int(0.75 * alike), self.cpus, belief.knee(), 0):
             setting = label(self._with(workers))
-            if setting in self.runners or setting in self.dropped or setting in self.out:
-                continue
-            if workers <= 0.75 * best.workers and ALIKE * self.ledger.belief.rate(setting) >= level:
+            untried = not {setting} & {*self.runners, *self.dropped, *self.out}
+            if workers and untried and ALIKE * belief.rate(setting) >= level:
                 return setting
         return None
 
@@ -430,7 +430,7 @@ class Search(Settings):
         else:
             seen = evidence("derived", "loading", seen=len(chosen.blocks), derived_from=("throughput",))
             yield Fact(SPEEDUP, 1.0, seen, {})
-        tried = [*self.runners.values(), *self.dropped.values()]
+        tried = [r for _, r in sorted({**self.runners, **self.dropped}.items())]
         seen = evidence("timed", "loading", seen=sum(len(r.blocks) for r in tried))
         yield Fact(TRIALS, [trial(r) for r in tried], seen)
         yield Fact(SEARCHED, round(time.monotonic() - self.bench.begun, 3), evidence("timed", "loading", seen=1))
