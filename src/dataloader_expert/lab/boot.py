@@ -18,6 +18,9 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GRACE_S = 1.0
 """After the server is gone the host has this long to end what it started; then the warden kills it."""
 
+GONE_S = 0.3
+"""How long the host waits for the processes that it killed at its end to be gone."""
+
 
 def prctl(option: int, value: int) -> None:
     """Linux only; elsewhere there is nothing like it and the end of file must do."""
@@ -82,11 +85,21 @@ def sweep() -> None:
                 return
 
 
+def await_children(seconds: float) -> None:
+    """Waits until the killed are gone, for so long at the most: one in the midst of a system call may still make a file."""
+    until = time.monotonic() + seconds
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < until:
+            if not os.waitpid(-1, os.WNOHANG)[0]:
+                time.sleep(0.005)
+
+
 def remove_request_dir(folder: str) -> None:
     """Removes a request's folder, with the sockets that its processes left there when they were killed."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
-            os.unlink(os.path.join(folder, name))
+            with contextlib.suppress(FileNotFoundError):  # host and warden may both be at it
+                os.unlink(os.path.join(folder, name))
         os.rmdir(folder)
 
 
@@ -154,6 +167,7 @@ def main() -> None:
         from dataloader_expert.lab.host import serve
 
         serve(control, package, warden)
+        await_children(GONE_S)
         remove_package_dir(package)
         os._exit(0)
     prctl(PR_SET_PDEATHSIG, signal.SIGCONT)  # a stopped warden wakes when the server dies, and looks
