@@ -15,7 +15,8 @@ from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import HOTSPOTS, PULSES, READING, RECEIVING
-from dataloader_expert.probes.search.loading import CURRENT, ORDERING
+from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT, TRIALS
 
 FRESH_BYTES_S = 1.2e9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
@@ -39,13 +40,16 @@ def rebuild(
     batch_size: int | None = None,
     prefetch: int | None = None,
     in_order: bool | None = None,
+    persistent: bool | None = None,
 ) -> DataLoader[Any]:
-    """The user's loader with another number of workers (and batch size, prefetch factor, order), all else as it was.
+    """The user's loader with another number of workers (and batch size, prefetch factor, order, persistence), all else as
+    it was.
 
-    Class, sampler or batch sampler, collate function, worker initialiser, generator, timeout and context stay.
+    Class, sampler or batch sampler, collate function, worker initialiser, generator, timeout and context stay. A class
+    that takes other arguments is copied, and the settings are changed in the copy.
 
     Raises:
-        CannotRebuild: if its class takes other arguments, or the batch size belongs to a batch sampler of theirs.
+        CannotRebuild: if the batch size belongs to a batch sampler of theirs, or to a class that takes other arguments.
     """
     own_batches = loader.batch_size is None and loader.batch_sampler is not None
     keywords: dict[str, Any] = {
@@ -61,7 +65,7 @@ def rebuild(
         ordered = getattr(loader, "in_order", True) if in_order is None else in_order
         if not ordered:  # torch before 2.6 does not know the argument
             keywords["in_order"] = False
-        keywords["persistent_workers"] = loader.persistent_workers
+        keywords["persistent_workers"] = loader.persistent_workers if persistent is None else persistent
         keywords["multiprocessing_context"] = loader.multiprocessing_context
     if own_batches:
         if batch_size is not None:
@@ -79,7 +83,25 @@ def rebuild(
     try:
         return type(loader)(loader.dataset, **keywords)
     except TypeError as e:
-        raise CannotRebuild(f"its class {type(loader).__name__} takes other arguments: {e}") from None
+        if batch_size not in (None, loader.batch_size):
+            raise CannotRebuild(f"its class {type(loader).__name__} takes other arguments: {e}") from None
+        return _copied(loader, keywords)
+
+
+def _copied(loader: DataLoader[Any], keywords: dict[str, Any]) -> DataLoader[Any]:
+    """A copy of a loader of the user's own class, with its settings for workers changed: torch reads them whenever an
+    epoch begins."""
+    made = copy.copy(loader)
+    workers = keywords["num_workers"]
+    vars(made).update(
+        num_workers=workers,
+        timeout=keywords.get("timeout", 0),
+        prefetch_factor=keywords.get("prefetch_factor"),
+        persistent_workers=keywords.get("persistent_workers", False),
+        in_order=keywords.get("in_order", True),
+        _iterator=None,
+    )
+    return made
 
 
 def like(

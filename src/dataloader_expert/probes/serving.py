@@ -35,6 +35,7 @@ class Serving:
     size: tuple[int, int] | None = None
     patience: float = 0.0
     """Seconds after which a batch that does not come from workers counts as hung; 0: as the loader says."""
+    cpus: float = 1.0
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
 
@@ -51,10 +52,17 @@ class Serving:
         loader = self.user_loader
         if plan != self.current:
             size = None if plan.batch_size == self.current.batch_size else plan.batch_size
-            loader = rebuild(self.user_loader, plan.workers, size, plan.prefetch, plan.in_order)
+            loader = rebuild(self.user_loader, plan.workers, size, plan.prefetch, plan.in_order, plan.persistent)
         if plan.workers and not loader.timeout and self.patience:
             loader.timeout = self.patience  # the user's own, in this process only: a hang is then an outcome
         return loader
+
+    def start_method(self, loader: Any) -> str:
+        """How this loader starts its workers: ``fork``, ``spawn`` or ``forkserver``."""
+        import multiprocessing
+
+        context = getattr(loader, "multiprocessing_context", None) or multiprocessing
+        return str(context.get_start_method())
 
     def fit(self, bench: Bench, most: float) -> bool:
         """Makes the batch smaller where one would take more than ``most`` seconds here; whether it did.
@@ -209,7 +217,7 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     name = collate_for(bench)
     plan = LoaderPlan(batch_size=min(batch_size or 32, max(1, len(dataset))), workers=workers or 0, seed=bench.seed)
     made = "torch's defaults" if workers is None else "as given"
-    return Serving(dataset, COLLATES[name], name, plan, True, made, size=size)
+    return Serving(dataset, COLLATES[name], name, plan, True, made, size=size, cpus=bench.cpus)
 
 
 def collate_for(bench: Bench) -> str:
@@ -232,7 +240,7 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         if not source.iterable and not _stacks(bench, source, collate):
             collate, name = list, "list"
         made = "torch's defaults" if workers is None else "as given"
-        return Serving(source.dataset, collate, name, plan, False, made)
+        return Serving(source.dataset, collate, name, plan, False, made, cpus=bench.cpus)
     from dataloader_expert.loaders.building import shuffles
 
     own = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or 1
@@ -249,7 +257,9 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         in_order=getattr(loader, "in_order", True),
     )
     name = getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__)
-    found = Serving(source.dataset, loader.collate_fn, name, plan, False, "the user's DataLoader", loader)
+    found = Serving(
+        source.dataset, loader.collate_fn, name, plan, False, "the user's DataLoader", loader, cpus=bench.cpus
+    )
     found.sizable = loader.batch_size is not None
     if (workers is not None and workers != plan.workers) or (batch_size is not None and batch_size != own):
         from dataloader_expert.loaders.building import rebuild

@@ -29,10 +29,9 @@ from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
-from dataloader_expert.probes.search.ledger import CHECK
 from dataloader_expert.probes.search.loading import PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
-from dataloader_expert.probes.search.pairing import WORTH
 from dataloader_expert.probes.search.runner import cycle
+from dataloader_expert.probes.search.thresholds import PROOF_SHARE, WORTH
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
@@ -203,7 +202,6 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             local_world_size=request.local_world_size,
             step_ms=request.step_ms,
             also=() if request.what_if is None else (0, 1, 2),
-            share=0.6,
         ),
         WorkerSemantics(request.batch_size),
         Stages(
@@ -285,7 +283,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 def longer(request: Request, predicted: Fact) -> Next:
     """The same call with the seconds that the trial left out needs as well."""
-    seconds = (request.budget_s or BUDGET_S) + float(predicted.at["seconds"]) / CHECK
+    seconds = (request.budget_s or BUDGET_S) + float(predicted.at["seconds"]) / PROOF_SHARE
     budget = 5 * math.ceil(seconds / 5)
     why = (
         f"time for num_workers={predicted.at['workers']}, predicted to give {predicted.value:.1f} times the best tried"

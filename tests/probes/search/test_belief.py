@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from dataloader_expert.probes.search.belief import Belief, Setting, numbers
+from dataloader_expert.probes.search.belief import Belief, numbers
+from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.simulation import Costs, Setup, simulate
 
 

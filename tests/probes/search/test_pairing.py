@@ -7,8 +7,9 @@ import random
 
 import pytest
 
-from dataloader_expert.probes.search.loading import PAIRS, surpasses
-from dataloader_expert.probes.search.pairing import LEAST_PAIRS, Paired, compare
+from dataloader_expert.probes.search.pairing import Paired, compare
+from dataloader_expert.probes.search.proving import surpasses
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
 
 
 def pairs_until_enough(draw: random.Random, gain: float, noise: float, most: int) -> list[float]:

@@ -16,8 +16,13 @@ from dataloader_expert.advice.loader_health import head_of_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.search.loading import ORDERING, PREDICTED, RECOMMENDED, SPEEDUP, Loading, Search
-from dataloader_expert.probes.search.runner import Runner, in_stock
+from dataloader_expert.probes.search.delivery import in_stock
+from dataloader_expert.probes.search.ledger import Ledger
+from dataloader_expert.probes.search.loading import PREDICTED, RECOMMENDED, SPEEDUP, Loading
+from dataloader_expert.probes.search.ordering import ORDERING
+from dataloader_expert.probes.search.proving import Proof, proof_s, prove
+from dataloader_expert.probes.search.runner import Runner
+from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.serving import serving
@@ -94,8 +99,8 @@ class FailsAmong(users.Fine):
 
 
 @pytest.fixture
-def held() -> Iterator[list[Search]]:
-    searches: list[Search] = []
+def held() -> Iterator[list[Settings]]:
+    searches: list[Settings] = []
     with tapped():
         yield searches
         for search in searches:
@@ -198,38 +203,40 @@ def test_giving_up_the_order_is_told_by_pairs_where_it_gains() -> None:
         assert {t["in_order"] for t in facts.value(TRIALS)} == ({True, False} if order else {True})
 
 
-def searched(workers: int, of: int) -> Search:
+def searched(workers: int, of: int) -> Settings:
     """A search with ``workers`` now; loaders of as many as ``of`` fail."""
     bench = bench_of("Waits", 60)
     served = serving(bench, 4, workers)
     served.dataset = FailsAmong(of)
-    return Search(Loading(block_s=0.1), bench, served, None)
+    return Settings(bench, served, Ledger(bench, None, 0.1))
 
 
-def test_the_present_workers_outlive_a_trial_that_took_too_much_memory_beside_them(held: list[Search]) -> None:
+def proved(settings: Settings) -> Proof:
+    return next(said for said in prove(settings) if isinstance(said, Proof))
+
+
+def test_the_present_workers_outlive_a_trial_that_took_too_much_memory_beside_them(held: list[Settings]) -> None:
     """Our promise: a trial that fails is an outcome; what ran by itself is judged."""
-    search = searched(3, of=2)
-    held.append(search)
-    assert search._try(search.served.current) is not None
-    search.guard.tripped, search.guard.alone = "2 workers, with 3 held beside them, took 1 GB", False
-    assert search._try(search._with(2)) is None
-    assert list(search.failed.values()) == ["2 workers, with 3 held beside them, took 1 GB"]
-    assert search.most == 2
-    facts = told(search.check(search.served.current))
-    assert facts.value(RECOMMENDED)["workers"] == 3
+    settings = searched(3, of=2)
+    held.append(settings)
+    assert settings.run(settings.served.current) is not None
+    settings.guard.tripped, settings.guard.alone = "2 workers, with 3 held beside them, took 1 GB", False
+    assert settings.run(settings.with_workers(2)) is None
+    assert list(settings.failed.values()) == ["2 workers, with 3 held beside them, took 1 GB"]
+    assert settings.most == 2
+    assert proved(settings).best.workers == 3
 
 
-def test_where_the_present_workers_were_ended_the_main_process_is_judged(held: list[Search]) -> None:
+def test_where_the_present_workers_were_ended_the_main_process_is_judged(held: list[Settings]) -> None:
     """Our promise: it goes on with what is left."""
-    search = searched(3, of=3)
-    held.append(search)
-    search.guard.tripped = "3 workers took 1 GB"
-    assert search._try(search.served.current) is None
-    assert search.most == 3
-    assert search._check_s() == 0
-    assert search.runners == {}
-    facts = told(search.check(search.served.current))
-    assert facts.value(RECOMMENDED)["workers"] == 0
+    settings = searched(3, of=3)
+    held.append(settings)
+    settings.guard.tripped = "3 workers took 1 GB"
+    assert settings.run(settings.served.current) is None
+    assert settings.most == 3
+    assert proof_s(settings) == 0
+    assert settings.runners == {}
+    assert proved(settings).best.workers == 0
 
 
 def test_every_recipe_knows_whether_a_stream_is_sharded_before_it_searches() -> None:

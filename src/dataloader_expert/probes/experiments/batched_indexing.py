@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.search.pairing import LEAST_PAIRS, compare
+from dataloader_expert.probes.search.pairing import compare
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import flat, serving
 

@@ -15,9 +15,10 @@ from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Pro
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import RECOMMENDED
-from dataloader_expert.probes.search.pairing import LEAST_PAIRS, Paired, compare
+from dataloader_expert.probes.search.pairing import Paired, compare
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.tap import tapped
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, flat, serving
 from dataloader_expert.probes.sharding import PATIENCE_S

@@ -115,8 +115,8 @@ class Draws(Probe):
 
     def _speeds(self, bench: Bench, strategies: list[str], n: int, rows: Any) -> Iterable[Observation]:
         """Throughput of a real loader over each strategy's batches, three alternating blocks each."""
-        from dataloader_expert.probes.search.loading import ROUNDS
         from dataloader_expert.probes.search.pairing import interval
+        from dataloader_expert.probes.search.thresholds import ROUNDS
         from dataloader_expert.probes.serving import serving
 
         served = serving(bench, self.batch_size, 0)

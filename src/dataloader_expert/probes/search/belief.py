@@ -4,7 +4,8 @@ Method: a few things decide how a loader scales and none of them can be known fr
 in a worker against here, how many cores the work really gets, how many samples a store serves at a time, how much of a
 batch's work is done one worker at a time. Each combination is a hypothesis; blocks weigh them (Bayes' rule, errors of
 logarithms taken as normal). A hypothesis predicts a rate by the bottleneck law of ``simulation``, smoothed at the knee;
-where samples are uneven, what the order of delivery costs is simulated. Trials are chosen by expected improvement
+where samples are uneven, what the order of delivery costs is simulated. An epoch's start is part of its rate: workers that
+are not persistent start anew, and at its end they run out of batches. Trials are chosen by expected improvement
 (Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box Functions", J. Global Optimization 13,
 1998) per second.
 """
@@ -17,8 +18,8 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
+from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.simulation import Costs, Pair, Setup, bounds, simulate
 
 SCALES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)
@@ -39,12 +40,20 @@ SPREAD = ((-1.35, 0.2), (-0.53, 0.2), (0.0, 0.2), (0.53, 0.2), (1.35, 0.2))
 """A normal distribution in five equal parts: their means and weights."""
 
 
-class Setting(NamedTuple):
-    """What a trial changes; ``prefetch`` is 0 without workers."""
+FORK_S = 0.012
+"""Seconds in which the main process forks a worker."""
 
-    workers: int
-    prefetch: int = 2
-    in_order: bool = True
+
+@dataclass(frozen=True)
+class Start:
+    """What starting workers takes beyond their forks: seconds that pass however many there are, and CPU seconds of each,
+    which share the cores."""
+
+    waits_s: float = 0.0
+    cpu_s: float = 0.0
+
+    def seconds(self, workers: int, cpus: float) -> float:
+        return self.waits_s + FORK_S * workers + self.cpu_s * max(1.0, workers / max(1.0, cpus)) if workers else 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ class Hypothesis:
 
 @dataclass
 class Belief:
-    """``seen``: the rates timed, in samples/s, by setting; ``own_s``: seconds of a batch in the main process."""
+    """``seen``: the rates timed, in samples/s, by setting; ``epoch``: samples of one, infinite where that is not known."""
 
     samples: Sequence[Pair]
     batch_size: int
@@ -71,13 +80,16 @@ class Belief:
     collate_s: float = 0.0
     receive_s: float = 0.0
     step_s: float = 0.0
+    epoch: float = math.inf
+    start: Start = Start()
     seen: dict[Setting, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = max(1, len(self.samples))
         self.cpu = sum(c for c, _ in self.samples) / n
         self.waits = sum(w for _, w in self.samples) / n
-        self._weights: list[tuple[Hypothesis, float]] | None = None
+        self._weights: list[float] | None = None
+        self._steady: dict[Setting, list[float]] = {}
         self._order: dict[Setting, float] = {}
 
     @property
@@ -90,41 +102,54 @@ class Belief:
         self.seen.setdefault(setting, []).append(rate)
         self._weights = None
 
+    def started(self, start: Start) -> None:
+        """Takes into account what starting workers was found to take."""
+        self.start, self._weights = start, None
+
     @cached_property
     def hypotheses(self) -> list[Hypothesis]:
         slots = SLOTS if self.waiting > 0.02 else (math.inf,)
         cores = CORES if self.cpus > 1 else (1.0,)
         return [Hypothesis(*h) for h in itertools.product(SCALES, cores, slots, SERIAL)]
 
-    def weights(self) -> list[tuple[Hypothesis, float]]:
-        """The hypotheses that blocks have left, with weights that sum to 1."""
+    def weights(self) -> list[float]:
+        """What blocks have left of each hypothesis: weights that sum to 1."""
         if self._weights is not None:
             return self._weights
-        logs = []
-        for h in self.hypotheses:
-            log = math.log(h.prior)
-            for setting, rates in self.seen.items():
-                if setting.workers:
-                    mean = sum(map(math.log, rates)) / len(rates)
-                    sd = UNSURE * math.sqrt(0.5 + 0.5 / len(rates))
-                    log -= 0.5 * ((mean - math.log(self._rate(h, setting))) / sd) ** 2
-            logs.append(log)
+        logs = [math.log(h.prior) for h in self.hypotheses]
+        for setting, rates in self.seen.items():
+            if setting.workers:
+                mean = sum(map(math.log, rates)) / len(rates)
+                sd = UNSURE * math.sqrt(0.5 + 0.5 / len(rates))
+                for i, rate in enumerate(self._rates(setting)):
+                    logs[i] -= 0.5 * ((mean - math.log(rate)) / sd) ** 2
         top = max(logs)
         raw = [math.exp(x - top) for x in logs]
         total = sum(raw)
-        self._weights = [(h, w / total) for h, w in zip(self.hypotheses, raw, strict=True) if w > 1e-4 * total]
+        self._weights = [w / total if w > 1e-4 * total else 0.0 for w in raw]
         return self._weights
 
     def rate(self, setting: Setting) -> float:
-        """Samples/s that are expected: the geometric mean over the hypotheses."""
+        """Samples/s that are expected over whole epochs: the geometric mean over the hypotheses."""
         known = self.seen.get(setting)
         if known:
             return math.exp(sum(map(math.log, known)) / len(known))
-        return math.exp(sum(w * math.log(self._rate(h, setting)) for h, w in self.weights()))
+        return self.predicted(setting)
+
+    def predicted(self, setting: Setting) -> float:
+        """The same by the hypotheses alone: a single block of the setting itself may have been lucky."""
+        return self._mean(self._rates(setting))
+
+    def steady(self, setting: Setting) -> float:
+        """Samples/s that are expected within an epoch, once workers run."""
+        return self._mean(self._steady_rates(setting))
+
+    def _mean(self, rates: list[float]) -> float:
+        return math.exp(sum(w * math.log(r) for r, w in zip(rates, self.weights(), strict=True) if w))
 
     def ratio(self, setting: Setting, best: float) -> tuple[float, float, float]:
         """How many times as fast as ``best`` samples/s: what is expected, and the middle 90 % of what is believed."""
-        found = sorted((self._rate(h, setting) * math.exp(UNSURE * z) / best, w * p) for h, w, z, p in self._spread())
+        found = sorted((r / best, w) for r, w in self._spread(setting))
         total = sum(w for _, w in found)
         mean = math.exp(sum(w * math.log(r) for r, w in found) / total)
         low = high = found[0][0]
@@ -137,30 +162,50 @@ class Belief:
 
     def gain(self, setting: Setting, best: float) -> float:
         """Expected improvement on ``best`` samples/s, as a share of it."""
-        paced = self._paced
-        return sum(
-            w * p * max(0.0, paced(self._rate(h, setting) * math.exp(UNSURE * z), setting) / best - 1)
-            for h, w, z, p in self._spread()
-        )
+        return sum(w * max(0.0, self._paced(r, setting) / best - 1) for r, w in self._spread(setting))
 
     def _paced(self, rate: float, setting: Setting) -> float:
         """What a consumer with this step gets."""
+        if not self.step_s:
+            return rate
         load = self.batch_size / rate
         return self.batch_size / (max(load, self.step_s) if setting.workers else load + self.step_s)
 
-    def _spread(self) -> Iterable[tuple[Hypothesis, float, float, float]]:
-        return ((h, w, z, p) for h, w in self.weights() for z, p in SPREAD)
+    def _spread(self, setting: Setting) -> Iterable[tuple[float, float]]:
+        for r, w in zip(self._rates(setting), self.weights(), strict=True):
+            if w:
+                for z, p in SPREAD:
+                    yield r * math.exp(UNSURE * z), w * p
 
     def ceiling(self) -> float:
         """Samples/s that the cores allow however many workers there are."""
         each = self.cpu + self.collate_s / self.batch_size
-        return sum(w * max(1.0, self.cpus * h.cores) / max(1e-9, each * h.scale) for h, w in self.weights())
+        both = zip(self.hypotheses, self.weights(), strict=True)
+        return sum(w * max(1.0, self.cpus * h.cores) / max(1e-9, each * h.scale) for h, w in both)
 
     def knee(self) -> int:
         """The workers from which on no more are expected to help."""
         rates = [(n, self.rate(Setting(n))) for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
         top = max(r for _, r in rates)
         return next(n for n, r in rates if r >= 0.97 * top)
+
+    def _rates(self, setting: Setting) -> list[float]:
+        """Samples/s over whole epochs by each hypothesis."""
+        steady = self._steady_rates(setting)
+        if not setting.workers or math.isinf(self.epoch):
+            return steady
+        start = 0.0 if setting.persistent else self.start.seconds(setting.workers, self.cpus)
+        rounds = math.ceil(math.ceil(self.epoch / self.batch_size) / setting.workers)
+        batch_s = self.batch_size * (self.cpu + self.waits) + self.collate_s
+        both = zip(self.hypotheses, steady, strict=True)
+        return [self.epoch / (start + max(self.epoch / r, rounds * batch_s * h.scale)) for h, r in both]
+
+    def _steady_rates(self, setting: Setting) -> list[float]:
+        setting = setting._replace(persistent=False)  # which matters between epochs only
+        known = self._steady.get(setting)
+        if known is None:
+            known = self._steady[setting] = [self._rate(h, setting) for h in self.hypotheses]
+        return known
 
     def _rate(self, h: Hypothesis, setting: Setting) -> float:
         b = self.batch_size
@@ -199,6 +244,6 @@ class Belief:
 
 def numbers(most: int, cpus: float, knee: int, present: int) -> list[int]:
     """Numbers of workers worth a thought: 0, powers of two, the cores, the knee that is predicted."""
-    doubled = [2**k for k in range(9)]
+    doubled = [2**k for k in range(11)]
     found = {0, present, round(cpus), 2 * round(cpus), knee, most, *doubled}
     return sorted(n for n in found if 0 <= n <= most)

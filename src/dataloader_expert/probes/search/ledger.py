@@ -6,17 +6,17 @@ import math
 import time
 
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.search.belief import Belief, Setting
-from dataloader_expert.probes.search.pairing import LEAST_PAIRS
-from dataloader_expert.probes.search.runner import LOCKED_S, LONG_ROUNDS, LONG_S, Runner
+from dataloader_expert.probes.search.belief import Belief
+from dataloader_expert.probes.search.progress import LOCKED_S
+from dataloader_expert.probes.search.runner import LONG_ROUNDS, LONG_S, Runner
+from dataloader_expert.probes.search.setting import Setting
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PROOF_SHARE
 
-CHECK = 0.8
-"""The share of the request's time left that the proof of a gain may take: what comes later matters less than it."""
-FORK_S = 0.012
-"""Seconds in which a further worker is forked."""
 WAITING, WAITING_ROUNDS = 0.5, 4
 """The share of waiting in a sample's time from which on workers that were let go together deliver together, so that a
 block needs this many rounds: fewer end anywhere."""
+PATIENCE_S = 30.0
+"""Seconds without progress that are a hang, where there is time: connections and large indexes take as long to open."""
 
 
 class Ledger:
@@ -25,8 +25,6 @@ class Ledger:
     def __init__(self, bench: Bench, deadline: float | None, block_s: float) -> None:
         self.bench, self.deadline, self._block_s = bench, deadline, block_s
         self.belief, self.fine, self.first_s = Belief([(1e-6, 0.0)], 1, 1.0), False, 0.0
-        self._start_s = 0.0
-        """Seconds of a worker's start beyond its fork and its first batch."""
         self._costs: dict[Setting, float] = {}
 
     @property
@@ -37,12 +35,18 @@ class Ledger:
     @property
     def room(self) -> float:
         """Seconds for what ends in a proof, which may take some of what comes later."""
-        return max(self.left, CHECK * self.bench.left())
+        return max(self.left, PROOF_SHARE * self.bench.left())
+
+    def by(self, present: bool) -> float | None:
+        """When (monotonic) a first block must have ended: a trial may take half of what is left, so that another can be
+        tried and proved."""
+        return None if self.deadline is None else time.monotonic() + self.room * (1.0 if present else 0.5)
 
     @property
     def patience(self) -> float:
-        """Seconds without progress that are a hang: longer than anything took here."""
-        return max(LOCKED_S, 0.5 * min(self.bench.left(), 60.0), 4 * self.first_s)
+        """Seconds without progress that are a hang: longer than anything took here, and no more than half of what is left."""
+        half: float = 0.5 * self.bench.left()
+        return max(LOCKED_S, min(PATIENCE_S, half), 4 * self.first_s)
 
     @property
     def timed_s(self) -> float:
@@ -55,13 +59,13 @@ class Ledger:
 
     def ran(self, setting: Setting, runner: Runner) -> None:
         """Learns from a block what others like it take."""
-        if setting not in self._costs and setting.workers and runner.startup is not None:
-            self._start_s = max(self._start_s, runner.startup - self._round_s(setting) - FORK_S * setting.workers)
+        if setting not in self._costs and setting.workers and runner.start is not None:
+            self.belief.started(runner.start)
         self._costs[setting] = runner.cost
 
     def trial_s(self, setting: Setting) -> float:
         """What a trial takes: workers start, fall into step, and are timed."""
-        start = FORK_S * setting.workers + (self._start_s if setting.workers else 0.0)
+        start = self.belief.start.seconds(setting.workers, self.belief.cpus)
         round_s = self._round_s(setting)
         if self.fine or not setting.workers:
             return start + round_s + self.block_s(setting)
@@ -89,4 +93,4 @@ class Ledger:
     def _round_s(self, setting: Setting) -> float:
         """A batch of each worker; where samples are counted, a sample of each."""
         one = 1 if self.fine else self.belief.batch_size
-        return max(1, setting.workers) * one / self.belief.rate(setting)
+        return max(1, setting.workers) * one / self.belief.steady(setting)

@@ -7,9 +7,8 @@ import os
 from dataloader_expert.plan import LoaderPlan, in_flight
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.search.thresholds import MEMORY_SHARE
 
-MOST_OF = 0.8
-"""The share of what is left that a setting may take."""
 WORKER_FILES, TENSOR_FILES = 8, 1
 """Descriptors of the main process for a worker's queues and pipes, and for a tensor that waits in shared memory."""
 
@@ -30,15 +29,15 @@ def bound(bench: Bench, plan: LoaderPlan) -> str | None:
     batches = in_flight(plan.workers, plan.prefetch)
     bytes_ = batch_bytes(bench, plan.batch_size) * batches
     free = shared_free()
-    if free is not None and bytes_ > MOST_OF * free:
+    if free is not None and bytes_ > MEMORY_SHARE * free:
         return f"its batches would take {bytes_ / 1e6:.0f} MB of the {free / 1e6:.0f} MB left in /dev/shm"
-    if bytes_ > MOST_OF * bench.memory_bytes:
+    if bytes_ > MEMORY_SHARE * bench.memory_bytes:
         return f"its batches would take {bytes_ / 1e9:.1f} GB of the {bench.memory_bytes / 1e9:.1f} GB allowed"
     batch = bench.facts.value(BATCH)
     tensors = len(batch["fields"]) if batch is not None else 1
     files = WORKER_FILES * plan.workers + TENSOR_FILES * tensors * batches
     most = files_left()
-    if files > MOST_OF * most:
+    if files > MEMORY_SHARE * most:
         return f"it would need {files} more descriptors of the {most} left to this process (ulimit -n)"
     return None
 

@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+from dataloader_expert.probes.search.thresholds import MEMORY_SHARE
 from dataloader_expert.probes.system.process_memory import group_bytes, rss_bytes, shm_used
 
 POLL_S, LEAST_S = 0.05, 0.004
-NEAR, MOST = 0.5, 0.75
-"""Shares of the memory allowed from which on it is counted exactly, and at which workers are ended."""
+NEAR = 0.5
+"""The share of the memory allowed from which on it is counted exactly."""
 STILL_S = 1.0
 """Time for the ended to go, and for torch to say so, before others are."""
 
@@ -46,7 +47,7 @@ class Guard:
                 used = group_bytes(
                     [os.getpid(), *pids, *others], max(0, shm_used() - self._shm), int(NEAR * self.limit)
                 )
-                if used > MOST * self.limit:
+                if used > MEMORY_SHARE * self.limit:
                     self._end(pids, len(others), used)
 
     def _end(self, pids: list[int], others: int, used: int) -> None:

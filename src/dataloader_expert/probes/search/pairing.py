@@ -1,8 +1,8 @@
 """The paired test by which any two ways of loading are compared: one for the whole product.
 
 Method: neighbouring blocks of both give a ratio, in alternating order, so that a slow spell of the machine hits both
-alike. Student's t on the logarithms of the ratios bounds the gain. It is looked at after each pair from the third on;
-the level of 99 % leaves those looks their reserve, so that what is said holds at 95 %.
+alike. Student's t on the logarithms of the ratios bounds the gain. The test is looked at after each pair from the second
+on; the level of 99 % allows for those looks, so that what is said holds at 95 %.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, WORTH
+
 T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 11: 2.20, 12: 2.18}
 T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 9: 3.25, 10: 3.17, 11: 3.11, 12: 3.05}
-WORTH = 1.05
-"""The least gain worth a change: its interval's lower end must exceed this."""
-SURE = 1.25
-"""A gain whose lower end is beyond this needs no further pair."""
-LEAST_PAIRS = 3
 
 
 def interval(values: list[float], table: dict[int, float] = T95, further: bool = False) -> tuple[float, float, float]:
@@ -68,13 +65,9 @@ class Paired:
         return not self.shown and bool(self.ratios) and self.mean > self.worth
 
     def settled(self, pairs: int, room: bool) -> bool:
-        """Whether no further pair is called for: the gain is beyond doubt, or there are as many as planned and nothing
-        that is seen is left unproved, or no room."""
-        if len(self.ratios) < LEAST_PAIRS:
-            return False
-        if self.bounds[0] > max(SURE, self.worth):
-            return True
-        return len(self.ratios) >= pairs and (not room or not self.doubtful)
+        """Whether no further pair is called for: the gain is proved, or there are as many as planned and nothing that is
+        seen is left unproved, or no room."""
+        return self.shown or (len(self.ratios) >= pairs and (not room or not self.doubtful))
 
 
 def compare(

@@ -2,7 +2,8 @@
 
 A batch that takes seconds need not be waited for: the samples of which it is made are counted where they are read, in
 memory shared with the workers. The same place holds them while another setting is timed: at a sample where samples are
-slow, at a batch where counting would cost more than it tells.
+slow, at a batch where counting would cost more than it tells. Workers that are forked inherit it; others are given it
+with their initialiser.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ from __future__ import annotations
 import contextlib
 import mmap
 import multiprocessing
+import os
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from dataloader_expert.probes.profile.fetchers import Fetch, wrapped
 
 SLOT = struct.Struct("qdq")
+FLAG = 8
+"""Bytes before the slots: the first says whether the gate is open."""
 MOST_WORKERS = 1024
 
 
@@ -34,45 +38,77 @@ class TimeUp(Exception):
 
 
 class Tap:
-    """One loader's counters and gate; ``fine``: samples are counted and held one by one."""
+    """One loader's counters and gate; ``fine``: samples are counted and held one by one; ``method``: how its workers are
+    started (``fork``, ``spawn``, ``forkserver``)."""
 
-    def __init__(self, fine: bool) -> None:
+    def __init__(self, fine: bool, method: str = "fork") -> None:
         self.fine = fine
-        self.gate = multiprocessing.Event()
-        self.flag = mmap.mmap(-1, 1)
-        self.slots = mmap.mmap(-1, SLOT.size * MOST_WORKERS)
+        self.gate = multiprocessing.get_context(method).Event()
+        size = FLAG + SLOT.size * MOST_WORKERS
+        self.file = -1 if method == "fork" else os.memfd_create("tap")
+        if self.file >= 0:
+            os.ftruncate(self.file, size)
+        self.memory = mmap.mmap(self.file, size)
         self.deadline = float("inf")
         """Until when the main process may go on within a batch of its own."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a worker that is not forked is given: the same memory and gate."""
+        from multiprocessing.reduction import DupFd
+
+        return {"fine": self.fine, "gate": self.gate, "file": DupFd(self.file)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.fine, self.gate, self.file = state["fine"], state["gate"], state["file"].detach()
+        self.memory = mmap.mmap(self.file, 0)
+        self.deadline = float("inf")
+
     def open(self) -> None:
-        self.flag[0] = 1
+        self.memory[0] = 1
         self.gate.set()
 
     def shut(self) -> None:
-        self.flag[0] = 0
+        self.memory[0] = 0
         self.gate.clear()
 
     def hold(self) -> None:
-        if not self.flag[0]:
+        if not self.memory[0]:
             self.gate.wait()
 
     def count(self, worker: int) -> Count:
-        return Count(*SLOT.unpack_from(self.slots, worker * SLOT.size))
+        return Count(*SLOT.unpack_from(self.memory, FLAG + worker * SLOT.size))
 
     def read(self, worker: int, samples: int, batches: int) -> None:
         before = self.count(worker)
-        SLOT.pack_into(
-            self.slots, worker * SLOT.size, before.samples + samples, time.perf_counter(), before.batches + batches
-        )
+        now = time.perf_counter()  # the system's monotonic clock: the same in every process
+        SLOT.pack_into(self.memory, FLAG + worker * SLOT.size, before.samples + samples, now, before.batches + batches)
 
 
 _TAP: list[Tap] = []
 """The tap of the loader that is at work in this process; workers inherit that of the loader that starts them."""
 
 
+_INSTALLED: list[contextlib.AbstractContextManager[None]] = []
+
+
 def use(tap: Tap) -> None:
     """Workers that are started from here on are this loader's."""
     _TAP[:] = [tap]
+
+
+class Installing:
+    """A worker initialiser that first installs the tap, for workers that inherit nothing; pickled with what the user's own
+    initialiser is."""
+
+    def __init__(self, tap: Tap, own: Callable[[int], None] | None) -> None:
+        self.tap, self.own = tap, own
+
+    def __call__(self, worker: int) -> None:
+        use(self.tap)
+        _INSTALLED.append(wrapped(_tapped))  # for as long as the worker lives
+        _INSTALLED[-1].__enter__()
+        if self.own is not None:
+            self.own(worker)
 
 
 @contextlib.contextmanager

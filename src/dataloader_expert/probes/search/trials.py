@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, evidence
 from dataloader_expert.probes.data.scan import FIRST
-from dataloader_expert.probes.search.belief import Setting
 from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.runner import Runner
+from dataloader_expert.probes.search.setting import Setting, label
 
 THROUGHPUT = Quantity(
     "throughput",
@@ -21,37 +20,30 @@ TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
 STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
 
 
-def label(plan: LoaderPlan) -> Setting:
-    """What tells settings apart: workers, prefetch factor, order."""
-    return Setting(plan.workers, (plan.prefetch or 2) if plan.workers else 0, plan.in_order)
-
-
-def in_words(setting: Setting) -> str:
-    """A setting's workers, and what differs from torch's defaults."""
-    workers, prefetch, in_order = setting
-    more = [f"prefetch_factor={prefetch}"] * (prefetch not in (0, 2)) + ["in_order=False"] * (not in_order)
-    return ", ".join([f"{workers} workers", *more])
-
-
 def throughput_fact(runner: Runner) -> Fact:
-    workers, prefetch, in_order = label(runner.plan)
     mean, low, high = interval(runner.blocks, further=True)
     bounds = (low, high) if len(runner.blocks) > 1 else None
     seen = evidence(
         "timed", "loading", seen=len(runner.blocks), interval=bounds, spread=(min(runner.blocks), max(runner.blocks))
     )
-    at = {"workers": workers, "prefetch": prefetch, "in_order": in_order, "batch_size": runner.plan.batch_size}
-    return Fact(THROUGHPUT, mean, seen, at)
+    return Fact(THROUGHPUT, mean, seen, {**point(label(runner.plan)), "batch_size": runner.plan.batch_size})
+
+
+def point(setting: Setting) -> dict[str, Any]:
+    """Where the facts of a setting stand."""
+    workers, prefetch, in_order, persistent = setting
+    return {"workers": workers, "prefetch": prefetch, "in_order": in_order, "persistent": persistent}
 
 
 def trial(runner: Runner) -> dict[str, Any]:
     mean, low, high = interval(runner.blocks, further=True)
     bounds = (low, high) if len(runner.blocks) > 1 else (None, None)
-    workers, prefetch, in_order = label(runner.plan)
+    workers, prefetch, in_order, persistent = label(runner.plan)
     return {
         "num_workers": workers,
         "prefetch_factor": prefetch or None,
         "in_order": in_order,
+        "persistent_workers": persistent,
         "batch_size": runner.plan.batch_size,
         "throughput": {
             "value": mean,

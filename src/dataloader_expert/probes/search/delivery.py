@@ -1,0 +1,38 @@
+"""What torch's iterator has given out, received and keeps back: read from its own books."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from typing import Any
+
+
+def in_stock(iterator: Any) -> int:
+    """Batches that are loaded and not yet delivered: on their way, or kept back for the order."""
+    tasks, queue = getattr(iterator, "_task_info", {}), getattr(iterator, "_data_queue", None)
+    return sum(len(delivered) > 0 for _, *delivered in tasks.values()) + (queue.qsize() if queue is not None else 0)
+
+
+def held_back(iterator: Any) -> int:
+    """How many workers have delivered all they were given, which torch keeps back for the order."""
+    ready: dict[int, bool] = {}
+    for worker, *delivered in getattr(iterator, "_task_info", {}).values():
+        ready[worker] = ready.get(worker, True) and bool(delivered)
+    return sum(ready.values())
+
+
+def worker_pids(iterator: Any) -> list[int]:
+    return [w.pid for w in getattr(iterator, "_workers", ()) if w.pid is not None]
+
+
+def kill(iterator: Any) -> None:
+    """Ends workers in the midst of a batch; torch is told first that they are not to be watched any more."""
+    from torch.utils.data._utils import signal_handling as handling
+
+    if getattr(iterator, "_worker_pids_set", False):
+        getattr(handling, "_remove_worker_pids")(id(iterator))  # noqa: B009  # torch's stubs do not have it
+        iterator._worker_pids_set = False
+        for worker in iterator._workers:
+            with contextlib.suppress(ProcessLookupError, AttributeError):
+                os.kill(worker.pid, signal.SIGKILL)

@@ -1,0 +1,148 @@
+"""What is tried next: whatever promises most for the seconds that it takes, until nothing is worth a change or time is up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dataloader_expert.facts import Unknown
+from dataloader_expert.probes.base import Observation
+from dataloader_expert.probes.search.belief import numbers
+from dataloader_expert.probes.search.limits import bound
+from dataloader_expert.probes.search.runner import Runner
+from dataloader_expert.probes.search.setting import Setting, label
+from dataloader_expert.probes.search.settings import Settings
+from dataloader_expert.probes.search.thresholds import ALIKE, MOST_WORKERS, WORTH
+from dataloader_expert.probes.sharding import copied
+
+LIKELY = 0.5
+"""How much of the time that the order keeps workers idle another depth or order is expected to give back: half, as any
+share is as likely as another."""
+
+
+@dataclass(frozen=True)
+class Missed:
+    """What would have been tried had there been time, and the seconds that it takes with its proof."""
+
+    setting: Setting
+    seconds: float
+
+
+@dataclass
+class Explorer:
+    """``missed`` is None where the search has converged."""
+
+    settings: Settings
+    max_workers: int | None
+    missed: Missed | None = None
+
+    def explore(self) -> Iterator[Observation]:
+        """Trials, one after another; then fewer workers, where these should do as well."""
+        settings, ledger = self.settings, self.settings.ledger
+        while (best := settings.best()) is not None:
+            options = [(self._gain(s, best), ledger.trial_s(s), s) for s in self._candidates(best)]
+            worth = [o for o in options if o[0] > WORTH - 1]
+            fits = [o for o in worth if ledger.fits(o[2], settings.now)]
+            if fits:
+                yield from self._trial(max(fits, key=lambda o: o[0] / o[1])[2])
+                continue
+            if worth:
+                most = max(worth)[0]
+                _, seconds, setting = min((o for o in worth if ALIKE * o[0] >= most), key=lambda o: o[2])
+                self.missed = Missed(setting, seconds + ledger.proof_s(setting, settings.now))
+                return
+            fewer = self._fewer(best)
+            if fewer is None or not ledger.fits(fewer, settings.now):
+                return
+            yield from self._trial(fewer)
+
+    def _trial(self, setting: Setting) -> Iterator[Observation]:
+        """One block at a setting, if the machine holds it."""
+        settings = self.settings
+        plan, words = settings.plan_of(setting), settings.words(setting)
+        limit = bound(settings.bench, plan)
+        if limit is not None:
+            settings.out.add(setting)
+            if setting.prefetch == label(settings.with_workers(setting.workers)).prefetch:  # else the depth is too much
+                settings.most = min(settings.most, setting.workers)
+                words = f"num_workers={setting.workers} and more"
+            yield Unknown(f"throughput at {words}", limit)
+            return
+        settings.bench.progress(f"trying {words}", None)
+        before = len(settings.broken)
+        if settings.run(plan) is None:
+            settings.out.add(setting)
+            for error, *_ in settings.broken[before:]:
+                hung, again = "timed out after" in str(error), len(settings.broken) > 1
+                # fewer may run; what hangs, or raises at two numbers, fails with any
+                settings.most = (
+                    0 if hung or (again and not isinstance(error, OSError)) else min(settings.most, setting.workers)
+                )
+
+    def _candidates(self, best: Setting) -> list[Setting]:
+        """Settings not yet tried: numbers of workers, persistent or not; and where the order keeps workers idle, a deeper
+        prefetch or no order, at the best and at the present number of workers."""
+        settings, ledger = self.settings, self.settings.ledger
+        most = self._most()
+        counts = numbers(most, settings.served.cpus, min(most, ledger.belief.knee()), settings.now.workers)
+        half = [most // 2] if settings.most < math.inf else []
+        found = [label(settings.with_workers(n)) for n in (*counts, *half)]
+        if math.isfinite(ledger.belief.epoch):
+            found += [s._replace(persistent=True) for s in found if s.workers]
+        for key in {best, settings.now} & settings.runners.keys():
+            if self._unused(settings.runners[key]) and key.in_order:
+                found.append(key._replace(prefetch=2 * key.prefetch))
+                if may_give_up_order():
+                    found.append(key._replace(in_order=False))
+        return sorted(s for s in {*found} - settings.tried if s.workers < settings.most or not s.workers)
+
+    def _most(self) -> int:
+        """The most workers that make sense: as allowed, and no more than an epoch has batches."""
+        most: float = (
+            MOST_WORKERS * max(1.0, self.settings.served.cpus) if self.max_workers is None else self.max_workers
+        )
+        if copied(self.settings.bench):
+            most = min(most, 1)
+        batches = max((runner.length() for runner in self.settings.runners.values()), default=math.inf)
+        return int(min(most, max(1, batches), self.settings.most))
+
+    def _gain(self, setting: Setting, best: Setting) -> float:
+        """Expected improvement on the best, as a share of it."""
+        settings = self.settings
+        level = settings.paced(best)
+        for plain in (setting._replace(prefetch=setting.prefetch // 2), setting._replace(in_order=True)):
+            kept = settings.runners.get(plain)
+            if plain != setting and kept is not None and self._unused(kept):
+                return settings.paced(plain) * (1 + LIKELY * self._unused(kept)) / level - 1
+        return settings.ledger.belief.gain(setting, level)
+
+    def _unused(self, runner: Runner) -> float:
+        """The most that would be gained if the order kept no worker idle, as a share: the cores bound it too."""
+        if runner.plan.workers < 2 or not runner.plan.in_order:
+            return 0.0
+        held = runner.idle / (1 - min(0.9, runner.idle))
+        ceiling = self.settings.ledger.belief.ceiling() / self.settings.rate(label(runner.plan)) - 1
+        return max(0.0, min(held, ceiling))
+
+    def _fewer(self, best: Setting) -> Setting | None:
+        """The fewest workers that are expected to do as well as the best, where those tried are more."""
+        settings, belief = self.settings, self.settings.ledger.belief
+        level = min(settings.rate(best), belief.predicted(best)) if best.workers else settings.rate(best)
+        alike = min(k.workers for k in settings.runners if ALIKE * settings.rate(k) >= level)
+        for workers in numbers(alike - 1, settings.served.cpus, belief.knee(), 0):
+            setting = replace_workers(best, workers)
+            if workers and setting not in settings.tried and ALIKE * belief.rate(setting) >= level:
+                return setting
+        return None
+
+
+def replace_workers(setting: Setting, workers: int) -> Setting:
+    """The same with another number of workers; a setting of workers is torch's default where there were none."""
+    return setting._replace(workers=workers) if setting.workers else Setting(workers)
+
+
+def may_give_up_order() -> bool:
+    from dataloader_expert.loaders import building
+
+    return building.may_give_up_order()

@@ -1,0 +1,176 @@
+"""One setting's living DataLoader: started, asked for batches, held at a gate, ended.
+
+A held loader's workers wait at a gate: they neither fill their queues while another setting is timed nor have a stock of
+batches when it is their turn again, so that a block goes on in the steady state in which the last ended. (A signal would
+stop them anywhere, also with a lock in hand that other workers want.)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.search.belief import FORK_S, Start
+from dataloader_expert.probes.search.delivery import kill, worker_pids
+from dataloader_expert.probes.search.progress import Watch, cpu_s
+from dataloader_expert.probes.search.simulation import Pair
+from dataloader_expert.probes.search.tap import Count, Installing, Tap, TimeUp, use
+from dataloader_expert.probes.serving import Serving
+
+POLL_S = 0.05
+"""Seconds for which a batch is waited for at a time."""
+
+
+class TooSlow(Exception):
+    """Workers had not started when a trial's time was up; ``str()`` says how long they had."""
+
+
+@dataclass
+class Living:
+    """``fine``: samples are counted as they are read; ``sample``: a sample's mean CPU and waiting seconds, where they are
+    known; ``patience`` seconds without progress are a hang. ``startup``: seconds from making the iterator to the first
+    batch (where samples are counted, to the first sample of each worker); ``epochs``: how many were begun anew."""
+
+    plan: LoaderPlan
+    serving: Serving
+    fine: bool = False
+    collate_s: float = 0.0
+    sample: Pair = (0.0, 0.0)
+    patience: float = 10.0
+    startup: float | None = None
+    start_cpu_s: float = 0.0
+    epochs: int = 0
+    tap: Tap = field(init=False)
+    loader: Any = None
+    iterator: Any = None
+    _begun: float = 0.0
+    _own_start: Any = None
+
+    def __post_init__(self) -> None:
+        self.tap = Tap(self.fine)
+
+    def next_batch(self, until: float = math.inf) -> int:
+        """Samples in the next batch; a new epoch begins where one ends.
+
+        Raises:
+            TimeUp: if it has not come by ``until`` (monotonic).
+            RuntimeError: if its workers make no progress, or the loader delivers nothing.
+        """
+        use(self.tap)
+        if self.iterator is None:
+            self._open()
+        batch = self.awaited(until)
+        if batch is None:
+            if self.startup is None and not self.tap.count(0).samples:
+                self.iterator = None
+                raise RuntimeError("the loader delivers no batch (fewer samples than batch_size with drop_last?)")
+            self.renew()
+            batch = self.awaited(until)
+            if batch is None:
+                raise RuntimeError("the loader's second epoch is empty")
+        if self.startup is None:
+            self.has_started(time.perf_counter())
+        return self.serving.count(batch)
+
+    def _open(self) -> None:
+        self.loader = self.serving.loader(self.plan)
+        method = self.serving.start_method(self.loader)
+        if self.plan.workers and method != "fork":
+            self.tap = Tap(self.fine, method)
+            self._own_start = self.loader.worker_init_fn
+            self.loader.worker_init_fn = Installing(self.tap, self._own_start)
+            self.tap.open()
+            use(self.tap)
+        self._begun = time.perf_counter()
+        self.iterator = iter(self.loader)
+
+    def has_started(self, at: float) -> None:
+        """The first batch, or each worker's first sample, is there."""
+        self.startup, self.start_cpu_s = max(0.0, at - self._begun), cpu_s(self.pids)
+
+    @property
+    def start(self) -> Start | None:
+        """What starting the workers took, without their first work."""
+        n = self.plan.workers
+        if self.startup is None or not n:
+            return None
+        size = 1 if self.fine else self.plan.batch_size
+        work_cpu, work_waits = size * self.sample[0] + (0.0 if self.fine else self.collate_s), size * self.sample[1]
+        each = self.start_cpu_s / n
+        shared = max(1.0, n / max(1.0, self.serving.cpus))
+        return Start(max(0.0, self.startup - FORK_S * n - each * shared - work_waits), max(0.0, each - work_cpu))
+
+    def renew(self) -> None:
+        """A new epoch."""
+        if hasattr(self.iterator, "_timeout"):
+            self.iterator._timeout = self.patience  # workers that are kept are asked to begin again
+        self.iterator = iter(self.loader)
+        self.epochs += 1
+
+    def awaited(self, until: float = math.inf) -> Any:
+        """The next batch, or None at an epoch's end.
+
+        Raises:
+            TimeUp: if it has not come by ``until`` (monotonic).
+            RuntimeError: if its workers make no progress, or the loader's own timeout has passed.
+        """
+        iterator = self.iterator
+        if not self.plan.workers:
+            self.tap.deadline = time.perf_counter() + until - time.monotonic()
+            return next(iterator, None)
+        if not hasattr(iterator, "_timeout"):
+            return next(iterator, None)  # an iterator of the user's own
+        watch = Watch(self.pids, self._read(), self.patience)
+        while True:
+            iterator._timeout = POLL_S
+            try:
+                return next(iterator, None)
+            except RuntimeError as e:
+                if str(e) != f"DataLoader timed out after {POLL_S} seconds":
+                    raise
+            now = time.monotonic()
+            if self.plan.timeout and now - watch.begun > self.plan.timeout:
+                raise RuntimeError(f"DataLoader timed out after {self.plan.timeout:g} seconds, as it is set to")
+            if now > until:
+                raise TimeUp
+            still = watch.hangs(self._read())
+            if still:
+                raise RuntimeError(f"DataLoader timed out after {still:.0f} seconds in which its workers did nothing")
+
+    def too_slow(self) -> TooSlow:
+        """What ends a trial whose workers have not started by the time that it may take."""
+        took = time.perf_counter() - self._begun
+        return TooSlow(f"its workers had delivered nothing after {took:.0f} s: raise budget_s")
+
+    def _read(self) -> int:
+        """Samples that the workers have read, where they are counted."""
+        return sum(c.samples for c in self.counts()) if self.fine else 0
+
+    def counts(self) -> list[Count]:
+        return [self.tap.count(worker) for worker in range(max(1, self.plan.workers))]
+
+    def length(self) -> float:
+        """Batches of an epoch; infinite where that is not known."""
+        try:
+            return float(len(self.loader))
+        except Exception:  # a stream has none, or the user's raises
+            return math.inf
+
+    @property
+    def pids(self) -> list[int]:
+        return worker_pids(self.iterator)
+
+    def close(self) -> None:
+        from dataloader_expert.loaders.building import release
+
+        iterator, self.iterator = self.iterator, None
+        self.tap.open()
+        if self.fine or self.startup is None:
+            kill(iterator)  # it would finish its batch, or its start, first
+        release(self.loader, iterator)
+        if self.loader is not None and isinstance(self.loader.worker_init_fn, Installing):
+            self.loader.worker_init_fn = self._own_start
+        self.loader = None

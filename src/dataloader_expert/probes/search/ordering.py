@@ -1,0 +1,45 @@
+"""Giving up the order of delivery, in pairs of blocks with what keeps it: where samples are uneven, few blocks decide nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import Observation, evidence
+from dataloader_expert.probes.search.pairing import Paired, compare, interval
+from dataloader_expert.probes.search.setting import Setting
+from dataloader_expert.probes.search.settings import Settings
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
+
+ORDERING = Quantity(
+    "ordering",
+    "",
+    "share of waiting in which the order kept a worker idle, and what giving it up gains there, by pairs",
+)
+
+
+def without_order(settings: Settings) -> Iterator[Observation]:
+    """Compares each setting that gave up the order with the same in order; one that does not surely gain is dropped, as it
+    costs repeatable runs."""
+    for setting in [s for s in settings.runners if not s.in_order and s._replace(in_order=True) in settings.runners]:
+        yield from _compared(settings, setting, setting._replace(in_order=True))
+
+
+def _compared(settings: Settings, freely: Setting, in_order: Setting) -> Iterator[Observation]:
+    free, kept = settings.runners[freely], settings.runners[in_order]
+    until = time.monotonic() + 0.5 * max(0.0, settings.ledger.left)
+    found = compare(lambda: settings.timed(free), lambda: settings.timed(kept), PAIRS, until, worth=1.0)
+    if not {freely, in_order} <= settings.runners.keys():
+        return
+    n = len(found.ratios)
+    if n >= LEAST_PAIRS:
+        gain, low, high = interval(found.ratios)
+        value = {
+            "overtaken": round(kept.overtaken, 4), "waited_s": round(kept.waited_s, 4), "gain": gain, "low": low,
+        }  # fmt: skip
+        seen = evidence("timed", "loading", seen=n, interval=(low, high), spread=found.spread)
+        yield Fact(ORDERING, value, seen, {"workers": in_order.workers, "prefetch": in_order.prefetch})
+    paced = Paired([f / k for f, k in zip(free.paced[-n:], kept.paced[-n:], strict=True)] if n else [], worth=1.0)
+    if n < LEAST_PAIRS or interval(paced.ratios)[1] <= 1:
+        settings.end(freely)

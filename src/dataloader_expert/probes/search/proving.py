@@ -1,0 +1,143 @@
+"""Which of the settings tried is recommended: alternating blocks of what is in the running, then fresh pairs of the winner
+with the present setting. A gain counts only if these show it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dataloader_expert.facts import Unknown
+from dataloader_expert.probes.base import Observation, TooDear
+from dataloader_expert.probes.search.belief import UNSURE
+from dataloader_expert.probes.search.pairing import Paired, compare, interval
+from dataloader_expert.probes.search.setting import Setting
+from dataloader_expert.probes.search.settings import Settings
+from dataloader_expert.probes.search.thresholds import ALIKE, LEAST_PAIRS, MOST_PAIRS, ROUNDS
+
+BEHIND = math.exp(-2 * UNSURE)
+"""A setting whose blocks are all slower than this share of the best is out of the running: two standard deviations of a
+block."""
+
+
+@dataclass
+class Proof:
+    """``best`` is recommended instead of ``now``, by the pairs ``found``; ``winner`` was the fastest, also where its pairs
+    ``looked`` faster and proved nothing."""
+
+    best: Setting
+    now: Setting
+    winner: Setting
+    found: Paired = field(default_factory=Paired)
+    looked: Paired | None = None
+
+
+def surpasses(top: list[float], other: list[float]) -> bool:
+    """Whether the faster of two settings can be told from the other, by their rates round by round."""
+    rounds = Paired([a / b for a, b in zip(top, other, strict=False)], worth=1.0)
+    gain = interval(top)[0] / interval(other)[0]
+    return gain > ALIKE and (min(rounds.ratios) > 1 or rounds.shown)
+
+
+def cheapest(settings: Settings) -> Setting:
+    """The fewest workers and batches ready that no other setting beats by more than noise, at the consumer's pace; of
+    these one that keeps the order."""
+    rates = {key: r.paced for key, r in settings.runners.items()}
+    top = max(rates.values(), key=lambda paced: interval(paced)[0])
+    alike = (k for k, r in rates.items() if not surpasses(top, r))
+    return min(alike, key=lambda k: (k.workers, k.prefetch, not k.in_order, k.persistent))
+
+
+def drop(settings: Settings) -> None:
+    """Ends what is clearly slower than the best; the present setting stays for the comparison."""
+    best = max((max(r.blocks) for r in settings.runners.values()), default=0.0)
+    for key in [k for k, r in settings.runners.items() if k != settings.now and max(r.blocks) < BEHIND * best]:
+        settings.end(key)
+
+
+def settle(settings: Settings) -> Iterator[Observation]:
+    """Alternating blocks of what is still in the running, the present setting too if it is; none where that is one."""
+    best = max((max(r.blocks) for r in settings.runners.values()), default=0.0)
+    alive = [k for k, r in settings.runners.items() if max(r.blocks) >= BEHIND * best]
+    if len(alive) < 2:
+        yield from settings.told_broken()
+        stand(settings)
+        return
+    top = max(alive, key=lambda k: max(settings.runners[k].blocks))
+    alive.sort(key=lambda k: (k not in (settings.now, top), k))
+    for _ in range(ROUNDS - 1):
+        for key in [k for k in alive if k in settings.runners]:
+            runner, needed = settings.runners[key], proof_s(settings)
+            spare = settings.ledger.room - needed
+            fits = settings.ledger.left > needed or (key in (settings.now, top) and spare > runner.cost)
+            if len(runner.blocks) < ROUNDS and fits:
+                settings.bench.progress(f"timing {settings.words(key)}", None)
+                settings.block(runner, settings.ledger.deadline)
+    yield from settings.told_broken()
+    stand(settings)
+    for key in [k for k in alive if k in settings.runners and k not in (settings.now, top)]:
+        if len(settings.runners[key].blocks) < ROUNDS:  # fewer blocks decide nothing
+            settings.end(key)
+            yield Unknown(f"throughput at {settings.words(key)}", f"the budget ended before its {ROUNDS} blocks")
+
+
+def stand(settings: Settings) -> None:
+    """The main process alone is what others are compared with, where the present workers were ended."""
+    if settings.now not in settings.runners:
+        settings.now = Setting(0, 0)
+        if settings.now not in settings.runners:
+            settings.run(settings.with_workers(0))
+
+
+def proof_s(settings: Settings) -> float:
+    """Seconds that the proof of a winner takes at the least; the present workers may have been ended."""
+    costs = [r.cost for r in settings.runners.values()]
+    now = settings.runners.get(settings.now)
+    return LEAST_PAIRS * ((now.cost if now is not None else 0.0) + max(costs, default=0.0))
+
+
+def prove(settings: Settings) -> Iterator[Observation | Proof]:
+    """Fresh alternating blocks of the winner against the present setting; ends with the proof.
+
+    Raises:
+        TooDear: if the present workers took the memory allowed.
+    """
+    stand(settings)
+    winner = cheapest(settings)
+    proof = Proof(winner, settings.now, winner)
+    if proof.best != proof.now:
+        yield from _checked(settings, proof)
+    present = settings.runners[proof.now]
+    for _ in range(ROUNDS - len(present.blocks)):
+        if settings.bench.left() < 2 * present.cost:
+            break
+        if not settings.block(present, None):
+            yield from settings.told_broken()
+            raise TooDear("the present workers took the memory allowed")
+    yield proof
+
+
+def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
+    """Pairs of the winner with the present setting; the present one stays where they prove no gain."""
+    best, now = proof.best, proof.now
+    settings.bench.progress("checking the recommended settings", None)
+    present, chosen = settings.runners[now], settings.runners[best]
+    dear, room = max(1e-3, present.cost + chosen.cost), settings.ledger.room
+    pairs = min(settings.pairs, int(room / dear))
+    if pairs < LEAST_PAIRS:
+        why = f"it looked faster, but comparing it takes {LEAST_PAIRS * dear:.0f} s more: raise budget_s"
+        yield Unknown(f"throughput at {settings.words(best)}", why)
+    else:
+        proof.found = compare(
+            lambda: settings.timed(chosen, paced=True), lambda: settings.timed(present, paced=True),
+            pairs, time.monotonic() + room - 0.5 * dear, MOST_PAIRS,
+        )  # fmt: skip
+    if not {best, now} <= settings.runners.keys():
+        yield from settings.told_broken()
+        stand(settings)
+        proof.best = proof.now = settings.now
+        proof.found = Paired()
+    elif not proof.found.shown:
+        proof.looked = Paired(proof.found.ratios or [b / a for a, b in zip(present.paced, chosen.paced, strict=False)])
+        proof.best, proof.found = now, Paired()
