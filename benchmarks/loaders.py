@@ -24,7 +24,8 @@ from benchmarks.common import command, keep, last
 
 NAME = "loaders"
 GRID = (0, 1, 2, 4, 8, 16, 32)
-TIMED_S, LIMIT_S = 2.5, 15.0
+TIMED_S, LIMIT_S = 2.0, 12.0
+Setting = tuple[int, int, bool, bool]
 SOURCE = """
 import contextlib, multiprocessing, random, sys, time
 import torch
@@ -75,11 +76,10 @@ def start(worker):
     time.sleep(P["start_s"])  # imports, or a connection that is made
 
 
-def make(workers=P["workers"], prefetch=P["prefetch"], in_order=True):
-    more = {{"collate_fn": collate}}
+def make(workers=P["workers"], prefetch=P["prefetch"], in_order=True, persistent=P["persistent"]):
+    more = {{"collate_fn": collate, "worker_init_fn": start if P["start_s"] else None}}
     if workers:
-        more |= {{"worker_init_fn": start if P["start_s"] else None, "prefetch_factor": prefetch}}
-        more |= {{"persistent_workers": P["persistent"], "in_order": in_order}}
+        more |= {{"prefetch_factor": prefetch, "persistent_workers": persistent, "in_order": in_order}}
     if P["kind"] == "stream":
         return DataLoader(Stream(), batch_size=P["batch_size"], num_workers=workers, **more)
     data = Map()
@@ -89,16 +89,16 @@ def make(workers=P["workers"], prefetch=P["prefetch"], in_order=True):
     return DataLoader(data, batch_size=P["batch_size"], shuffle=True, num_workers=workers, **more)
 
 
-if __name__ == "__main__":
-    workers, prefetch, in_order, timed_s, limit_s = (float(x) for x in sys.argv[1:])
-    workers, began = int(workers), time.perf_counter()
-    loader = make(workers, int(prefetch) or None, bool(in_order))
+def rate(workers, prefetch, in_order, persistent, timed_s, limit_s):
+    # samples/s over whole epochs, or in the steady state of one that is longer than the time allowed
+    began = time.perf_counter()
+    loader = make(workers, prefetch or None, in_order, persistent)
     seen, marks, ends = 0, [], 0
     while True:
         for batch in loader:
             seen += len(batch)
             marks.append((time.perf_counter(), seen))
-            rounds = max(1, workers) * (1 + max(2, int(prefetch)))
+            rounds = max(1, workers) * (1 + max(2, prefetch))
             long = len(marks) >= 3 * rounds + max(4, workers) and marks[-1][0] - marks[rounds][0] > timed_s
             if (not ends and long) or marks[-1][0] - began > limit_s:
                 break
@@ -108,12 +108,31 @@ if __name__ == "__main__":
                 continue
         break
     if ends:  # whole epochs, with the start of each
-        print(ends * P["length"] / (max(t for t, s in marks if s <= ends * P["length"]) - began))
-    else:
-        first = min(len(marks) - 2, max(1, workers) * max(2, int(prefetch)))
-        whole = (len(marks) - 1 - first) // max(1, workers) * max(1, workers) or len(marks) - 1 - first
-        (t0, s0), (t1, s1) = marks[first], marks[first + whole]
-        print((s1 - s0) / (t1 - t0))
+        return ends * P["length"] / (max(t for t, s in marks if s <= ends * P["length"]) - began)
+    first = min(len(marks) - 2, max(1, workers) * max(2, prefetch))
+    whole = (len(marks) - 1 - first) // max(1, workers) * max(1, workers) or len(marks) - 1 - first
+    (t0, s0), (t1, s1) = marks[first], marks[first + whole]
+    steady = (s1 - s0) / (t1 - t0)
+    if not workers or persistent:
+        return steady
+    ahead = min(P["length"], workers * P["batch_size"])
+    return P["length"] / (marks[0][0] - began + (P["length"] - ahead) / steady)
+
+
+if __name__ == "__main__":
+    import json, os
+    timed_s, limit_s, settings = json.loads(sys.argv[1])
+    for one in settings:  # each in a process of its own, which has imported and nothing else
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            with open(sys.argv[0] + ".rate", "w") as out:
+                out.write(str(rate(*one, timed_s, limit_s)))
+            os._exit(0)
+        _, failed = os.waitpid(pid, 0)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, 9)  # its workers may be in the middle of a batch
+        print("nan" if failed else open(sys.argv[0] + ".rate").read(), flush=True)
 """
 
 
@@ -136,11 +155,11 @@ def drawn(draw: random.Random) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rate(file: Path, workers: int, prefetch: int, in_order: bool) -> float:
-    """Samples/s of the loader at these settings, in a process of its own."""
-    argv = [sys.executable, "-W", "ignore", str(file), *map(str, (workers, prefetch, int(in_order), TIMED_S, LIMIT_S))]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=10 * LIMIT_S, check=False)
-    return float(done.stdout) if done.returncode == 0 else math.nan
+def rates(file: Path, settings: list[Setting]) -> dict[Setting, float]:
+    """Samples/s of the loader at each of these settings, each in a process of its own."""
+    argv = [sys.executable, "-W", "ignore", str(file), json.dumps([TIMED_S, LIMIT_S, settings])]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=10 * LIMIT_S * len(settings), check=True)
+    return dict(zip(settings, map(float, done.stdout.split()), strict=True))
 
 
 def one(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -152,17 +171,22 @@ def one(parameters: dict[str, Any]) -> dict[str, Any]:
         told = json.loads(subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False).stdout)
         took = time.monotonic() - begun
         best = told.get("recommended")
-        given = (parameters["workers"], parameters["prefetch"] or 0, True)
-        chosen = (best["num_workers"], best["prefetch_factor"] or 0, best["in_order"]) if best else given
-        settings = {given, chosen, *((n, given[1] or (2 if n else 0), True) for n in GRID)}
-        rates = {s: rate(file, *s) for s in sorted(settings)}
-    top = max(rates, key=lambda s: rates[s] if rates[s] == rates[s] else 0.0)
+        kept = parameters["persistent"]
+        given = (parameters["workers"], parameters["prefetch"] or 0, True, kept)
+        chosen = given
+        if best:
+            chosen = (
+                best["num_workers"], best["prefetch_factor"] or 0, best["in_order"], best["persistent_workers"],
+            )  # fmt: skip
+        grid = ((n, given[1] or 2, True, kept) if n else (0, 0, True, False) for n in GRID)
+        rate = rates(file, sorted({given, chosen, *grid}))
+    top = max(rate, key=lambda s: rate[s] if rate[s] == rate[s] else 0.0)
     return {
         "parameters": parameters, "took_s": round(took, 1), "summary": told.get("summary"),
-        "measured": best is not None, "chosen": chosen, "best": top, "of_best": rates[chosen] / rates[top],
-        "over_present": rates[chosen] / rates[given], "claimed": (told.get("speedup") or {}).get("value"),
-        "said_more": any(n["tool"] == "diagnose_io" for n in told.get("next", [])) or "looked" in (told.get("summary") or ""),
-        "rates": [[*s, r] for s, r in rates.items()],
+        "measured": best is not None, "chosen": chosen, "best": top, "of_best": rate[chosen] / rate[top],
+        "over_present": rate[chosen] / rate[given], "claimed": (told.get("speedup") or {}).get("value"),
+        "said_more": any(n["tool"] == "diagnose_io" for n in told.get("next", [])),
+        "rates": [[*s, r] for s, r in rate.items()],
     }  # fmt: skip
 
 
