@@ -20,10 +20,31 @@ def settings(facts: Facts) -> tuple[dict[str, Any] | None, dict[str, Any] | None
 
 
 def throughput_at(facts: Facts, given: dict[str, Any]) -> Fact | None:
-    """What was measured at these settings: ``num_workers``, and ``prefetch_factor`` and ``in_order`` if they say so."""
+    """What was measured at these settings: ``num_workers``, and of the others those that are given."""
     workers = given["num_workers"]
     prefetch = (given.get("prefetch_factor") or 2) if workers else 0
-    return facts.find(THROUGHPUT, workers=workers, prefetch=prefetch, in_order=given.get("in_order", True))
+    at = {"persistent": bool(given["persistent_workers"])} if workers and "persistent_workers" in given else {}
+    return facts.find(THROUGHPUT, workers=workers, prefetch=prefetch, in_order=given.get("in_order", True), **at)
+
+
+def changed(current: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a DataLoader that differ, with the values chosen; what torch sets by itself is left out."""
+    before = {
+        "num_workers": current["num_workers"],
+        "prefetch_factor": current.get("prefetch_factor") or 2,
+        "in_order": current.get("in_order", True),
+        "persistent_workers": bool(current.get("persistent_workers")),
+    }
+    after = {k: chosen.get(k, v) for k, v in before.items()}
+    if not after["num_workers"]:
+        return {"num_workers": 0} if before["num_workers"] else {}
+    after["prefetch_factor"] = after["prefetch_factor"] or 2
+    return {k: v for k, v in after.items() if v != before[k]}
+
+
+def as_keywords(given: dict[str, Any]) -> str:
+    """``num_workers=4, persistent_workers=True``."""
+    return ", ".join(f"{k}={v}" for k, v in given.items())
 
 
 def batch_bytes(facts: Facts, batch_size: int) -> int | None:
@@ -41,7 +62,7 @@ def host_bytes(facts: Facts, batch_size: int, workers: int, prefetch: int | None
 
 
 def worker_advice(facts: Facts) -> list[Advice]:
-    """More (or fewer) workers, only where a fresh alternating check showed the gain."""
+    """Other settings, only where fresh alternating blocks proved the gain: one advice, named by what changes."""
     recommended, speedup, current = facts.find(RECOMMENDED), facts.find(SPEEDUP), facts.find(CURRENT)
     if recommended is None or speedup is None or current is None or speedup.evidence.interval is None:
         return []
@@ -54,12 +75,25 @@ def worker_advice(facts: Facts) -> list[Advice]:
     size = current.value["batch_size"]
     memory = host_bytes(facts, size, workers, chosen.get("prefetch_factor"))
     start = facts.value(STARTUP, None, workers=workers)
+    kept = bool(chosen.get("persistent_workers"))
     cost = f"up to {memory / 1e6:.1f} MB of batches in flight" if memory is not None else "memory for batches in flight"
     if workers == 0:
         cost = "none: the main process loads alone"
     elif start is not None:
-        cost += f"; {start:.2f} s until the first batch of each epoch unless persistent_workers=True"
+        cost += f"; {start:.2f} s until the first batch of {'the first' if kept else 'each'} epoch"
+    if not chosen.get("in_order", True):
+        cost += "; batches come in another order each run"
     gain = {"value": speedup.value, "unit": "x", "low": low, "high": high, "n": speedup.evidence.seen, "how": "timed"}
-    why = f"{after.value:,.0f} samples/s at {workers} workers against {before.value:,.0f} at {now}; "
-    why += "checked in fresh blocks that alternate with the present settings"
-    return [Advice("num_workers", workers, now, why, gain, cost, (speedup.cite(), before.cite(), after.cite()))]
+    other = changed(current.value, chosen)
+    words = as_keywords(other)
+    why = f"{after.value:,.0f} samples/s with {words} against {before.value:,.0f} with num_workers={now}; "
+    why += "compared in blocks that alternate with the present settings"
+    name, *more = other
+    value, old = (
+        (other[name], current.value.get(name)) if not more else (other, {k: current.value.get(k) for k in other})
+    )
+    if "num_workers" in other:  # what goes with it stands in `code` and in the reason
+        name, value, old = "num_workers", workers, now
+    elif more:
+        name = " and ".join(other)
+    return [Advice(name, value, old, why, gain, cost, (speedup.cite(), before.cite(), after.cite()))]

@@ -11,7 +11,7 @@ from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loader_health import loader_findings
-from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
+from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
@@ -29,7 +29,7 @@ from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
-from dataloader_expert.probes.search.loading import PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
+from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
 from dataloader_expert.probes.search.runner import cycle
 from dataloader_expert.probes.search.thresholds import PROOF_SHARE, WORTH
 from dataloader_expert.probes.search.trials import TRIALS
@@ -96,6 +96,7 @@ class Trial(Model):
     num_workers: int
     prefetch_factor: int | None
     in_order: bool
+    persistent_workers: bool
     batch_size: int
     throughput: Figure
     blocks: list[float]
@@ -167,6 +168,7 @@ class Fields(Model):
     current: SettingsLine | None
     recommended: SettingsLine | None
     found_after_s: float | None
+    search_ended: Literal["converged", "out of time"] | None
     speedup: Figure | None
     trials: list[Trial]
     consumer: Consumer | None
@@ -249,6 +251,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         if recommended is None
         else line_of(recommended["settings"], throughput_at(facts, recommended["settings"])),
         "found_after_s": facts.value(SEARCHED),
+        "search_ended": facts.value(ENDED),
         "speedup": figure_of(facts.find(SPEEDUP)),
         "trials": [Trial.model_validate(t) for t in facts.value(TRIALS, [])],
         "consumer": consumer_of(step_ms, facts, current, recommended),
@@ -285,9 +288,7 @@ def longer(request: Request, predicted: Fact) -> Next:
     """The same call with the seconds that the trial left out needs as well."""
     seconds = (request.budget_s or BUDGET_S) + float(predicted.at["seconds"]) / PROOF_SHARE
     budget = 5 * math.ceil(seconds / 5)
-    why = (
-        f"time for num_workers={predicted.at['workers']}, predicted to give {predicted.value:.1f} times the best tried"
-    )
+    why = f"time to try {predicted.at['settings']}, predicted to give {predicted.value:.1f} times the best tried"
     return Next(tool="diagnose_io", arguments={"source": request.source, "budget_s": budget}, why=why)
 
 
@@ -358,10 +359,11 @@ def consumer_of(
         return None
     batch, now, best = current["batch_size"], current["num_workers"], recommended["workers"]
     before, after = throughput_at(facts, current), throughput_at(facts, recommended["settings"])
-    cycles = {
-        t["num_workers"]: 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, t["num_workers"])
-        for t in facts.value(TRIALS, [])
-    }
+    cycles: dict[int, float] = {}
+    for t in facts.value(TRIALS, []):
+        n = t["num_workers"]
+        ms = 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, n)
+        cycles[n] = min(ms, cycles.get(n, ms))
     most = WORTH * step_ms  # where the recommended ones hide the loading: whatever does so as well as they
     enough = [n for n, ms in cycles.items() if ms <= (1.01 * cycles[best] if cycles[best] <= most else most)]
     return Consumer(
@@ -470,19 +472,6 @@ def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
     return out
 
 
-def changed(current: dict[str, Any], chosen: dict[str, Any]) -> str:
-    """The settings that differ, as keywords of a DataLoader."""
-    before = {
-        "num_workers": current["num_workers"],
-        "prefetch_factor": current.get("prefetch_factor") or (2 if current["num_workers"] else None),
-        "in_order": current.get("in_order", True),
-    }
-    after = {k: chosen.get(k, before[k]) for k in before}
-    if after["num_workers"] != before["num_workers"] and after["prefetch_factor"] in (2, None):
-        after["prefetch_factor"] = before["prefetch_factor"]
-    return ", ".join(f"{k}={v}" for k, v in after.items() if v != before[k])
-
-
 def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
     current, recommended = settings(facts)
     speedup = facts.find(SPEEDUP)
@@ -495,13 +484,11 @@ def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
     unproved, predicted = facts.find(UNPROVED), facts.find(PREDICTED)
     if speedup.evidence.interval is not None:
         low, high = speedup.evidence.interval
-        said += f" {changed(current, recommended['settings'])} gives {speedup.value:.2f} times that"
+        said += f" {as_keywords(changed(current, recommended['settings']))} gives {speedup.value:.2f} times that"
         said += f" (95 % interval {low:.2f} to {high:.2f})" + (" at the pace of the training step." if step_ms else ".")
     elif unproved is not None:
         u = unproved.value
-        said += (
-            f" num_workers={u['workers']} looked {u['ratio']:.2f} times as fast, but the blocks vary too much to prove"
-        )
+        said += f" {u['settings']} looked {u['ratio']:.2f} times as fast, but the blocks vary too much to prove"
         said += " it: raise budget_s, or measure on an idle machine."
     elif predicted is None and len(facts.value(TRIALS, [])) > 1:
         said += " No other setting tried is faster: keep these."
@@ -509,7 +496,7 @@ def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
         said += " No other setting is predicted to be worth a trial: keep these."
     if predicted is not None:
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
-        said += f" num_workers={predicted.at['workers']} was not tried for lack of time; it is predicted to give"
+        said += f" {predicted.at['settings']} was not tried for lack of time; it is predicted to give"
         said += f" {predicted.value:.1f} times the best tried ({low:.1f} to {high:.1f})."
     if stages:
         top = max(stages, key=lambda s: s.share.value or 0)

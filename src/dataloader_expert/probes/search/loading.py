@@ -107,7 +107,11 @@ class Loading(Probe):
         yield from settings.told_broken()
         settings.now = Setting(0, 0)
         if settings.run(settings.with_workers(0)) is None or (settings.broken and not self.search):
-            raise settings.broken[-1][0] if settings.broken else TooDear("no batch came within the budget: raise budget_s")
+            raise (
+                settings.broken[-1][0]
+                if settings.broken
+                else TooDear("no batch came within the budget: raise budget_s")
+            )
         return not settings.broken
 
     def _step_s(self, bench: Bench) -> float:
