@@ -114,11 +114,11 @@ SHAPES: dict[str, Shape] = {
     ),
     "64 x 50 ms": Shape(lambda: DataLoader(Costs(4096, 0.05), batch_size=64, num_workers=2), 5.0, 10),
     "1024 x 1 ms": Shape(lambda: DataLoader(Costs(65536, 0.001), batch_size=1024, num_workers=2), 3.0, 6),
-    "40 samples": Shape(lambda: DataLoader(Costs(40, 0.03), batch_size=4), 2.5, 3, 10),
+    "40 samples": Shape(lambda: DataLoader(Costs(40, 0.03), batch_size=4), 2.0, 3, 10),
     "persistent workers": Shape(
         lambda: DataLoader(Costs(512, 0.02), batch_size=16, num_workers=1, persistent_workers=True), 6.0, 8
     ),
-    "slow collate": Shape(lambda: DataLoader(Costs(2048), batch_size=32, collate_fn=slow_collate), 1.3, 2),
+    "slow collate": Shape(lambda: DataLoader(Costs(2048), batch_size=32, collate_fn=slow_collate)),
     "first sample of 10 s": Shape(lambda: DataLoader(Costs(2048, 0.02, first_s=10.0), batch_size=16), 4.0, 4),
     "a request for each batch": Shape(lambda: DataLoader(Whole(2048, 0.1), batch_size=16, num_workers=1), 4.0, 6),
     "unsharded stream": Shape(lambda: DataLoader(Unsharded(4000, 0.002), batch_size=16, num_workers=2), 1.0, 0, 1),
@@ -146,5 +146,3 @@ SHAPES: dict[str, Shape] = {
     ),
 }
 """By name."""
-
-globals().update({f"shape_{i}": shape.make for i, shape in enumerate(SHAPES.values())})

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from dataloader_expert.probes.search.belief import Belief, numbers
+from dataloader_expert.probes.search.belief import Belief, Start, numbers
 from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.simulation import Costs, Setup, simulate
 
@@ -70,3 +70,20 @@ def test_numbers_keep_to_what_is_allowed() -> None:
     for most in range(40):
         found = numbers(most, 2, 24, 5)
         assert found == sorted(set(found)) and found[0] == 0 and found[-1] == most
+
+
+def test_the_start_of_workers_is_charged_to_every_epoch_unless_they_are_persistent() -> None:
+    belief = Belief([(0.01, 0.0)] * 8, 4, 2.0, epoch=400)
+    plain, kept = Setting(2), Setting(2, persistent=True)
+    assert belief.rate(plain) == pytest.approx(belief.rate(kept), rel=0.05)
+    belief.started(Start(waits_s=2.0))
+    assert belief.rate(plain) < 0.6 * belief.rate(kept)
+    assert belief.gain(kept, belief.rate(plain)) > 0.5
+    assert belief.steady(plain) == belief.steady(kept)
+
+
+def test_no_more_is_expected_of_workers_than_an_epoch_has_batches() -> None:
+    belief = Belief([(0.0001, 0.1)] * 8, 1, 2.0, epoch=8)
+    assert belief.rate(Setting(16, persistent=True)) == pytest.approx(
+        belief.rate(Setting(8, persistent=True)), rel=0.05
+    )

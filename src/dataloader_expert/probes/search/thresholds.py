@@ -20,8 +20,8 @@ PAIRS, MOST_PAIRS = 8, 64
 """Pairs in which a gain must show; while a gain is seen and not yet proved, up to so many more as time allows."""
 
 MOST_WORKERS = 16
-"""Workers that are tried where nothing else is asked: so many, or so many for each core where samples wait. Each costs
-a process, its memory and three descriptors."""
+"""Workers for each core that are tried where nothing else is asked: each costs a process, its memory and descriptors.
+Where samples compute, the model expects no gain long before."""
 
 SEARCH_SHARE, PROOF_SHARE = 0.6, 0.8
 """Shares of the request's time left that the search may take, and with the proof of what it found. Stages and
