@@ -15,6 +15,7 @@ from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
+from dataloader_expert.probes.health.object_census import OBJECTS, census
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.stages import by_process, spans
 from dataloader_expert.probes.search.limits import batch_bytes
@@ -65,7 +66,17 @@ class WorkerResources(Probe):
             return
         if served.sizable:  # dear samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
+        yield from objects(served.dataset, bench.seed)
         yield from crowd(bench, served, until)
+
+
+def objects(dataset: Any, seed: int) -> Iterator[Observation]:
+    """What workers will find in memory when they are forked: the attribute that holds most Python objects."""
+    held = census(dataset, seed)
+    if held is not None:
+        value = {"attribute": held.attribute, "owner": held.owner, "objects": held.objects, "bytes": held.bytes}
+        how = "counted" if held.whole else "sampled"
+        yield Fact(OBJECTS, value, evidence(how, "worker_resources", seed=seed))
 
 
 def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
