@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.lab.door import Outcome
+from dataloader_expert.advice.base import findings_of
+from dataloader_expert.facts import Facts
 from dataloader_expert.lab.surroundings import cpu_count, held, memory_bytes, surroundings, throttled
-from dataloader_expert.tools.execution import cache_growth, throttling
+from dataloader_expert.probes.system.outside import cache_growth, throttling
 
 GB = 1 << 30
 UNLIMITED_V1 = "9223372036854771712"
@@ -347,9 +348,8 @@ def test_throttling_is_a_finding_where_it_was_frequent(
     before: tuple[int, int], after: tuple[int, int], says: bool
 ) -> None:
     """A twentieth of the periods, of at least ten."""
-    outcome = Outcome()
-    assert [f.code for f in throttling(before, after, outcome)] == (["cpu-throttled"] if says else [])
-    assert len(outcome.facts) == says
+    facts = Facts(tuple(throttling(before, after)))
+    assert [f.code for f in findings_of(facts)] == (["cpu-throttled"] if says else [])
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,5 @@ def test_what_a_group_holds_is_read_where_it_has_a_limit(
 )
 def test_page_cache_is_told_from_a_leak(before: tuple[int, int, int], after: tuple[int, int, int], says: bool) -> None:
     """Harmless, and what a container's total shows as memory that grows."""
-    outcome = Outcome()
-    found = cache_growth(before, after, outcome)
-    assert [(f.code, f.severity) for f in found] == ([("page-cache-growth", "info")] if says else [])
-    assert len(outcome.facts) == says
+    facts = Facts(tuple(cache_growth(before, after)))
+    assert [(f.code, f.severity) for f in findings_of(facts)] == ([("page-cache-growth", "info")] if says else [])

@@ -1,4 +1,4 @@
-"""The whole scan in this process: what the measuring child does, without the child."""
+"""The whole scan in this process: what the measuring child does, without the child, and what the rules say of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dataloader_expert.advice.base import findings_of
 from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import run
 
@@ -45,4 +47,5 @@ def scan(source: Path, root: Path, **ref: Any) -> Scanned:
         "seconds": None,
     }
     run(request, emit, lambda sample: None)
+    said.findings += findings_of(Facts(tuple(map(Fact.from_json, said.facts))))
     return said

@@ -40,7 +40,7 @@ def test_a_dataset_that_uses_up_the_descriptors_is_told_as_such() -> None:
     assert "no descriptor is left" in found[0]["message"]
     assert f"most often {users.__file__}" in found[0]["message"]
     assert found[0]["evidence"][0]["at"] == {"limit": LIMIT}
-    assert found[0]["evidence"][0]["value"] > LIMIT / 2
+    assert found[0]["evidence"][0]["value"]["files"] > LIMIT / 2
 
 
 def test_one_that_closes_its_files_is_not() -> None:

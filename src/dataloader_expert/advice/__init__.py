@@ -1,1 +1,1 @@
-"""One setting each: facts in, Advice out. Pure: no file, no clock, no torch."""
+"""Judging: rules that give findings and settings that are advised. Pure: no file, no clock, no torch."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator
 
+from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Advice, Finding, finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.experiments.malloc_retention import FREED, PAGES
@@ -21,7 +21,8 @@ def given_back(facts: Facts) -> Iterator[Finding]:
     if found is None or pages is None:
         return
     low, high = found.evidence.interval or (0.0, 0.0)
-    text = f"each sample takes {pages.value:,.0f} pages of memory anew ({pages.value * resource.getpagesize() / 1e6:.1f} MB) and gives them back: "
+    megabytes = pages.value * pages.at["page_bytes"] / 1e6
+    text = f"each sample takes {pages.value:,.0f} pages of memory anew ({megabytes:.1f} MB) and gives them back: "
     text += f"a process that has only made the dataset is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to "
     text += f"{high:.2f}); one that has freed much before may keep them anyway, as where throughput was measured"
     yield finding("memory-given-back", "warning", text, [pages, found], FIX)
@@ -41,3 +42,6 @@ def freeing_advice(facts: Facts) -> list[Advice]:
 def _paying(facts: Facts) -> Fact | None:
     found = facts.find(FREED)
     return found if found is not None and found.at["pays"] else None
+
+
+RULES: tuple[Rule, ...] = (given_back,)

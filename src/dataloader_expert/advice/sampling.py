@@ -1,9 +1,13 @@
-"""The sampler: from the drawn epochs."""
+"""The sampler: what its drawn epochs say of it, and which to take."""
 
 from __future__ import annotations
 
-from dataloader_expert.conclusions import Advice
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Advice, Finding, finding
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data.layout import PRESENT
 from dataloader_expert.probes.experiments.sampler_simulation import DRAWN, STRATEGY
 
 
@@ -21,3 +25,25 @@ def sampler_advice(facts: Facts) -> list[Advice]:
             f"{drawn.value['max_repeats']} times"
         )
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
+
+
+def repeating(facts: Facts) -> Iterator[Finding]:
+    """The sampler that is suggested draws one sample ten times in an epoch."""
+    strategy = facts.find(STRATEGY)
+    fact = None if strategy is None else facts.find(DRAWN, strategy=strategy.value["strategy"])
+    if fact is not None and fact.value["max_repeats"] >= 10:
+        text = f"one sample is drawn {fact.value['max_repeats']} times in an epoch"
+        fix = "augment the rare classes, or weight the loss instead"
+        yield finding("repeats-of-rare-samples", "warning", text, fact, fix)
+
+
+def unseen(facts: Facts) -> Iterator[Finding]:
+    """The present sampler leaves a tenth of the samples out of its epoch."""
+    fact = facts.find(DRAWN, strategy="present")
+    if fact is not None and fact.value["unique_fraction"] < 0.9 and facts.find(PRESENT) is not None:
+        text = f"the present sampler's epoch shows {fact.value['unique_fraction']:.0%} of the samples"
+        fix = "more draws per epoch, or draw without replacement"
+        yield finding("samples-never-seen", "warning", text, fact, fix)
+
+
+RULES: tuple[Rule, ...] = (repeating, unseen)

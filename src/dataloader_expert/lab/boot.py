@@ -5,8 +5,6 @@ nothing stays behind: host and warden both watch the control socket and end when
 ends with the warden, and the warden sweeps what the host leaves, its package folder too.
 """
 
-import contextlib
-import ctypes
 import math
 import os
 import select
@@ -14,103 +12,11 @@ import signal
 import sys
 import time
 
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GRACE_S = 1.0
 """After the server is gone the host has this long to end what it started; then the warden kills it."""
 
 GONE_S = 0.3
 """How long the host waits for the processes that it killed at its end to be gone."""
-
-
-def prctl(option: int, value: int) -> None:
-    """Linux only; elsewhere there is nothing like it and the end of file must do."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
-
-
-def children_of(pid: int) -> list[int]:
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as f:
-            return [int(p) for p in f.read().split()]
-    except OSError:
-        return []
-
-
-def descendants_of(pid: int) -> list[int]:
-    """Children, their children and so on, of every thread's."""
-    found: list[int] = []
-    queue = [pid]
-    while queue:
-        parent = queue.pop()
-        try:
-            tasks = os.listdir(f"/proc/{parent}/task")
-        except OSError:
-            continue
-        for task in tasks:
-            try:
-                with open(f"/proc/{parent}/task/{task}/children") as f:
-                    new = [int(p) for p in f.read().split()]
-            except OSError:
-                continue
-            found += new
-            queue += new
-    return found
-
-
-def kill(pids: list[int], signum: int) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signum)
-
-
-def end_all(pid: int) -> None:
-    """Stops a process's descendants until none is new, then kills them: none can fork on while others are killed."""
-    known: set[int] = set()
-    while new := [p for p in descendants_of(pid) if p not in known]:
-        kill(new, signal.SIGSTOP)
-        known.update(new)
-    kill(sorted(known), signal.SIGKILL)
-
-
-def sweep() -> None:
-    """Ends every descendant; as a subreaper this process inherits all that lost their parent."""
-    while True:
-        left = descendants_of(os.getpid())
-        kill(left, signal.SIGKILL)
-        try:
-            while os.waitpid(-1, 0 if left else os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            if not left:
-                return
-
-
-def await_children(seconds: float) -> None:
-    """Waits until the killed are gone, for so long at the most: one in the midst of a system call may still make a file."""
-    until = time.monotonic() + seconds
-    with contextlib.suppress(ChildProcessError):
-        while time.monotonic() < until:
-            if not os.waitpid(-1, os.WNOHANG)[0]:
-                time.sleep(0.005)
-
-
-def remove_request_dir(folder: str) -> None:
-    """Removes a request's folder, with the sockets that its processes left there when they were killed."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            with contextlib.suppress(FileNotFoundError):  # host and warden may both be at it
-                os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
-
-
-def remove_package_dir(package: str) -> None:
-    """Removes the folder that made our package visible: by host and warden, for either may be killed."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(package):
-            if name.isdigit():
-                remove_request_dir(os.path.join(package, name))
-        os.unlink(os.path.join(package, "dataloader_expert"))  # a link, or this fails and nothing is lost
-        os.rmdir(package)
 
 
 def load(folder: str) -> None:
@@ -152,8 +58,23 @@ def watch(control: int, host: int) -> None:
 
 def main() -> None:
     control, package = int(sys.argv[1]), sys.argv[2]
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # instead of this file's folder, whose names would shadow others; first, for the user may have another version
+    sys.path[0] = package
+    load(os.path.realpath(os.path.join(package, "dataloader_expert")))
+    # only now can our package be imported; the host, which imports torch, only after the fork
+    from dataloader_expert.lab.folder import remove_package_dir
+    from dataloader_expert.lab.processes import (
+        PR_SET_CHILD_SUBREAPER,
+        PR_SET_PDEATHSIG,
+        await_children,
+        end_all,
+        kill,
+        prctl,
+        sweep,
+    )
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
     warden = os.getpid()
     host = os.fork()
     if host == 0:
@@ -161,9 +82,6 @@ def main() -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         if os.getppid() != warden:
             os._exit(1)
-        # instead of this file's folder, whose names would shadow others; first, for the user may have another version
-        sys.path[0] = package
-        load(os.path.realpath(os.path.join(package, "dataloader_expert")))
         from dataloader_expert.lab.host import serve
 
         serve(control, package, warden)

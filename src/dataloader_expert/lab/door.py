@@ -25,9 +25,9 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import RequestError, escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.lab import shm
-from dataloader_expert.lab.boot import descendants_of, end_all, kill
 from dataloader_expert.lab.folder import package_folder
 from dataloader_expert.lab.notes import NOTES_AT
+from dataloader_expert.lab.processes import descendants_of, end_all, kill
 
 KEEP = 8 << 10
 STACKS = 64 << 10

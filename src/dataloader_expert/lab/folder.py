@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -31,3 +32,22 @@ def keep_sockets_in(folder: str) -> None:
     if len(os.fsencode(folder)) <= LONGEST_FOLDER:
         os.mkdir(folder, 0o700)
         current_process()._config["tempdir"] = folder  # type: ignore[attr-defined]  # what its get_temp_dir looks at
+
+
+def remove_request_dir(folder: str) -> None:
+    """Removes a request's folder, with the sockets that its processes left there when they were killed."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):  # host and warden may both be at it
+                os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+def remove_package_dir(package: str) -> None:
+    """Removes the folder that made our package visible: by host and warden, for either may be killed."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(package):
+            if name.isdigit():
+                remove_request_dir(os.path.join(package, name))
+        os.unlink(os.path.join(package, "dataloader_expert"))  # a link, or this fails and nothing is lost
+        os.rmdir(package)

@@ -21,17 +21,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.lab import shm
-from dataloader_expert.lab.boot import (
+from dataloader_expert.lab.folder import keep_sockets_in, remove_request_dir
+from dataloader_expert.lab.notes import sample_at
+from dataloader_expert.lab.processes import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
     children_of,
     descendants_of,
     kill,
     prctl,
-    remove_request_dir,
 )
-from dataloader_expert.lab.folder import keep_sockets_in
-from dataloader_expert.lab.notes import sample_at
 from dataloader_expert.probes.system.process_memory import group_bytes, shm_used
 
 POLL_S = 0.1

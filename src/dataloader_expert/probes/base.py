@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -128,8 +128,8 @@ def run(
 ) -> None:
     """Carries out a request: opens the source once, then each probe in turn.
 
-    A probe whose code raises becomes an unknown (and, for the user's code, a finding); if nothing at all could
-    be measured, one ``error`` event says why.
+    A probe whose code raises becomes an unknown (and, for the user's code, a fact); if nothing at all could be
+    measured, one ``error`` event says why.
     """
     seconds = request.get("seconds")
     deadline = None if seconds is None else time.monotonic() + seconds - request.get("reserve", 1.0)
@@ -185,10 +185,9 @@ def run(
             unsaid = name == "loading" and bench.facts.find(LOADER_FAILED) is None
             if bench.source.format == "reference":
                 full = used_up(e) and bench.facts.find(USED_UP) is None
-                for said in (*(loader_failed(e) if unsaid else ()), *(left_open(failed[-1]) if full else ())):
-                    if isinstance(said, Fact):
-                        bench.facts.add(said)
-                    emit(_event(said))
+                for fact in (*(loader_failed(e) if unsaid else ()), *(left_open() if full else ())):
+                    bench.facts.add(fact)
+                    emit(_event(fact))
     if not measured:
         text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe came to a result"
         emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and call again"})
@@ -223,29 +222,22 @@ def _open(
     return source
 
 
-def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", stacks: str = "") -> Iterable[Observation]:
-    """A DataLoader over the user's code failed: a worker that died is told from one whose code raised or waits.
+def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", stacks: str = "") -> Iterator[Fact]:
+    """A DataLoader over the user's code failed: whether a worker died, hung or raised.
 
     ``waiting_for`` is what its workers were blocked in, ``stacks`` theirs, where they were still there.
     """
-    from dataloader_expert.conclusions import finding
-
     text = str(error)
-    died = "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text)
     hung = "timed out after" in text
-    code = "worker-died" if died else "sample-hangs" if hung else "sample-raises"
-    fix, said = "run the loader with num_workers=0 to see where", in_words(error)
-    if hung and waiting_for == "a lock":
-        client = any(word in stacks for word in CLIENTS)
-        code = "client-used-across-fork" if client else "deadlock"
-        said = f"{workers} workers wait for a lock and use no CPU: it was held, or its threads lived, when they were forked"
-        fix = "make locks, threads and clients in each worker on first use; start workers before threads"
-    if hung:
-        said += _user_line(stacks)
+    value = {
+        "error": in_words(error),
+        "died": "DataLoader worker" in text and ("killed" in text or "exited unexpectedly" in text),
+        "locked": hung and waiting_for == "a lock",
+        "client": any(word in stacks for word in CLIENTS),
+        "where": _user_line(stacks) if hung else "",
+    }
     at: dict[str, Json] = {"workers": workers, "hung": hung} if workers else {"hung": hung}
-    fact = Fact(LOADER_FAILED, said, evidence("counted", "loading", seen=1), at)
-    yield fact
-    yield finding(code, "error", said, fact, fix)
+    yield Fact(LOADER_FAILED, value, evidence("counted", "loading", seen=1), at)
 
 
 CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "concurrent/futures", "grpc")
@@ -257,7 +249,7 @@ def _user_line(stacks: str) -> str:
     from dataloader_expert.sources.reference import is_users
 
     frames = [m for line in stacks.splitlines() if (m := FRAME.match(line)) is not None]
-    return next((f", in {m[3]} ({m[1]}:{m[2]})" for m in frames if is_users(m[1])), "")
+    return next((f"{m[3]} ({m[1]}:{m[2]})" for m in frames if is_users(m[1])), "")
 
 
 def too_many(bench: Bench) -> float:

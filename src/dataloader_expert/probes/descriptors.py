@@ -9,11 +9,13 @@ import resource
 from collections import Counter
 from collections.abc import Iterator
 
-from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Quantity
 
-USED_UP = Quantity("descriptors_used_up", "descriptors", "files that were open in this process when none more could be")
+USED_UP = Quantity(
+    "descriptors_used_up",
+    "",
+    "files that were open in this process when none more could be, and the one open most often",
+)
 MOST_ASKED = 1 << 16
 LEAST_SHARE = 0.5
 """Of the descriptors allowed: where files hold fewer, something else took them, as batches in shared memory."""
@@ -38,23 +40,12 @@ def files_held(most: int) -> Counter[str]:
     return found
 
 
-def left_open(said: str) -> Iterator[Fact | Finding]:
-    """The files that the user's code leaves open in this process, where they take most of its descriptors.
-
-    ``said``: the error in words, with the user's frames behind its first line: where the last file was asked for.
-    """
+def left_open() -> Iterator[Fact]:
+    """The files that the user's code leaves open in this process, where they take most of its descriptors."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     asked = min(limit, MOST_ASKED)
     files = files_held(asked)
-    if not files or files.total() < LEAST_SHARE * asked:
-        return
-    fact = Fact(USED_UP, files.total(), Evidence("counted", "probe descriptors", seen=asked), {"limit": limit})
-    yield fact
-    path, times = files.most_common(1)[0]
-    text = (
-        f"no descriptor is left: of the {limit} that a process may have (ulimit -n), {files.total()} are files that stay"
-        f" open, most often {escaped(path, 120)} ({times} times)"
-    )
-    _, _, frames = said.partition("\n")
-    text += f"\n{frames}" if frames else ""
-    yield finding("file-descriptors-grow", "error", text, fact, "close what __getitem__ opens, with a with statement")
+    if files and files.total() >= LEAST_SHARE * asked:
+        path, times = files.most_common(1)[0]
+        value = {"files": files.total(), "path": path, "times": times}
+        yield Fact(USED_UP, value, Evidence("counted", "probe descriptors", seen=asked), {"limit": limit})

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.profile.rereads import word_of
@@ -68,7 +67,6 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
         yield Unknown("health: sharding of the stream", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
         return
     one, two = (set(words) for words in given.values())
-    counts = [len(w) for w in given.values()]
     total, unique = sum(map(len, given.values())), len(one | two)
     both = len(one & two) / max(1, min(len(one), len(two)))
     value = {
@@ -78,20 +76,9 @@ def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
         "both": both,
         "ended": ended,
         "copied": both >= 0.5 and len(one) > 0.9 * len(given[0]) and min(len(one), len(two)) >= 4,
+        "length": _length(served.dataset),
     }
-    fact = Fact(SHARDING, value, evidence("counted", "sharding", seen=total))
-    yield fact
-    if value["copied"]:
-        text = f"two workers give the same samples: {total} came, {unique} of them different"
-        fix = "in __iter__ take every num_workers-th sample by torch.utils.data.get_worker_info()"
-        yield finding("iterable-not-sharded", "error", text, fact, fix)
-    if ended and total and min(counts) == 0:
-        text = "one of two workers has nothing to give: there are fewer shards than workers"
-        yield finding("idle-workers", "warning", text, fact, "make more shards, or use fewer workers")
-    length = _length(served.dataset)
-    if ended and length is not None and both < 0.5 and total != length:
-        text = f"the stream gave {total} samples and len() says {length}"
-        yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
+    yield Fact(SHARDING, value, evidence("counted", "sharding", seen=total))
 
 
 def _by_worker(samples: Any) -> tuple[int, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.conclusions import Advice, Finding
 from dataloader_expert.errors import escaped, escaped_json
-from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
+from dataloader_expert.facts import Fact, Facts, Json, Unknown
 from dataloader_expert.lab.surroundings import Surroundings
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FILES, FORMAT, MODALITY, SAMPLES
@@ -52,14 +52,17 @@ class Request(BaseModel):
     seed: int = Field(0, description="of every random choice")
     detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
 
+    def stated(self) -> Iterable[Fact]:
+        """What the request itself says of the training, for the rules to judge by."""
+        return ()
+
 
 NO_CUDA = "device='cuda' was asked, and no CUDA device is visible to the measuring process: the CPU stood in for it"
-FAILED = Quantity("failed", "", "why measuring ended before it was done")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a tool concludes from: nothing else crosses from the measuring to the judging."""
+    """What a tool concludes from: the facts, and the findings of checks and rules."""
 
     facts: Facts
     findings: tuple[Finding, ...]

@@ -18,8 +18,9 @@ from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import PRESENT, SPLITS, Layout
 from dataloader_expert.probes.data.scan import CHECKED, Scan
 from dataloader_expert.probes.system.environment import Environment
+from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import How, Model, Next, Report
-from dataloader_expert.tools.base import FAILED, Conclusion, Measured, Tool, coverage
+from dataloader_expert.tools.base import Conclusion, Measured, Tool, coverage
 from dataloader_expert.tools.base import Request as Common
 
 Status = Literal["pass", "fail", "unknown"]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
 
 from dataloader_expert.advice.caching import cache_advice, paying
+from dataloader_expert.advice.consumer import stall_share, workers_needed
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
-from dataloader_expert.advice.loader_health import loader_findings
+from dataloader_expert.advice.stages import taken
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at, worker_advice
-from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.facts import Evidence, Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
@@ -30,16 +31,16 @@ from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
-from dataloader_expert.probes.search.runner import cycle
-from dataloader_expert.probes.search.thresholds import PROOF_SHARE, WORTH
+from dataloader_expert.probes.search.thresholds import PROOF_SHARE
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
+from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.probes.system.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import BUDGET_S, FAILED, NO_CUDA, Conclusion, Measured, Tool
+from dataloader_expert.tools.base import BUDGET_S, NO_CUDA, Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -63,6 +64,10 @@ class Request(Common):
     model: str | None = Field(None, description="reference to a torch.nn.Module, to time the step")
     model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
     what_if: WhatIf | None = Field(None, description="other hardware")
+
+    def stated(self) -> Iterable[Fact]:
+        if self.step_ms is not None:
+            yield Fact(STEP, self.step_ms, Evidence("declared", "the request"))
 
 
 class Stage(Model):
@@ -229,7 +234,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     unknowns: list[Unknown] = []
     if request.what_if is None:
         unknowns.append(Unknown("forecast", "pass what_if"))
-    step_ms = request.step_ms if request.step_ms is not None else facts.value(STEP)
+    step_ms = facts.value(STEP)
     if step_ms is None:
         unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes, or model"))
     if not facts.value(ENVIRONMENT, {"devices": []})["devices"]:
@@ -277,10 +282,6 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         [*worker_advice(facts), *freeing_advice(facts), *cache_advice(facts, around.memory_bytes)],
         steps,
         unknowns,
-        [
-            *findings(facts, fields["consumer"]),
-            *loader_findings(facts, around.memory_bytes, around.shm_bytes, around.cpus),
-        ],
     )
 
 
@@ -290,15 +291,6 @@ def longer(request: Request, predicted: Fact) -> Next:
     budget = 5 * math.ceil(seconds / 5)
     why = f"time to try {predicted.at['settings']}, predicted to give {predicted.value:.1f} times the best tried"
     return Next(tool="diagnose_io", arguments={"source": request.source, "budget_s": budget}, why=why)
-
-
-def taken(facts: Facts) -> list[Fact]:
-    """The stages that a sample goes through in the present loader: transport only with workers, pinning if asked."""
-    current, _ = settings(facts)
-    present = current or {"num_workers": 0, "pin_memory": False}
-    left_out = {"worker_transfer"} if not present["num_workers"] else set()
-    left_out |= {"pin"} if not present["pin_memory"] else set()
-    return [f for f in facts.all(STAGE) if f.at["stage"] not in left_out]
 
 
 def stages_of(facts: Facts) -> list[Stage]:
@@ -346,12 +338,6 @@ def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
     )
 
 
-def stall(step_ms: float, batch: int, workers: int, throughput: Fact) -> Figure:
-    """The share of time that the step waits for its batch."""
-    value = 1 - step_ms / (1e3 * cycle(batch / throughput.value, step_ms / 1e3, workers))
-    return Figure(value=value, unit="", n=throughput.evidence.seen, how="derived")
-
-
 def consumer_of(
     step_ms: float | None, facts: Facts, current: dict[str, Any] | None, recommended: dict[str, Any] | None
 ) -> Consumer | None:
@@ -359,19 +345,17 @@ def consumer_of(
         return None
     batch, now, best = current["batch_size"], current["num_workers"], recommended["workers"]
     before, after = throughput_at(facts, current), throughput_at(facts, recommended["settings"])
-    cycles: dict[int, float] = {}
-    for t in facts.value(TRIALS, []):
-        n = t["num_workers"]
-        ms = 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, n)
-        cycles[n] = min(ms, cycles.get(n, ms))
-    most = WORTH * step_ms  # where the recommended ones hide the loading: whatever does so as well as they
-    enough = [n for n, ms in cycles.items() if ms <= (1.01 * cycles[best] if cycles[best] <= most else most)]
     return Consumer(
         step_ms=step_ms,
         stall_share_current=None if before is None else stall(step_ms, batch, now, before),
         stall_share_recommended=None if after is None else stall(step_ms, batch, best, after),
-        workers_needed=min(enough) if enough else None,
+        workers_needed=workers_needed(facts, step_ms),
     )
+
+
+def stall(step_ms: float, batch: int, workers: int, throughput: Fact) -> Figure:
+    share = stall_share(step_ms, batch, workers, throughput)
+    return Figure(value=share, unit="", n=throughput.evidence.seen, how="derived")
 
 
 def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | None) -> ForecastLine | None:
@@ -423,53 +407,9 @@ def health_of(facts: Facts) -> Health:
         memory_mb_per_1000=facts.value(MEMORY_GROWTH),
         hung=failed == "timed-out",
         crashed=failed == "worker-crashed",
-        slow_samples=facts.value(SLOW),
+        slow_samples=facts.value(SLOW, {"slowest": None})["slowest"],
         nondeterministic=facts.value(NONDETERMINISTIC),
     )
-
-
-def findings(facts: Facts, consumer: Consumer | None) -> list[Finding]:
-    out = []
-    speedup = facts.find(SPEEDUP)
-    if consumer is not None and consumer.stall_share_current is not None and speedup is not None:
-        waits = consumer.stall_share_current.value or 0.0
-        if waits > 0.2:
-            out.append(
-                finding(
-                    "accelerator-starves",
-                    "warning",
-                    f"at {consumer.step_ms:.4g} ms a step the consumer waits {waits:.0%} of the time",
-                    [f for f in (speedup, throughput_at(facts, {"num_workers": 0})) if f is not None],
-                    "use the recommended settings"
-                    if consumer.workers_needed is not None
-                    else "no number of workers tried hides the loading: make a sample cheaper",
-                )
-            )
-    waiting = [f for f in facts.all(STAGE) if f.value["ms"] > 0.5 and f.value["wait_ms"] > 0.5 * f.value["ms"]]
-    out += [
-        finding(
-            "latency-bound",
-            "info",
-            f"{fact.at['stage']} waits {fact.value['wait_ms']:.2f} of {fact.value['ms']:.2f} ms a sample",
-            fact,
-            "more workers than cores help: they wait at the same time",
-        )
-        for fact in waiting
-        if fact.at["stage"] in ("read", "unattributed")
-    ]
-    collate = facts.find(STAGE, stage="collate")
-    spent, lasts = (sum(f.value[of] for f in taken(facts)) for of in ("cpu_ms", "ms"))
-    if collate is not None and collate.value["cpu_ms"] > max(0.05, 0.25 * spent, 0.1 * lasts):
-        out.append(
-            finding(
-                "slow-collate",
-                "warning",
-                f"collate takes {collate.value['cpu_ms'] / spent:.0%} of the CPU time of a sample",
-                collate,
-                "stack arrays in one call; move per-sample work into __getitem__, where workers share it",
-            )
-        )
-    return out
 
 
 def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:

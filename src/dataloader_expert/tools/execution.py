@@ -8,42 +8,29 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.advice.base import findings_of
 from dataloader_expert.errors import RequestError, Unreadable, escaped
-from dataloader_expert.facts import Evidence, Fact, Quantity, Unknown
+from dataloader_expert.facts import Unknown
 from dataloader_expert.lab.door import START_S, Door, Limits, OnEvent, Outcome
-from dataloader_expert.lab.surroundings import held, surroundings, throttled
+from dataloader_expert.lab.surroundings import Surroundings, held, surroundings, throttled
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.system.outside import cache_growth, failed, machine, throttling
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import is_pattern, must_exist, stat_of
 from dataloader_expert.sources.opened import OpenFile, below
-from dataloader_expert.tools.base import FAILED, Measured, Request, Tool, result
+from dataloader_expert.tools.base import Measured, Request, Tool, result
 from dataloader_expert.tools.code import is_reference, ref_of
 
 T = TypeVar("T")
 
 MEMORY_SHARE = 0.7
-LEAST_PERIODS = 10
-"""Scheduling periods, a tenth of a second each as a rule, from which on a share of them says something."""
 RENDER_S = 0.6
 """Kept of the budget for judging and rendering."""
-
-PAGE_CACHE = Quantity("page_cache", "B", "page cache of the container, and what reading added to it")
-CACHE_GREW, CACHE_HOLDS = 0.05, 0.3
-"""Shares of a container's limit that page cache must have grown by, and hold, to be told."""
-THROTTLED = Quantity("cpu_throttled", "", "share of scheduling periods in which a CPU quota was used up")
-
-FINDING_OF = {
-    "timed-out": "sample-hangs",
-    "worker-crashed": "sample-crashes",
-    "out-of-memory": "memory-limit-reached",
-    "dataset-raised": "sample-raises",
-}
 
 
 @dataclass(frozen=True)
@@ -175,10 +162,11 @@ async def execute(
     }
     before, cache = throttled(), held()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
-    facts, findings, unknowns = _with_failure(outcome)
-    findings += throttling(before, throttled(), outcome) + cache_growth(cache, held(), outcome)
-    measured = Measured(facts.facts, tuple(findings), tuple(unknowns), around, time.monotonic() - begun)
-    return await asyncio.to_thread(_conclude, tool, request, measured)
+    unknowns = (*outcome.unknowns, *_ended(outcome))
+    outside = machine(around.cpus, around.memory_bytes, around.shm_bytes)
+    for fact in (outside, *throttling(before, throttled()), *cache_growth(cache, held()), *request.stated()):
+        outcome.facts.add(fact)
+    return await asyncio.to_thread(_conclude, tool, request, outcome, unknowns, around, time.monotonic() - begun)
 
 
 async def in_thread(look: Callable[[], T], seconds: float) -> T:
@@ -213,53 +201,29 @@ async def in_thread(look: Callable[[], T], seconds: float) -> T:
         ) from None
 
 
-def _conclude(tool: Tool, request: Request, measured: Measured) -> Report:
+def _conclude(
+    tool: Tool,
+    request: Request,
+    outcome: Outcome,
+    unknowns: tuple[Unknown, ...],
+    around: Surroundings,
+    seconds: float,
+) -> Report:
+    """Judges: the checks' findings have come with the facts, every other rule is applied here."""
+    findings = (*outcome.findings, *findings_of(outcome.facts))
+    measured = Measured(outcome.facts, findings, unknowns, around, seconds)
     return result(tool, request, measured, tool.conclude(request, measured))
 
 
-def throttling(before: tuple[int, int], after: tuple[int, int], outcome: Outcome) -> list[Finding]:
-    """Whether a CPU quota was used up in a twentieth of the periods that measuring took."""
-    periods, stopped = after[0] - before[0], after[1] - before[1]
-    if periods < LEAST_PERIODS or stopped < 0.05 * periods:
-        return []
-    fact = Fact(THROTTLED, round(stopped / periods, 4), Evidence("counted", "surroundings", seen=periods))
-    outcome.facts.add(fact)
-    text = f"the CPU quota of this container was used up in {stopped / periods:.0%} of the time: its processes were stopped"
-    return [
-        finding("cpu-throttled", "warning", text, fact, "no more workers than the quota has cores, or a larger quota")
-    ]
-
-
-def cache_growth(before: tuple[int, int, int], after: tuple[int, int, int], outcome: Outcome) -> list[Finding]:
-    """Whether reading has filled a container with page cache, which its total counts and which is no leak."""
-    cache, anon, limit = after[0] - before[0], after[1] - before[1], after[2]
-    if not limit or cache < CACHE_GREW * limit or after[0] < CACHE_HOLDS * limit or anon > 0.2 * cache:
-        return []
-    value = {"cache_bytes": after[0], "grown_bytes": cache, "limit_bytes": limit}
-    fact = Fact(PAGE_CACHE, value, Evidence("counted", "surroundings", seen=1))
-    outcome.facts.add(fact)
-    text = f"{after[0] / 1e6:,.0f} of the {limit / 1e6:,.0f} MB of this container are page cache, {cache / 1e6:,.0f} MB of it"
-    text += " from this reading: it is given back when memory is wanted, and is no leak"
-    fix = "watch anon in the container's memory.stat, not its total"
-    return [finding("page-cache-growth", "info", text, fact, fix)]
-
-
-def _with_failure(outcome: Outcome) -> tuple[Outcome, list[Finding], list[Unknown]]:
-    """A failure after something was measured is a finding and an unknown; before, it is the answer."""
-    findings, unknowns = list(outcome.findings), list(outcome.unknowns)
+def _ended(outcome: Outcome) -> Iterator[Unknown]:
+    """What a failure left unmeasured. After something was measured it is a fact too; before, it is the answer."""
     failure = outcome.failure
     if failure is None:
-        return outcome, findings, unknowns
-    measured = any(f.evidence.by not in ("probe layout", "probe environment") for f in outcome.facts)
-    if not measured:
+        return
+    if all(f.evidence.by in ("probe layout", "probe environment") for f in outcome.facts):
         raise failure
     if failure.code == "timed-out" and not outcome.stalled:
-        unknowns.append(Unknown("what was not yet measured", "the budget ended before it: raise budget_s"))
-        return outcome, findings, unknowns
-    fact = Fact(FAILED, failure.to_json(), Evidence("counted", "door", seen=1))
-    outcome.facts.add(fact)
-    code = FINDING_OF.get(failure.code)
-    if code is not None:
-        findings.append(finding(code, "error", failure.message, fact, "fix what is named and call again"))
-    unknowns.append(Unknown("what was not yet measured", str(failure)))
-    return outcome, findings, unknowns
+        yield Unknown("what was not yet measured", "the budget ended before it: raise budget_s")
+        return
+    outcome.facts.add(failed(failure))
+    yield Unknown("what was not yet measured", str(failure))

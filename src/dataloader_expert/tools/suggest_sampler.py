@@ -9,7 +9,6 @@ from pydantic import Field
 from dataloader_expert.advice.sampling import sampler_advice
 from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.checks.classes import TRAIN_IMBALANCE
-from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
@@ -154,7 +153,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             why="settings for these batches",
         )
     ]
-    return Conclusion(fields, said, sampler_advice(facts), steps, unknowns, findings(facts, strategy))
+    return Conclusion(fields, said, sampler_advice(facts), steps, unknowns)
 
 
 def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:
@@ -272,33 +271,6 @@ def length_of(field: str, facts: Facts) -> str:
     of_one = [f for f in facts.value(FIELDS, []) if f["name"] == field and not f["shape"]]
     scalar = any(f["dtype"].startswith(("int", "uint", "float")) for f in of_one)
     return f"{'int' if scalar else 'len'}({value_of(field, facts)})"
-
-
-def findings(facts: Facts, strategy: str) -> list[Finding]:
-    fact = facts.find(DRAWN, strategy=strategy)
-    out: list[Finding] = []
-    if fact is not None and fact.value["max_repeats"] >= 10:
-        out.append(
-            finding(
-                "repeats-of-rare-samples",
-                "warning",
-                f"one sample is drawn {fact.value['max_repeats']} times in an epoch",
-                fact,
-                "augment the rare classes, or weight the loss instead",
-            )
-        )
-    present = facts.find(DRAWN, strategy="present")
-    if present is not None and present.value["unique_fraction"] < 0.9 and facts.find(PRESENT) is not None:
-        out.append(
-            finding(
-                "samples-never-seen",
-                "warning",
-                f"the present sampler's epoch shows {present.value['unique_fraction']:.0%} of the samples",
-                present,
-                "more draws per epoch, or draw without replacement",
-            )
-        )
-    return out
 
 
 TOOL = Tool(

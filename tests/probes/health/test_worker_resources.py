@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.conclusions import Finding
-from dataloader_expert.probes.health.worker_resources import _memory
+from dataloader_expert.advice.base import findings_of
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.health.worker_resources import memory
 
 MB = 1 << 20
 BATCH = 8 * MB
@@ -40,7 +41,8 @@ def told(
                 "free": int((20 + free(at)) * MB),
             }
             lines.append({"worker": worker, "batch": i + 1, "pulse": pulse})
-    return [said.code for said in _memory(lines, BATCH) if isinstance(said, Finding)]
+    facts = Facts(tuple(said for said in memory(lines, BATCH) if isinstance(said, Fact)))
+    return [said.code for said in findings_of(facts)]
 
 
 @pytest.mark.parametrize("pulses", [4, 5, 24])

@@ -12,8 +12,8 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from torch.utils.data._utils import fetch
 
-from dataloader_expert.conclusions import Finding
-from dataloader_expert.facts import Fact, Unknown
+from dataloader_expert.advice.base import findings_of
+from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.profile.clocks import Laps, QueueClock
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.sampling_profiler import Ticker
@@ -205,4 +205,5 @@ def test_descriptors_of_batches_on_their_way_are_no_growth() -> None:
         for i in range(5)
     ]
     for on_way, codes in ((4, set()), (2, {"file-descriptors-grow"})):
-        assert {said.code for said in health(Seen(lines), on_way) if isinstance(said, Finding)} == codes
+        facts = Facts(tuple(said for said in health(Seen(lines), on_way) if isinstance(said, Fact)))
+        assert {said.code for said in findings_of(facts)} == codes

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from dataloader_expert.facts import Fact
+from dataloader_expert.advice.base import findings_of
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.profile.rereads import slow_samples
@@ -31,7 +32,8 @@ def test_a_slow_sample_is_told_once(took: Any, first: Any, doubtful: Any) -> Non
     ref = SourceRef(f"{Path(users.__file__)}:OneSlow", (str(CHECKOUT),), code=True)
     until = time.monotonic() + 60
     bench = Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
-    [fact, found] = slow_samples(bench, serving(bench, 4, 0), took, first, doubtful)
+    [fact] = slow_samples(bench, serving(bench, 4, 0), took, first, doubtful)
     assert isinstance(fact, Fact)
-    assert [s["sample"] for s in fact.value] == [7]
-    assert str(found).count("1 of 32 samples") == 1
+    [found] = findings_of(Facts((fact,)))
+    assert found.where == ({"sample": 7},)
+    assert found.message.startswith("1 of 32 samples")

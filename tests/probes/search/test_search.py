@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, get_worker_info
 
-from dataloader_expert.advice.loader_health import head_of_line
+from dataloader_expert.advice.transport import head_of_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import Check, Context, all_checks
 from dataloader_expert.checks.integrity import Integrity
-from dataloader_expert.conclusions import finding
+from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
@@ -163,16 +163,8 @@ class Scan(Probe):
             parts += folded.partials
             for i, code in folded.crashed.items():
                 unit = source.units[i]
-                fact = Fact(CRASHES, code, evidence("counted", "scan", seen=1), {"unit": i})
-                yield fact
-                yield finding(
-                    "sample-crashes",
-                    "error",
-                    f"decoding {unit.file} ended the process with code {code}",
-                    fact,
-                    "take the file out: it crashes the decoder",
-                    [{"file": unit.file, "sample": unit.start}],
-                )
+                value = {"exit_code": code, "file": unit.file, "sample": unit.start}
+                yield Fact(CRASHES, value, evidence("counted", "scan", seen=1), {"unit": i})
         checks = parts[0]
         for part in parts[1:]:
             for name, check in checks.items():
@@ -259,25 +251,14 @@ class Scan(Probe):
         assert isinstance(integrity, Integrity)
         integrity.failed += len(raised)
         if raised:
-            fact = Fact(
-                RAISES,
-                {"count": len(raised), "error": next(iter(raised.values()))},
-                check_evidence(count, raised, source),
-            )
-            yield fact
-            yield finding(
-                "sample-raises",
-                "error",
-                f"{len(raised)} of {count + len(raised)} samples raise: {next(iter(raised.values()))}",
-                fact,
-                "fix or skip these samples: a DataLoader stops at the first",
-                [{"sample": i} for i in sorted(raised)],
-                len(raised),
-            )
-            if bench.garbled:
-                text = f"{bench.garbled} cannot be made from one message: from a worker it arrives as another error"
-                fix = "give its __init__ defaults, or a __reduce__; to see it plainly use num_workers=0"
-                yield finding("exception-garbled", "info", text, fact, fix)
+            value = {
+                "count": len(raised),
+                "tried": count + len(raised),
+                "error": next(iter(raised.values())),
+                "garbled": bench.garbled,
+                "samples": sorted(raised)[:MAX_PLACES],
+            }
+            yield Fact(RAISES, value, check_evidence(count, raised, source))
         return checks
 
     def _begin(self, bench: Bench, source: Reference, waiting: list[Block]) -> dict[str, Check]:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.search.pairing import compare
@@ -50,15 +49,8 @@ class BatchedIndexing(Probe):
         )  # fmt: skip
         if len(found.ratios) < LEAST_PAIRS:
             return
-        mean, (low, high) = found.mean, found.bounds
         seen = evidence("timed", "batched_indexing", seen=len(found.ratios), interval=found.bounds, spread=found.spread)
-        fact = Fact(WHOLE, mean, seen)
-        yield fact
-        if found.shown:
-            text = f"dataset[indices] gives the same batch {mean:.1f} times as fast as sample by sample (99 % {low:.1f} to "
-            text += f"{high:.1f}), and torch does not know"
-            fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
-            yield finding("batched-fetch-unused", "info", text, fact, fix)
+        yield Fact(WHOLE, found.mean, seen)
 
 
 def _asking(collate: Any, dataset: Any, indices: list[int]) -> Callable[[], Any] | None:

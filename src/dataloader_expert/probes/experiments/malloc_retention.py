@@ -61,7 +61,8 @@ class MallocRetention(Probe):
         process.close()
         if told is None:
             return
-        yield Fact(PAGES, told["pages"], evidence("counted", "malloc_retention", seen=told["samples"]))
+        seen = evidence("counted", "malloc_retention", seen=told["samples"])
+        yield Fact(PAGES, told["pages"], seen, {"page_bytes": resource.getpagesize()})
         if told["ratios"]:
             found = Paired(told["ratios"])
             seen = evidence(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.conclusions import Severity, finding
+from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.serving import Serving, serving
@@ -26,8 +26,6 @@ WEIGHTS = Quantity("sampler_weights", "weights", "weights of the loader's Weight
 LEFT_OVER = Quantity("left_in_shm", "", "entries of torch's in /dev/shm whose process has gone")
 SNAPSHOTS = Quantity("state_snapshots", "s", "seconds of one state_dict() of the dataset, and of a batch")
 LOOKED = 256
-MULTINOMIAL_MOST, INEXACT = 1 << 24, 1 << 20
-HELD_LEAST = 1 << 20
 PICKLE_MOST = 256 << 20
 
 
@@ -63,13 +61,8 @@ def left_over() -> Iterator[Observation]:
     for name in dead:
         with contextlib.suppress(OSError):
             held += os.stat(f"/dev/shm/{name}").st_size
-    fact = Fact(LEFT_OVER, {"bytes": held, "entries": len(dead)}, evidence("counted", "static_checks", seen=len(names)))
-    yield fact
-    if held >= HELD_LEAST:
-        text = f"{len(dead)} entries in /dev/shm belong to processes that have gone: they hold {held / 1e6:.1f} MB"
-        fix = "remove them: " + " ".join(f"/dev/shm/{n}" for n in sorted(dead)[:3])
-        places = [{"file": f"/dev/shm/{n}"} for n in sorted(dead)]
-        yield finding("stale-shared-memory", "warning", text, fact, fix, places, len(dead))
+    value = {"bytes": held, "entries": len(dead), "paths": [f"/dev/shm/{n}" for n in sorted(dead)[:MAX_PLACES]]}
+    yield Fact(LEFT_OVER, value, evidence("counted", "static_checks", seen=len(names)))
 
 
 def travelling(served: Serving) -> Iterator[Observation]:
@@ -84,22 +77,14 @@ def travelling(served: Serving) -> Iterator[Observation]:
     seconds = time.perf_counter() - begun
     if why is None and served.user_loader is not None:
         why = next((f"{n}: {w}" for n in ("collate_fn", "worker_init_fn") if (w := _part(served.user_loader, n))), None)
-    value = {"seconds": round(seconds, 4), "bytes": counting.bytes, "why": why, "start_method": method}
-    fact = Fact(PICKLING, value, evidence("timed", "static_checks", seen=1))
-    yield fact
-    if why is not None:
-        severity: Severity = "warning" if method == "fork" else "error"
-        text = f"the loader cannot start workers by spawn or forkserver: {why}"
-        fix = "use module-level functions and classes, and open handles on first use"
-        yield finding("unpicklable", severity, text, fact, fix)
-    workers = max(1, served.current.workers)
-    if method != "fork" and served.current.workers and seconds * workers > 1.0:
-        text = (
-            f"{method} pickles {counting.bytes / 1e6:.0f} MB of dataset for each worker in turn: {seconds:.1f} s each"
-        )
-        yield finding(
-            "slow-worker-start", "warning", text, fact, "keep the data in files or shared memory, not in self"
-        )
+    value = {
+        "seconds": round(seconds, 4),
+        "bytes": counting.bytes,
+        "why": why,
+        "start_method": method,
+        "workers": served.current.workers,
+    }
+    yield Fact(PICKLING, value, evidence("timed", "static_checks", seen=1))
 
 
 class _Counting(io.RawIOBase):
@@ -168,16 +153,9 @@ def sending(bench: Bench, served: Serving) -> Iterator[Observation]:
     kind = type(batch)
     plain = kind.__module__ == "torch" or isinstance(batch, str | bytes | Mapping | Sequence)
     pinnable = plain or hasattr(batch, "pin_memory")
-    fact = Fact(
-        SENDING, {"why": why, "type": kind.__name__, "pinnable": pinnable}, evidence("counted", "static_checks", seen=1)
-    )
-    yield fact
-    if why is not None:
-        text = f"a batch cannot be sent by a worker, which then never delivers it: {why}"
-        yield finding("result-unpicklable", "error", text, fact, "return tensors, arrays, strings and numbers only")
-    if loader is not None and loader.pin_memory and not pinnable:
-        text = f"pin_memory=True does nothing to batches of {kind.__name__}: it has no pin_memory method"
-        yield finding("not-pinned", "warning", text, fact, "give the class pin_memory(self), which pins its tensors")
+    asked = loader is not None and bool(loader.pin_memory)
+    value = {"why": why, "type": kind.__name__, "pinnable": pinnable, "pin_memory": asked}
+    yield Fact(SENDING, value, evidence("counted", "static_checks", seen=1))
 
 
 def length(served: Serving) -> Iterator[Observation]:
@@ -191,39 +169,17 @@ def length(served: Serving) -> Iterator[Observation]:
     except Exception:  # the scan says which samples raise
         lies = False
     dropped = n % plan.batch_size if plan.drop_last else 0
-    fact = Fact(LENGTH, {"samples": n, "dropped": dropped, "lies": lies}, evidence("counted", "static_checks", seen=n))
-    yield fact
-    if lies:
-        text = f"len() says {n}, and sample {n - 1} is out of range"
-        yield finding(
-            "wrong-length", "error", text, fact, "let __len__ give the number of samples", [{"sample": n - 1}]
-        )
-    if dropped == n or dropped >= 0.1 * n > 0:
-        text = f"drop_last leaves out {dropped} of {n} samples each epoch" + (
-            ": nothing is left" if dropped == n else ""
-        )
-        fix = "drop_last=False, or a smaller batch"
-        yield finding("batches-dropped", "warning", text, fact, fix)
+    value = {"samples": n, "dropped": dropped, "lies": lies}
+    yield Fact(LENGTH, value, evidence("counted", "static_checks", seen=n))
 
 
 def settings(served: Serving) -> Iterator[Observation]:
     loader = served.user_loader
     weights = getattr(loader.sampler, "weights", None)
     value = {"timeout": loader.timeout, "num_workers": loader.num_workers, "pin_memory": loader.pin_memory}
-    fact = Fact(SETTINGS, value, evidence("declared", "static_checks"))
-    yield fact
-    if loader.num_workers and not loader.timeout:
-        text = "timeout is 0: a worker that hangs stops the training without a word"
-        yield finding("no-timeout", "info", text, fact, "timeout=60, or ten times the slowest batch")
+    yield Fact(SETTINGS, value, evidence("declared", "static_checks"))
     if weights is not None and hasattr(weights, "__len__") and type(loader.sampler).__module__.startswith("torch"):
-        n = len(weights)
-        held = Fact(WEIGHTS, n, evidence("counted", "static_checks", seen=n))
-        yield held
-        if n > INEXACT:
-            severity: Severity = "error" if n > MULTINOMIAL_MOST else "warning"
-            text = f"WeightedRandomSampler over {n} weights: torch.multinomial draws in float32 and fails beyond 2^24"
-            fix = "dataloader_expert.samplers.WeightedSampler draws exactly from any number of weights"
-            yield finding("weighted-sampler-limit", severity, text, held, fix)
+        yield Fact(WEIGHTS, len(weights), evidence("counted", "static_checks", seen=len(weights)))
     state = getattr(served.dataset, "state_dict", None)
     if state is not None and hasattr(loader, "state_dict"):
         begun = time.perf_counter()
@@ -235,12 +191,7 @@ def settings(served: Serving) -> Iterator[Observation]:
         took = (time.perf_counter() - begun) / max(1, getattr(loader, "snapshot_every_n_steps", 1))
         batch_s = served.batch_s or _batch_s(served)
         costs = {"seconds": round(took, 6), "batch_s": round(batch_s, 6)}
-        seen = Fact(SNAPSHOTS, costs, evidence("timed", "static_checks", seen=1))
-        yield seen
-        if batch_s and took >= 0.02 * batch_s and took > 1e-3:
-            text = f"the dataset's state is taken each step: {1e3 * took:.1f} ms of a batch's {1e3 * batch_s:.1f}"
-            fix = "snapshot_every_n_steps = the steps between two checkpoints"
-            yield finding("state-snapshots-slow", "warning", text, seen, fix)
+        yield Fact(SNAPSHOTS, costs, evidence("timed", "static_checks", seen=1))
 
 
 def _batch_s(served: Serving) -> float:
@@ -265,16 +216,7 @@ def order(served: Serving) -> Iterator[Observation]:
         return
     told = hasattr(loader.sampler, "set_epoch")
     value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "global": draws_globally(loader)}
-    fact = Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
-    yield fact
-    if value["same"] and not value["ascending"] and len(one) > 8:
-        text = "two epochs give the samples in the same order"
-        fix = "call sampler.set_epoch(epoch) before each epoch" if told else "do not seed the sampler anew each epoch"
-        yield finding("same-order-each-epoch", "warning", text, fact, fix)
-    if value["global"]:
-        text = "the order is drawn from torch's global generator: code that draws before it changes the order"
-        fix = "pass generator=torch.Generator().manual_seed(seed) to the DataLoader"
-        yield finding("order-from-global-rng", "info", text, fact, fix)
+    yield Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
 
 
 PROBES = (StaticChecks,)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
-from dataloader_expert.conclusions import finding
+from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
+from dataloader_expert.probes.health.object_census import OBJECTS, census
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.stages import by_process, spans
 from dataloader_expert.probes.search.limits import batch_bytes
@@ -30,12 +31,8 @@ POSITIONS = Quantity(
 )
 COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of two workers over what they read")
 HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
-KEPT_FIX = (
-    "start training with MALLOC_MMAP_THRESHOLD_=1048576 in the environment: arrays of a megabyte and more then go back to"
-    " the system when they are freed; or keep arrays and write into them (out=)"
-)
-COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
-"""Bytes of growth after the first third of a run: until then workers copy pages of the interpreter itself."""
+MOST_PATHS = 100
+"""Paths that are kept of those opened, the most often opened first."""
 
 
 class Mark(NamedTuple):
@@ -69,7 +66,17 @@ class WorkerResources(Probe):
             return
         if served.sizable:  # dear samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
+        yield from objects(served.dataset, bench.seed)
         yield from crowd(bench, served, until)
+
+
+def objects(dataset: Any, seed: int) -> Iterator[Observation]:
+    """What workers will find in memory when they are forked: the attribute that holds most Python objects."""
+    held = census(dataset, seed)
+    if held is not None:
+        value = {"attribute": held.attribute, "owner": held.owner, "objects": held.objects, "bytes": held.bytes}
+        how = "counted" if held.whole else "sampled"
+        yield Fact(OBJECTS, value, evidence(how, "worker_resources", seed=seed))
 
 
 def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
@@ -108,23 +115,17 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     if failed:
         yield Unknown("health of workers", failed)
         return
-    yield from _memory(lines, batch_bytes(bench, served.current.batch_size))
+    yield from memory(lines, batch_bytes(bench, served.current.batch_size))
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)
     n = len(files) // 3
     slope = (files[-1] - files[n]) / max(1, len(files) - 1 - n)
-    fact = Fact(
-        HELD, {"per_batch": round(slope, 4), "batches": batches}, evidence("counted", "worker_resources", seen=batches)
-    )
-    yield fact
-    if slope > 0.5 and batches >= 20:
-        text = f"the main process keeps {slope:.1f} more descriptors open with every batch"
-        fix = "do not keep batches (or copy them out): each tensor from a worker holds a descriptor"
-        yield finding("file-descriptors-grow", "error", text, fact, fix)
+    value = {"per_batch": round(slope, 4), "batches": batches}
+    yield Fact(HELD, value, evidence("counted", "worker_resources", seen=batches))
     if samples:
         cpu = sum(b["cpu"] - a["cpu"] + b["others"] - a["others"] for a, b, _ in parts)
-        value = {
+        counts = {
             "write_calls_per_sample": sum(_io(b, "syscw") - _io(a, "syscw") for a, b, _ in parts) / samples,
             "batches_per_sample": 1 / max(1, served.current.batch_size),
             "threads": max(b["threads"] for _, b, _ in parts),
@@ -136,9 +137,8 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
             "decoded_pixels": sum(b["sized"][0] - a["sized"][0] for a, b, _ in parts) / samples,
             "used_pixels": sum(b["sized"][1] - a["sized"][1] for a, b, _ in parts) / samples,
         }
-        yield Fact(
-            COUNTS, {k: round(v, 6) for k, v in value.items()}, evidence("counted", "worker_resources", seen=samples)
-        )
+        rounded = {k: round(v, 6) for k, v in counts.items()}
+        yield Fact(COUNTS, rounded, evidence("counted", "worker_resources", seen=samples))
 
 
 def _io(pulse: dict[str, Any], name: str) -> int:
@@ -167,18 +167,13 @@ def _files() -> int:
 
 def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Observation]:
     names = [m.partition(" ")[2] for m in moved]
-    fact = Fact(POSITIONS, names[:20], evidence("counted", "worker_resources", seen=len(before)))
-    yield fact
-    if names:
-        text = f"workers read {os.path.basename(names[0])} through a handle opened before they were forked: they move"
-        text += " each other's position, and read wrong bytes sooner or later"
-        fix = "open the file on first use in each worker, not in __init__"
-        yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": n} for n in names], len(names))
+    value = {"paths": names[:MAX_PLACES], "count": len(names)}
+    yield Fact(POSITIONS, value, evidence("counted", "worker_resources", seen=len(before)))
 
 
-def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:
-    """Private memory over samples in thirds of the run: growth with shared memory falling is copy-on-write; the bytes of
-    a ``batch`` an allocator may keep without anything leaking."""
+def memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:
+    """How the workers' memory grows over the samples that they read: by thirds of the run, and in bytes after the first
+    third, until which workers copy pages of the interpreter itself. ``batch``: the bytes of one."""
     rows = [
         [Mark(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"], p["free"]) for p in ps if "map" in p]
         for ps in by_process(lines)
@@ -188,30 +183,22 @@ def _memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:
         return
     private, [shared] = _slopes(rows, "private", 3), _slopes(rows, "shared", 1)
     samples = sum(r[-1].samples - r[0].samples for r in rows)
-    value = {"private_per_sample": [round(p, 1) for p in private], "shared_per_sample": round(shared, 1)}
-    fact = Fact(GROWTH, value, evidence("counted", "worker_resources", seen=samples))
-    yield fact
-    read, later, moved, anon, free = (
+    samples, later, moved, anon, free = (
         sum(getattr(r[-1], name) - getattr(r[len(r) // 3], name) for r in rows) for name in Mark._fields
     )
-    if min(private) < 32 or later < COPIED_LEAST or samples < 100:
-        return
-    mean = later / max(1, read)
-    if -moved > 0.3 * later and anon < 0.5 * later:
-        text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: counting references"
-        text += " writes to pages that were shared at the fork"
-        fix = "hold the index in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
-        yield finding("copy-on-write-growth", "warning", text, fact, fix)
-    elif anon > max(LEAKED_LEAST, len(rows) * batch) and private[2] > 0.5 * private[1] and _steady(rows):
-        if free > 0.5 * anon:
-            text = (
-                f"memory of the workers grows by {mean:,.0f} bytes a sample, and {min(1.0, free / anon):.0%} of that is"
-            )
-            text += " free again: the allocator keeps it in holes that the next sample does not fit"
-            yield finding("freed-memory-kept", "warning", text, fact, KEPT_FIX)
-            return
-        text = f"private memory of the workers grows by {mean:,.0f} bytes a sample and was not given back"
-        yield finding("memory-leak", "error", text, fact, "look for what __getitem__ keeps: lists on self, caches")
+    value = {
+        "private_bytes": later,
+        "shared_bytes": moved,
+        "anon_bytes": anon,
+        "free_bytes": free,
+        "samples": sum(r[-1].samples - r[0].samples for r in rows),
+        "samples_later": samples,
+        "batches_bytes": len(rows) * batch,
+        "steady": _steady(rows),
+        "private_per_sample": [round(p, 1) for p in private],
+        "shared_per_sample": round(shared, 1),
+    }
+    yield Fact(GROWTH, value, evidence("counted", "worker_resources", seen=value["samples"]))
 
 
 def _slopes(rows: list[list[Mark]], name: str, parts: int) -> list[float]:
@@ -232,25 +219,18 @@ def _steady(rows: list[list[Mark]]) -> bool:
 
 
 def _opens(lines: list[dict[str, Any]]) -> Iterator[Observation]:
-    """Files that are opened again for every sample."""
+    """How often the workers opened each file."""
     opened: Counter[str] = Counter()
     total = 0
     for pulses in by_process(lines):
         total += pulses[-1]["samples"]
         opened.update(pulses[-1].get("opens", {}))
-    top = [[path, times] for path, times in opened.most_common(5)]
-    fact = Fact(
-        OPENS,
-        {"most": top, "samples": total, "paths": len(opened)},
-        evidence("counted", "worker_resources", seen=total),
-    )
-    yield fact
-    again = [(p, n) for p, n in opened.items() if n >= 0.9 * total and total >= 20]
-    if again:
-        path, times = max(again, key=lambda pair: pair[1])
-        text = f"{os.path.basename(path)} was opened {times} times for {total} samples"
-        fix = "open it once per worker, on first use, and keep the handle"
-        yield finding("opened-per-sample", "warning", text, fact, fix, [{"file": p} for p, _ in again], len(again))
+    value = {
+        "most": [[path, times] for path, times in opened.most_common(MOST_PATHS)],
+        "samples": total,
+        "paths": len(opened),
+    }
+    yield Fact(OPENS, value, evidence("counted", "worker_resources", seen=total))
 
 
 PROBES = (WorkerResources,)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.search.trials import sample_s
@@ -78,25 +77,9 @@ def twins(bench: Bench, served: Serving) -> Iterator[Observation]:
         "same_in_both": first[0][0] == first[1][0],
         "same_next_epoch": first[0][0] == following[0][0],
         "same_again": first == again,
+        "own_init": getattr(served.user_loader, "worker_init_fn", None) is not None,
     }
-    fact = Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * 2))
-    yield fact
-    if not value["random"]:
-        return
-    inits = getattr(served.user_loader, "worker_init_fn", None) is not None
-    fix = "seed from (torch.initial_seed(), index) or make the generator on first use in each worker"
-    if value["same_in_both"] and not inits:
-        text = "two workers draw the same random numbers: a generator made before the workers is copied into each"
-        yield finding("rng-duplicated", "error", text, fact, fix)
-    elif value["same_in_both"] or value["same_next_epoch"]:
-        which = "every worker" if value["same_in_both"] else "a worker"
-        text = f"{which} draws the same random numbers each epoch: its seed does not depend on torch.initial_seed()"
-        yield finding("rng-constant-seed", "error", text, fact, "in worker_init_fn use torch.initial_seed() % 2**32")
-    if not value["same_again"] and not value["same_in_both"]:
-        text = "the same seeds gave other samples: something draws from a source that nothing seeds"
-        yield finding(
-            "not-deterministic", "warning", text, fact, "draw from torch, numpy or random as seeded per worker"
-        )
+    yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * 2))
 
 
 def _reads(served: Serving, index: int) -> bool:
@@ -145,12 +128,7 @@ def epochs(served: Serving) -> Iterator[Observation]:
         with contextlib.suppress(Exception):
             tell(0)
     value = {"main_changed": here != there, "workers_changed": before != after}
-    fact = Fact(EPOCHS, value, evidence("counted", "worker_semantics", seen=4))
-    yield fact
-    if value["main_changed"] and not value["workers_changed"]:
-        text = "after set_epoch persistent workers go on with the old epoch: they hold a copy of the dataset"
-        fix = "keep the epoch in a multiprocessing.Value or in the sampler's indices, or set persistent_workers=False"
-        yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
+    yield Fact(EPOCHS, value, evidence("counted", "worker_semantics", seen=4))
 
 
 def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
@@ -173,13 +151,8 @@ def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
     both = [(i, places[word]) for i, word in enumerate(one) if word in places]
     if len(both) < 64 or len(places) < 0.9 * len(two):
         return
-    value = {"correlation": round(correlation(both), 4), "same": one == two, "samples": len(both)}
-    fact = Fact(MIXING, value, evidence("counted", "worker_semantics", seen=len(both)))
-    yield fact
-    if not value["same"] and value["correlation"] > 0.9 and len(both) > 0.5 * len(one):
-        text = f"the order of two epochs differs little (rank correlation {value['correlation']:.2f}): the stream is "
-        text += "shuffled in a small buffer"
-        yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
+    value = {"correlation": round(correlation(both), 4), "same": one == two, "samples": len(both), "of": len(one)}
+    yield Fact(MIXING, value, evidence("counted", "worker_semantics", seen=len(both)))
 
 
 def correlation(pairs: list[tuple[int, int]]) -> float:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.conclusions import finding
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, evidence
@@ -56,19 +55,13 @@ def slow_samples(
             slow.append((again, index))
     bench.at(-1)
     slow.sort(reverse=True)
-    listed = [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]]
-    fact = Fact(SLOW, listed, evidence("timed", "stages", seen=len(slowest)))
-    yield fact
-    if slow and len(slowest) >= 20:
-        yield finding(
-            "slow-samples",
-            "warning",
-            f"{len(slow)} of {len(slowest)} samples take ten times the median of {1e3 * median:.2f} ms or more, each time",
-            fact,
-            "look at these samples: one holds up its whole batch",
-            [{"sample": i} for _, i in slow],
-            len(slow),
-        )
+    value = {
+        "count": len(slow),
+        "of": len(slowest),
+        "median_ms": round(1e3 * median, 4),
+        "slowest": [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]],
+    }
+    yield Fact(SLOW, value, evidence("timed", "stages", seen=len(slowest)))
 
 
 def _read_again(served: Serving, index: int) -> float:

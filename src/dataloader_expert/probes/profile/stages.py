@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from dataloader_expert.conclusions import finding
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
@@ -431,19 +430,11 @@ def health(seen: Seen, on_way: int) -> Iterable[Observation]:
     if not span:
         yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too shortly for growth to show")
         return
-    growth = files / span * 1000
-    fact = Fact(OPEN_FILES, round(growth, 3), evidence("counted", "stages", seen=span))
-    yield fact
-    if growth >= 20 and judged >= 8 and first_file >= 4:
-        yield finding(
-            "file-descriptors-grow",
-            "error",
-            f"open files grow by {growth:.0f} per 1000 samples",
-            fact,
-            "close what __getitem__ opens, with a with statement",
-        )
-    fact = Fact(MEMORY_GROWTH, round(memory / span * 1000 / 1e6, 3), evidence("counted", "stages", seen=span))
-    yield fact
+    # growth counts only if it went on after the first batches and is more than a file or two
+    conditions = {"samples_settled": judged, "files_gained": first_file}
+    counted = evidence("counted", "stages", seen=span, conditions=conditions)
+    yield Fact(OPEN_FILES, round(files / span * 1000, 3), counted)
+    yield Fact(MEMORY_GROWTH, round(memory / span * 1000 / 1e6, 3), evidence("counted", "stages", seen=span))
 
 
 def by_process(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -1,0 +1,58 @@
+"""The training step that consumes the batches: how long it waits, and how many workers hide the loading from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.workers import settings, throughput_at
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.model.batch import STEP
+from dataloader_expert.probes.search.loading import SPEEDUP
+from dataloader_expert.probes.search.runner import cycle
+from dataloader_expert.probes.search.thresholds import WORTH
+from dataloader_expert.probes.search.trials import TRIALS
+
+STARVES = 0.2
+
+
+def stall_share(step_ms: float, batch: int, workers: int, throughput: Fact) -> float:
+    """The share of time that the step waits for its batch."""
+    return 1 - step_ms / (1e3 * cycle(batch / throughput.value, step_ms / 1e3, workers))
+
+
+def workers_needed(facts: Facts, step_ms: float) -> int | None:
+    """The fewest workers tried that hide the loading as well as the recommended ones do; None where none does."""
+    current, recommended = settings(facts)
+    if current is None or recommended is None:
+        return None
+    batch, best = current["batch_size"], recommended["workers"]
+    cycles: dict[int, float] = {}
+    for t in facts.value(TRIALS, []):
+        n = t["num_workers"]
+        ms = 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, n)
+        cycles[n] = min(ms, cycles.get(n, ms))
+    most = WORTH * step_ms  # where the recommended ones hide the loading: whatever does so as well as they
+    enough = [n for n, ms in cycles.items() if ms <= (1.01 * cycles[best] if cycles[best] <= most else most)]
+    return min(enough) if enough else None
+
+
+def starving(facts: Facts) -> Iterator[Finding]:
+    """The training step waits a fifth of the time for its batch."""
+    step_ms, speedup = facts.value(STEP), facts.find(SPEEDUP)
+    current, recommended = settings(facts)
+    if step_ms is None or speedup is None or current is None or recommended is None:
+        return
+    now = throughput_at(facts, current)
+    waits = 0.0 if now is None else stall_share(step_ms, current["batch_size"], current["num_workers"], now)
+    if waits <= STARVES:
+        return
+    text = f"at {step_ms:.4g} ms a step the consumer waits {waits:.0%} of the time"
+    hidden = workers_needed(facts, step_ms) is not None
+    fix = "no number of workers tried hides the loading: make a sample cheaper"
+    cited = [f for f in (speedup, throughput_at(facts, {"num_workers": 0})) if f is not None]
+    yield finding("accelerator-starves", "warning", text, cited, "use the recommended settings" if hidden else fix)
+
+
+RULES: tuple[Rule, ...] = (starving,)

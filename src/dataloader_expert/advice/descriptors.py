@@ -1,0 +1,79 @@
+"""Files and descriptors: used up, left open, moved by others, opened again for every sample."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.descriptors import USED_UP
+from dataloader_expert.probes.health.worker_resources import HELD, OPENS, POSITIONS
+from dataloader_expert.probes.profile.stages import OPEN_FILES
+
+CLOSE = "close what __getitem__ opens, with a with statement"
+
+
+def used_up(facts: Facts) -> Iterator[Finding]:
+    """B15: no descriptor was left, and files that stay open hold most of them."""
+    fact = facts.find(USED_UP)
+    if fact is None:
+        return
+    v = fact.value
+    text = (
+        f"no descriptor is left: of the {fact.at['limit']} that a process may have (ulimit -n), {v['files']} are files"
+    )
+    text += f" that stay open, most often {escaped(v['path'], 120)} ({v['times']} times)"
+    yield finding("file-descriptors-grow", "error", text, fact, CLOSE)
+
+
+def growing(facts: Facts) -> Iterator[Finding]:
+    """B15: open files of the loading processes grow with the samples read, and not by the first batches alone."""
+    fact = facts.find(OPEN_FILES)
+    if fact is None:
+        return
+    settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
+    if fact.value >= 20 and settled >= 8 and gained >= 4:
+        text = f"open files grow by {fact.value:.0f} per 1000 samples"
+        yield finding("file-descriptors-grow", "error", text, fact, CLOSE)
+
+
+def kept(facts: Facts) -> Iterator[Finding]:
+    """B15: the main process keeps descriptors of the batches that it received."""
+    fact = facts.find(HELD)
+    if fact is not None and fact.value["per_batch"] > 0.5 and fact.value["batches"] >= 20:
+        text = f"the main process keeps {fact.value['per_batch']:.1f} more descriptors open with every batch"
+        fix = "do not keep batches (or copy them out): each tensor from a worker holds a descriptor"
+        yield finding("file-descriptors-grow", "error", text, fact, fix)
+
+
+def shared(facts: Facts) -> Iterator[Finding]:
+    """B8: workers move the position of a file that was opened before they were forked."""
+    fact = facts.find(POSITIONS)
+    if fact is None or not fact.value["count"]:
+        return
+    paths, count = fact.value["paths"], fact.value["count"]
+    text = f"workers read {posixpath.basename(paths[0])} through a handle opened before they were forked: they move"
+    text += " each other's position, and read wrong bytes sooner or later"
+    fix = "open the file on first use in each worker, not in __init__"
+    yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": p} for p in paths], count)
+
+
+def reopened(facts: Facts) -> Iterator[Finding]:
+    """B9: files that are opened again for nearly every sample."""
+    fact = facts.find(OPENS)
+    if fact is None or fact.value["samples"] < 20:
+        return
+    samples = fact.value["samples"]
+    again = [(path, times) for path, times in fact.value["most"] if times >= 0.9 * samples]
+    if again:
+        path, times = again[0]
+        text = f"{posixpath.basename(path)} was opened {times} times for {samples} samples"
+        fix = "open it once per worker, on first use, and keep the handle"
+        places = [{"file": p} for p, _ in again]
+        yield finding("opened-per-sample", "warning", text, fact, fix, places, len(again))
+
+
+RULES: tuple[Rule, ...] = (used_up, growing, kept, shared, reopened)

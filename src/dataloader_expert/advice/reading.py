@@ -1,0 +1,117 @@
+"""What reading samples wastes: inflating, looking files up, reading too much, reading one by one, slow samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data.scan import FIRST
+from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
+from dataloader_expert.probes.profile.rereads import SLOW
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import HOTSPOTS, READING
+from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
+from dataloader_expert.probes.system.storage import COLD, WARM
+
+
+def inflating(facts: Facts) -> Iterator[Finding]:
+    """B10: stacks in an inflating library, over a quarter of a sample."""
+    fact = facts.find(HOTSPOTS)
+    share = sum(h["share"] for h in fact.value if _inflates(h)) if fact is not None else 0.0
+    if fact is not None and share >= 0.25:
+        text = f"inflating compressed data takes {share:.0%} of a sample's time"
+        fix = (
+            "store the arrays uncompressed (np.save, ZIP_STORED), or recompress with a faster codec such as zstd or lz4"
+        )
+        yield finding("inflate-per-sample", "warning", text, fact, fix, [_place(h) for h in fact.value if _inflates(h)])
+
+
+def _inflates(spot: dict[str, Any]) -> bool:
+    return bool(spot["inflates"])
+
+
+def _place(spot: dict[str, Any]) -> dict[str, Any]:
+    return {"file": spot["called_from"] or f"{spot['file']}:{spot['line']}"}
+
+
+def listing(facts: Facts) -> Iterator[Finding]:
+    """B39: looking files up takes a fifth of a sample."""
+    fact = facts.find(HOTSPOTS)
+    spots = [h for h in fact.value if h["looks_up"]] if fact is not None else []
+    share = sum(h["share"] for h in spots)
+    if fact is not None and share >= 0.2:
+        text = f"looking up files (listing, stat, exists) takes {share:.0%} of a sample's time"
+        fix = "list the files once, in __init__ or when the data set is written, and keep the list"
+        yield finding("slow-metadata", "warning", text, fact, fix, [_place(h) for h in spots])
+
+
+def amplification(facts: Facts) -> Iterator[Finding]:
+    """B11: four times as many bytes are read as come out."""
+    fact = facts.find(READING)
+    if fact is None or not fact.value["amplification"] or fact.value["bytes_read_per_sample"] < 4096:
+        return
+    ratio = fact.value["amplification"]
+    if ratio >= 4:
+        text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
+        text += f"{fact.value['bytes_delivered_per_sample']:,.0f}: {ratio:.0f} times what is delivered"
+        fix = "read less at a time (smaller row groups or chunks, only the columns used), or use all that was read: "
+        fix += "shuffle by groups"
+        yield finding("read-amplification", "warning", text, fact, fix)
+
+
+def first_batch(facts: Facts) -> Iterator[Finding]:
+    """B47: the first batch takes twenty times a steady one, and long."""
+    through = facts.find(THROUGHPUT, workers=0)
+    fact = facts.find(STARTUP, workers=0)
+    if through is None or fact is None:
+        return
+    steady = through.at["batch_size"] / through.value
+    cold = facts.find(FIRST)
+    first = max(fact.value, cold.value if cold is not None else 0.0)
+    if first > 20 * steady and first > 0.5:
+        text = f"the first sample takes {first:.1f} s, a batch later on {1e3 * steady:.1f} ms"
+        fix = "scan the index once, keep it in a file, and load that"
+        yield finding("slow-first-batch", "warning", text, [fact if cold is None else cold, through], fix)
+
+
+def warm(facts: Facts) -> Iterator[Finding]:
+    """B37: everything came from the page cache, and the disk is known to be much slower."""
+    reading, cold, hot = facts.find(READING), facts.find(COLD), facts.find(WARM)
+    if reading is None or cold is None or hot is None or reading.value["bytes_read_per_sample"] < 4096:
+        return
+    read = [f for f in facts.all(STAGE) if f.at["stage"] == "read"]
+    if reading.value["from_disk_per_sample"] == 0 and cold.value < 0.5 * hot.value and read:
+        text = (
+            f"all that was read came from the page cache ({hot.value:,.0f} MB/s); cold files come at {cold.value:,.0f}"
+        )
+        fix = "expect less of a first epoch over more data than memory"
+        yield finding("cache-warm", "info", text, [reading, cold, hot], fix)
+
+
+def slow(facts: Facts) -> Iterator[Finding]:
+    """B20: samples that take ten times the median each time they are read."""
+    fact = facts.find(SLOW)
+    if fact is None or not fact.value["count"] or fact.value["of"] < 20:
+        return
+    v = fact.value
+    text = f"{v['count']} of {v['of']} samples take ten times the median of {v['median_ms']:.2f} ms or more, each time"
+    fix = "look at these samples: one holds up its whole batch"
+    places = [{"sample": s["sample"]} for s in v["slowest"]]
+    yield finding("slow-samples", "warning", text, fact, fix, places, v["count"])
+
+
+def one_by_one(facts: Facts) -> Iterator[Finding]:
+    """B31: the dataset takes many indices at once, and torch does not know."""
+    fact = facts.find(WHOLE)
+    low, high = (0.0, 0.0) if fact is None else fact.evidence.interval or (0.0, 0.0)
+    if fact is not None and low > WORTH:
+        text = f"dataset[indices] gives the same batch {fact.value:.1f} times as fast as sample by sample (99 % {low:.1f} to"
+        text += f" {high:.1f}), and torch does not know"
+        fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
+        yield finding("batched-fetch-unused", "info", text, fact, fix)
+
+
+RULES: tuple[Rule, ...] = (inflating, listing, amplification, first_batch, warm, slow, one_by_one)

@@ -1,0 +1,44 @@
+"""Streams in workers: whether they are sharded, as long as they say, and mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.worker_semantics import MIXING
+from dataloader_expert.probes.sharding import SHARDING
+
+
+def sharding(facts: Facts) -> Iterator[Finding]:
+    """B6, B7, B42: what each of two workers gives of a stream."""
+    fact = facts.find(SHARDING)
+    if fact is None:
+        return
+    v = fact.value
+    if v["copied"]:
+        text = f"two workers give the same samples: {v['total']} came, {v['unique']} of them different"
+        fix = "in __iter__ take every num_workers-th sample by torch.utils.data.get_worker_info()"
+        yield finding("iterable-not-sharded", "error", text, fact, fix)
+    if v["ended"] and v["total"] and min(v["by_worker"]) == 0:
+        text = "one of two workers has nothing to give: there are fewer shards than workers"
+        yield finding("idle-workers", "warning", text, fact, "make more shards, or use fewer workers")
+    if v["ended"] and v["length"] is not None and v["both"] < 0.5 and v["total"] != v["length"]:
+        text = f"the stream gave {v['total']} samples and len() says {v['length']}"
+        yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
+
+
+def mixing(facts: Facts) -> Iterator[Finding]:
+    """B51: the order of two epochs hardly differs."""
+    fact = facts.find(MIXING)
+    if fact is None:
+        return
+    v = fact.value
+    if not v["same"] and v["correlation"] > 0.9 and v["samples"] > 0.5 * v["of"]:
+        text = f"the order of two epochs differs little (rank correlation {v['correlation']:.2f}): the stream is"
+        text += " shuffled in a small buffer"
+        yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
+
+
+RULES: tuple[Rule, ...] = (sharding, mixing)

@@ -1,0 +1,114 @@
+"""What workers cost: being made, bringing batches home, keeping the order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import RECEIVING
+from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.ordering import ORDERING
+from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT, TRIALS
+
+FRESH_BYTES_S = 1.2e9
+"""Bytes a second into shared memory that was not used before, measured on two cores."""
+TENSOR_MS = 0.39
+"""CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+
+
+def head_of_line(facts: Facts) -> Iterator[Finding]:
+    """B19: the consumer waits while later batches are ready, and giving up the order is surely faster."""
+    fact = facts.find(ORDERING)
+    if fact is None or fact.value["low"] <= 1 or fact.value["gain"] < 1.1:
+        return
+    text = (
+        f"with {fact.at['workers']} workers, in {fact.value['overtaken']:.0%} of the waiting for a slow batch a worker is "
+        f"idle, its own kept back for the order; without the order {fact.value['gain']:.2f} times as many samples came"
+    )
+    fix = "in_order=False where the order does not matter, or batches of like cost"
+    yield finding("head-of-line-blocking", "warning", text, fact, fix)
+
+
+def cheap(facts: Facts) -> Iterator[Finding]:
+    """B16: every number of workers tried is slower than none, and transport costs more than the samples."""
+    tried = facts.find(TRIALS)
+    stages = {f.at["stage"]: f for f in facts.all(STAGE)}
+    transfer = stages.pop("worker_transfer", None)
+    if tried is None or transfer is None:
+        return
+    alone = [t["throughput"]["value"] for t in tried.value if not t["num_workers"]]
+    others = [t["throughput"]["value"] for t in tried.value if t["num_workers"]]
+    if alone and others and max(others) < 0.9 * max(alone):
+        if transfer.value["ms"] > sum(f.value["ms"] for f in stages.values()):
+            text = "a sample costs less than bringing it from a worker: workers slow this loader"
+            fix = "num_workers=0, or fetch whole batches with __getitems__"
+            yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
+
+
+def transport(facts: Facts) -> Iterator[Finding]:
+    """B17, B18: what bringing batches from the workers costs, by the number of tensors and by bytes."""
+    fact = facts.find(RECEIVING)
+    batch = facts.find(BATCH)
+    costs = {f.at["stage"]: f.value for f in facts.all(STAGE)}
+    if fact is None or batch is None or not fact.value["samples"]:
+        return
+    own = sum(
+        v["cpu_ms"] + v["wait_ms"] for name, v in costs.items() if name not in ("worker_transfer", "pin", "to_device")
+    )
+    batch_ms = own * fact.value["samples"]
+    tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
+    if tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
+        text = f"a batch has {tensors} tensors, each of which costs some {TENSOR_MS} ms to bring from a worker, "
+        text += f"beside {batch_ms:.1f} ms for its samples"
+        yield finding("many-small-tensors", "warning", text, [fact, batch], "pack fields of one dtype into one tensor")
+    copied = 1e3 * bytes_ / FRESH_BYTES_S
+    if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(batch_ms, copied):
+        text = f"a batch of {bytes_ / 1e6:.0f} MB is written to fresh shared memory, some {copied:.0f} ms, by a worker that "
+        text += f"takes {batch_ms:.0f} ms for the whole batch"
+        fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
+        yield finding("large-batches-copied", "warning", text, [fact, batch], fix)
+
+
+def main_busy(facts: Facts) -> Iterator[Finding]:
+    """B30: the main process computes a quarter of the time although workers load."""
+    fact = facts.find(TRIALS)
+    if fact is None:
+        return
+    for trial in fact.value:
+        period = 1e3 * trial["batch_size"] / trial["throughput"]["value"] if trial["throughput"]["value"] else 0.0
+        if trial["num_workers"] >= 2 and period > 1.0 and trial["main_ms"] >= 0.25 * period and trial["main_ms"] > 2.0:
+            text = f"with {trial['num_workers']} workers the main process computes {trial['main_ms']:.1f} of the "
+            text += f"{period:.1f} ms between two batches, to receive them"
+            fix = "return few large tensors instead of nested Python objects"
+            yield finding("main-process-busy", "warning", text, fact, fix)
+            return
+
+
+def startup(facts: Facts) -> Iterator[Finding]:
+    """B21, B22: workers made anew each epoch, and slow to make."""
+    current = facts.find(CURRENT)
+    fact = None if current is None else facts.find(STARTUP, workers=current.value["num_workers"])
+    if current is None or fact is None or not current.value["num_workers"]:
+        return
+    through = facts.find(THROUGHPUT, workers=current.value["num_workers"])
+    epoch = facts.value(SAMPLES)
+    if through is not None and epoch and not current.value.get("persistent_workers"):
+        seconds = epoch / through.value
+        steady = current.value["batch_size"] / through.value
+        pause = max(0.0, fact.value - steady * current.value["num_workers"])
+        if pause >= 0.05 * (seconds + pause):
+            text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of making workers"
+            fix = "persistent_workers=True keeps them from epoch to epoch"
+            yield finding("workers-recreated", "warning", text, [fact, through], fix)
+    if fact.value > 2.0 and current.value["num_workers"]:
+        text = f"making {current.value['num_workers']} workers took {fact.value:.1f} s"
+        fix = "start by fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
+        yield finding("slow-worker-start", "warning", text, fact, fix)
+
+
+RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, main_busy, startup)

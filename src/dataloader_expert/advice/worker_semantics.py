@@ -1,0 +1,42 @@
+"""What the user's code does once workers run it: its random numbers, and what it learns of epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.worker_semantics import EPOCHS, TWINS
+
+
+def twins(facts: Facts) -> Iterator[Finding]:
+    """B4, B5, B44: random numbers that workers share, that never change, or that nothing seeds."""
+    fact = facts.find(TWINS)
+    if fact is None or not fact.value["random"]:
+        return
+    v = fact.value
+    if v["same_in_both"] and not v["own_init"]:
+        text = "two workers draw the same random numbers: a generator made before the workers is copied into each"
+        fix = "seed from (torch.initial_seed(), index) or make the generator on first use in each worker"
+        yield finding("rng-duplicated", "error", text, fact, fix)
+    elif v["same_in_both"] or v["same_next_epoch"]:
+        which = "every worker" if v["same_in_both"] else "a worker"
+        text = f"{which} draws the same random numbers each epoch: its seed does not depend on torch.initial_seed()"
+        yield finding("rng-constant-seed", "error", text, fact, "in worker_init_fn use torch.initial_seed() % 2**32")
+    if not v["same_again"] and not v["same_in_both"]:
+        text = "the same seeds gave different samples: something draws from a source that nothing seeds"
+        fix = "draw from torch, numpy or random as seeded per worker"
+        yield finding("not-deterministic", "warning", text, fact, fix)
+
+
+def epochs(facts: Facts) -> Iterator[Finding]:
+    """B46: persistent workers hold a copy of the dataset that set_epoch does not reach."""
+    fact = facts.find(EPOCHS)
+    if fact is not None and fact.value["main_changed"] and not fact.value["workers_changed"]:
+        text = "after set_epoch persistent workers go on with the old epoch: they hold a copy of the dataset"
+        fix = "keep the epoch in a multiprocessing.Value or in the sampler's indices, or set persistent_workers=False"
+        yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
+
+
+RULES: tuple[Rule, ...] = (twins, epochs)

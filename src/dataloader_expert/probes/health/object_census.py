@@ -1,0 +1,210 @@
+"""Python objects that a dataset holds, by attribute. Reading one writes to it: references to it are counted in it.
+
+No code of the user's runs, neither properties nor methods: containers are read by the methods of the built-in type that they
+are, attributes by the interpreter's own descriptors. A seeded sample of a large container is looked at, and what its elements
+hold is extrapolated slot by slot: the first elements of tuples with each other, the values of one key with each other. So a
+class name that a million tuples share counts once, and a path of each tuple's own counts a million times.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+import types
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from dataloader_expert.facts import Quantity
+
+OBJECTS = Quantity(
+    "objects_held", "", "the attribute of the dataset that holds most Python objects: its class, their number and bytes"
+)
+SECONDS = 0.05
+SAMPLE = 256
+"""Elements of a slot that are looked at."""
+DEEPEST, MOST_OWNERS = 6, 256
+FIELDS = 16
+"""A container with no more elements is a record: each element has a slot of its own."""
+FEW = 64
+"""A container with no more objects is looked into for objects with attributes, such as the parts of a ConcatDataset."""
+FIRST = 20_000
+"""Entries of a dict or set among which the sample is drawn: they cannot be had by their number."""
+
+CONTAINERS: tuple[Any, ...] = (list, tuple, dict, set, frozenset)
+EXACT = (*CONTAINERS, str, bytes, bytearray, int, float, complex, bool)
+PASSED_OVER = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+# what the interpreter knows of a class, whatever its metaclass says
+_bases, _members, _name = (type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__name__"))
+
+
+@dataclass(frozen=True)
+class Held:
+    """``attribute`` of the class ``owner`` holds so many objects; ``whole``: all were looked at, none extrapolated."""
+
+    attribute: str
+    owner: str
+    objects: int
+    bytes: int
+    whole: bool
+
+
+def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
+    """The attribute with the most objects, of the dataset or of an object that it holds, such as a Subset's dataset."""
+    walk = _Walk(seed, time.monotonic() + seconds)
+    most: Held | None = None
+    owners: deque[object] = deque([dataset])
+    known = {id(dataset)}
+    while owners and not walk.late():
+        owner = owners.popleft()
+        for name, value in attributes(owner).items():
+            inner = list(_inner(value))
+            for held in inner:
+                if id(held) not in known and len(known) < MOST_OWNERS:
+                    known.add(id(held))
+                    owners.append(held)
+            if not inner:
+                walk.whole = True
+                objects, size = walk.tally([value], 1, 0)
+                if most is None or objects > most.objects:
+                    most = Held(str(name), _name(type(owner)), round(objects), round(size), walk.whole)
+    return replace(most, whole=False) if most is not None and owners else most
+
+
+def attributes(thing: object) -> dict[str, object]:
+    """What an object's ``__dict__`` and ``__slots__`` hold; empty for containers, classes, modules and functions."""
+    found: dict[str, object] = {}
+    if _container(thing) is not None or issubclass(type(thing), PASSED_OVER):
+        return found
+    found.update(_own_dict(thing))
+    for base in _bases(type(thing)):
+        members = _members(base)
+        for name, member in members.items() if "__slots__" in members else ():
+            if type(member) is types.MemberDescriptorType:
+                try:
+                    found[name] = member.__get__(thing)
+                except AttributeError:  # a slot that was never filled
+                    continue
+    return found
+
+
+def _own_dict(thing: object) -> dict[str, object]:
+    for base in _bases(type(thing)):
+        own = _members(base).get("__dict__")
+        if type(own) is types.GetSetDescriptorType:
+            return dict(own.__get__(thing))
+    return {}
+
+
+def _container(thing: object) -> Any:
+    """The built-in container that a thing is, or that its class derives from; None for anything else."""
+    return next((base for base in CONTAINERS if issubclass(type(thing), base)), None)
+
+
+def _inner(value: object) -> Iterator[object]:
+    """The objects with attributes that a value is, or that a small container holds."""
+    base = _container(value)
+    if base is None:
+        candidates: Iterator[object] = iter((value,))
+    elif base.__len__(value) > FEW:
+        return
+    else:
+        candidates = iter(dict.values(value)) if isinstance(value, dict) else base.__iter__(value)
+    yield from (v for v in candidates if attributes(v))
+
+
+Slot = tuple[object, list[object], int]
+"""A name, some of the elements that stand there, and how many do."""
+
+
+class _Walk:
+    """``whole``: whether all was looked at so far; ``seen``: containers and objects that were counted."""
+
+    def __init__(self, seed: int, until: float) -> None:
+        self.random, self.until = Random(seed), until
+        self.whole = True
+        self.seen: set[int] = set()
+
+    def late(self) -> bool:
+        return time.monotonic() > self.until
+
+    def tally(self, values: list[object], population: float, depth: int) -> tuple[float, float]:
+        """Objects and bytes of a slot with ``population`` places, of which ``values`` are some, and of all they hold."""
+        fresh = [v for v in values if id(v) not in self.seen]
+        if not fresh:
+            return 0.0, 0.0
+        unique = list({id(v): v for v in fresh}.values())
+        number = distinct(Counter(map(id, fresh)), population * len(fresh) / len(values))
+        slots: dict[object, tuple[list[object], int]] = {}
+        for value in unique:
+            if depth >= DEEPEST or self.late():
+                self.whole = False
+                break
+            for slot, sample, places in self._parts(value, max(1, SAMPLE // len(unique))):
+                self.seen.add(id(value))
+                known, before = slots.get(slot, ([], 0))
+                slots[slot] = (known + sample, before + places)
+        scale = number / len(unique)
+        below = [self.tally(sample, places * scale, depth + 1) for sample, places in slots.values()]
+        size = scale * sum(map(_bytes, unique))
+        return number + sum(n for n, _ in below), size + sum(b for _, b in below)
+
+    def _parts(self, value: Any, most: int) -> Iterator[Slot]:
+        """The slots of one value."""
+        base = _container(value)
+        if base is None:
+            yield from (("." + name, [held], 1) for name, held in attributes(value).items())
+            yield from self._of_array(value, most)
+            return
+        places = base.__len__(value)
+        if base is dict:
+            pairs = list(itertools.islice(dict.items(value), FIRST))
+            if places <= FIELDS and all(type(k) is str for k, _ in pairs):
+                yield "keys", [k for k, _ in pairs], places
+                yield from ((f"[{k}]", [v], 1) for k, v in pairs)
+                return
+            drawn = self._drawn(pairs, most, places)
+            yield "keys", [k for k, _ in drawn], places
+            yield "values", [v for _, v in drawn], places
+        elif base in (set, frozenset):
+            first = list(itertools.islice(base.__iter__(value), FIRST))
+            yield "elements", list(self._drawn(first, most, places)), places
+        elif places <= FIELDS:
+            yield from ((i, [v], 1) for i, v in enumerate(base.__iter__(value)))
+        else:
+            at = self._drawn(range(places), most, places)
+            yield "elements", [base.__getitem__(value, i) for i in at], places
+
+    def _of_array(self, value: Any, most: int) -> Iterator[Slot]:
+        """The objects of a numpy array of objects."""
+        numpy: Any = sys.modules.get("numpy")
+        if numpy is not None and type(value) is numpy.ndarray and value.dtype == object and value.size:
+            at = self._drawn(range(value.size), most, value.size)
+            yield "elements", [value.flat[i] for i in at], value.size
+
+    def _drawn(self, among: Sequence[Any], most: int, places: int) -> Sequence[Any]:
+        if places > min(most, len(among)):
+            self.whole = False
+        return among if len(among) <= most else self.random.sample(among, most)
+
+
+def distinct(times: Counter[int], population: float) -> float:
+    """How many different objects stand in a slot, by how often each was drawn (Chao's estimate)."""
+    drawn, different = times.total(), len(times)
+    if drawn >= population - 0.5:
+        return different
+    if different == drawn:
+        return population
+    once, twice = (sum(1 for n in times.values() if n == k) for k in (1, 2))
+    return min(population, different + once * (once - 1) / (2 * (twice + 1)))
+
+
+def _bytes(thing: object) -> int:
+    """The object's own bytes: by the built-in type that it is, else of its fields and its ``__dict__``."""
+    if type(thing) in EXACT:
+        return sys.getsizeof(thing)
+    base = _container(thing) or object
+    return int(base.__sizeof__(thing)) + (sys.getsizeof(_own_dict(thing)) if base is object else 0)

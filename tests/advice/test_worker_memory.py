@@ -1,0 +1,66 @@
+"""Copied pages are told with the attribute whose objects lie in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataloader_expert.advice.base import findings_of
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.health.object_census import OBJECTS
+from dataloader_expert.probes.health.worker_resources import GROWTH
+
+MB = 1 << 20
+COPIED = {
+    "private_bytes": 60 * MB,
+    "shared_bytes": -60 * MB,
+    "anon_bytes": 0,
+    "free_bytes": 0,
+    "samples": 4000,
+    "samples_later": 2700,
+    "batches_bytes": 0,
+    "steady": False,
+    "private_per_sample": [20_000.0, 20_000.0, 20_000.0],
+    "shared_per_sample": -20_000.0,
+}
+
+
+def copied(objects: int | None, how: Any = "sampled") -> Finding:
+    facts = Facts((Fact(GROWTH, COPIED, Evidence("counted", "test")),))
+    if objects is not None:
+        value = {"attribute": "samples", "owner": "Listed", "objects": objects, "bytes": 180 * 10**6}
+        facts.add(Fact(OBJECTS, value, Evidence(how, "test")))
+    [found] = findings_of(facts)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("sampled", "`samples` of class Listed holds some 2,000,000 Python objects (some 180 MB)"),
+        ("counted", "`samples` of class Listed holds 2,000,123 Python objects (180 MB)"),
+    ],
+)
+def test_the_attribute_that_holds_the_objects_is_named(how: str, said: str) -> None:
+    """Our promise: whoever reads it knows what to change, and finds the numbers in the evidence."""
+    found = copied(2_000_123, how)
+    assert found.code == "copy-on-write-growth"
+    assert said in found.message
+    assert found.fix.startswith("hold `samples` in a numpy array")
+    assert found.evidence[1]["value"] == {
+        "attribute": "samples",
+        "owner": "Listed",
+        "objects": 2_000_123,
+        "bytes": 180 * 10**6,
+    }
+
+
+@pytest.mark.parametrize("objects", [None, 50])
+def test_no_attribute_is_named_that_does_not_explain_it(objects: int | None) -> None:
+    """Our promise: a guess is not told as the cause."""
+    found = copied(objects)
+    assert "Python objects (" not in found.message
+    assert found.fix.startswith("hold the index in")
+    assert len(found.evidence) == 1
