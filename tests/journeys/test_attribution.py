@@ -14,10 +14,12 @@ from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.profile.stages import Stages
 from dataloader_expert.probes.search.loading import Loading
 from tests.making.asking import Asker
+from tests.making.pipelines import write_pictures
 
 ROOT = Path(__file__).parents[2]
 FAULTS = ROOT / "benchmarks" / "faults.py"
 USERS = ROOT / "tests" / "making" / "users.py"
+PIPELINES = ROOT / "tests" / "making" / "pipelines.py"
 
 
 def report_on(quickly: Asker, *left_out: type[Probe]) -> Any:
@@ -61,6 +63,26 @@ def test_a_line_in_a_library_comes_with_the_users_that_led_there(parted: Any) ->
     inside = next(h for h in spots if "PIL" in h.file)
     assert inside.called_from is not None
     assert inside.called_from.rpartition(":")[0].endswith("faults.py")
+
+
+def test_a_helper_of_the_users_shows_what_it_costs_with_what_it_calls(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: a cost hidden two calls below a function named decode is named, and its callers have it too."""
+    folder = write_pictures(tmp_path / "pictures")
+    quick = asker.quick(stacks_s=2.5).but("diagnose_io", lambda probe: not isinstance(probe, Loading))
+    report: Any = quick.ask(
+        "diagnose_io", f"{PIPELINES}:Hashes", str(ROOT), source_args={"folder": str(folder)}, budget_s=12, num_workers=0
+    )
+    names = [h.function for h in report.hotspots]
+    assert set(names[:3]) == {"__getitem__", "decode", "digest_of"}
+    found = {h.function: h for h in report.hotspots[:4]}
+    assert found["__getitem__"].inclusive.value > 0.95
+    assert found["decode"].inclusive.value > 0.95
+    assert 0.65 < found["digest_of"].inclusive.value < 0.92
+    assert found["pixels_of"].inclusive.value < 0.35
+    assert found["decode"].share.value < 0.1
+    mine = [Path(h.file) == PIPELINES for h in report.hotspots]
+    assert mine == sorted(mine, reverse=True)  # the user's first, then libraries'
+    assert all(h.inclusive.value >= h.share.value for h in report.hotspots)
 
 
 def test_bytes_read_stand_beside_bytes_delivered(parted: Any) -> None:

@@ -67,6 +67,7 @@ COVERED: dict[str, str] = {
     **{f"diagnose_io.hotspots.{n}": "test_the_costly_line_is_named_with_its_stage" for n in SPOT},
     **{f"diagnose_io.cacheable.{n}": "samples worth keeping" for n in ("stage", "bytes", "gain")},
     **{f"diagnose_io.start_methods.{n}": "test_start_methods_are_timed_once" for n in StartMethod.model_fields},
+    "diagnose_io.hotspots.inclusive": "test_a_helper_of_the_users_shows_what_it_costs_with_what_it_calls",
     "diagnose_io.hotspots.called_from": "test_a_line_in_a_library_comes_with_the_users_that_led_there",
     **{f"diagnose_io.reading.{n}": "test_bytes_read_stand_beside_bytes_delivered" for n in Reading.model_fields},
     "diagnose_io.found_after_s": "test_the_search_tells_what_it_tried_and_when_it_was_done",

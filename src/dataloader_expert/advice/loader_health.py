@@ -13,8 +13,9 @@ from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.data.scan import FIRST
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import HOTSPOTS, PULSES, READING, RECEIVING
+from dataloader_expert.probes.profile.stages import PULSES, READING, RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT, ORDERING
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT, TRIALS
 

@@ -25,9 +25,10 @@ from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.model.batch import STEP, BatchLook, StepTime
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS, MOST, USER_FUNCTIONS
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
+from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
 from dataloader_expert.probes.search.ledger import CHECK
 from dataloader_expert.probes.search.loading import PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
@@ -80,6 +81,7 @@ class Hotspot(Model):
     file: str
     line: int
     share: Figure
+    inclusive: Figure | None = None
     stage: str
     called_from: str | None
 
@@ -183,6 +185,10 @@ class Result(Report, Fields):
     pass
 
 
+USERS_LEAST = 6
+"""Of the functions listed at least so many may be the user's own, where they have as many."""
+
+
 def recipe(request: Request) -> tuple[Probe, ...]:
     step: tuple[Probe, ...] = ()
     if request.model is not None and request.step_ms is None:
@@ -243,7 +249,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     fields = {
         "stages": stages,
         "bottleneck": max(stages, key=lambda s: s.share.value or 0).name if stages else None,
-        "hotspots": hotspots_of(facts.find(HOTSPOTS)),
+        "hotspots": hotspots_of(facts),
         "reading": facts.value(READING),
         "overhead": facts.value(OVERHEAD),
         "current": None if current is None else line_of(current, throughput_at(facts, current)),
@@ -324,13 +330,20 @@ def stages_of(facts: Facts) -> list[Stage]:
     return out
 
 
-def hotspots_of(fact: Fact | None) -> list[Hotspot] | None:
+def hotspots_of(facts: Facts) -> list[Hotspot] | None:
+    """The user's functions by what is spent in them and in what they call, then libraries' by what is spent in them."""
+    fact = facts.find(HOTSPOTS)
     if fact is None:
         return None
-    n = fact.evidence.seen
-    kept = [{k: v for k, v in h.items() if k in Hotspot.model_fields} for h in fact.value]
-    shares = [Figure(value=h["share"], unit="", n=n, how="sampled") for h in fact.value]
-    return [Hotspot(**{**h, "share": share}) for h, share in zip(kept, shares, strict=True)]
+    users: list[dict[str, Any]] = facts.value(USER_FUNCTIONS, [])
+    libraries = [h for h in fact.value if not h["users"]]
+    listed = users[: max(USERS_LEAST, MOST - len(libraries))]
+    return [hotspot(h, fact.evidence.seen) for h in [*listed, *libraries][:MOST]]
+
+
+def hotspot(found: dict[str, Any], n: int | None) -> Hotspot:
+    shares = {name: Figure(value=found[name], unit="", n=n, how="sampled") for name in ("share", "inclusive")}
+    return Hotspot(**{k: v for k, v in found.items() if k in Hotspot.model_fields} | shares)
 
 
 def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
