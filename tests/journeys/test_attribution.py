@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from dataloader_expert.probes.health.start_up import StartUp
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.profile.stages import Stages
 from dataloader_expert.probes.search.loading import Loading
+from dataloader_expert.tools.rendering import in_detail
 from tests.making.asking import Asker
 from tests.making.pipelines import write_pictures
 
@@ -83,6 +85,9 @@ def test_a_helper_of_the_users_shows_what_it_costs_with_what_it_calls(asker: Ask
     mine = [Path(h.file) == PIPELINES for h in report.hotspots]
     assert mine == sorted(mine, reverse=True)  # the user's first, then libraries'
     assert all(h.inclusive.value >= h.share.value for h in report.hotspots)
+    short: Any = in_detail(replace(quick.tools["diagnose_io"], limit=6000), report, "concise")
+    assert [h.function for h in short.hotspots] == names  # whole, whatever else is cut
+    assert short.shortened
 
 
 def test_bytes_read_stand_beside_bytes_delivered(parted: Any) -> None:

@@ -87,6 +87,7 @@ COVERED: dict[str, str] = {
     "diagnose_io.health.hung": "test_health_tells_a_hang_from_a_crash_and_both_from_an_error",
     "diagnose_io.health.crashed": "test_health_tells_a_hang_from_a_crash_and_both_from_an_error",
     "diagnose_io.health.slow_samples": "a slow sample",
+    "diagnose_io.health.slow_share": "a slow sample",
     "diagnose_io.health.nondeterministic": "random content",
     "check_quality.checklist.no_corrupted_files": "a sample that raises",
     "check_quality.checklist.no_nan_or_inf": "NaN: box",

@@ -25,8 +25,8 @@ from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.model.batch import STEP, BatchLook, StepTime
-from dataloader_expert.probes.profile.hotspots import HOTSPOTS, MOST, USER_FUNCTIONS
-from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
+from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
@@ -137,6 +137,7 @@ class Health(Model):
     hung: bool
     crashed: bool
     slow_samples: list[dict[str, Any]] | None
+    slow_share: Figure | None = None
     nondeterministic: bool | None
 
 
@@ -185,8 +186,8 @@ class Result(Report, Fields):
     pass
 
 
-USERS_LEAST = 6
-"""Of the functions listed at least so many may be the user's own, where they have as many."""
+LISTED, USERS_LEAST = 8, 5
+"""Functions listed, and how many of these may in any case be the user's own, where they have as many."""
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
@@ -337,8 +338,8 @@ def hotspots_of(facts: Facts) -> list[Hotspot] | None:
         return None
     users: list[dict[str, Any]] = facts.value(USER_FUNCTIONS, [])
     libraries = [h for h in fact.value if not h["users"]]
-    listed = users[: max(USERS_LEAST, MOST - len(libraries))]
-    return [hotspot(h, fact.evidence.seen) for h in [*listed, *libraries][:MOST]]
+    listed = users[: max(USERS_LEAST, LISTED - len(libraries))]
+    return [hotspot(h, fact.evidence.seen) for h in [*listed, *libraries][:LISTED]]
 
 
 def hotspot(found: dict[str, Any], n: int | None) -> Hotspot:
@@ -437,6 +438,7 @@ def health_of(facts: Facts) -> Health:
         hung=failed == "timed-out",
         crashed=failed == "worker-crashed",
         slow_samples=facts.value(SLOW),
+        slow_share=figure_of(facts.find(SLOW_SHARE)),
         nondeterministic=facts.value(NONDETERMINISTIC),
     )
 
