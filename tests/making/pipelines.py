@@ -63,3 +63,26 @@ class Hashes(Dataset[Any]):
         document = json.loads(path.with_suffix(".json").read_text())
         first = int(digest_of(document)[:8], 16)
         return torch.from_numpy(pixels_of(path.read_bytes())), first % 10
+
+
+class Fields(Dataset[Any]):
+    """Rows in memory, each value a tensor of its own; ``packed``: all in one."""
+
+    def __init__(self, fields: int = 32, n: int = 512, packed: bool = False) -> None:
+        self.rows = torch.rand(n, fields, generator=torch.Generator().manual_seed(0))
+        self.packed = packed
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Any:
+        row = self.rows[index]
+        return {"x": row} if self.packed else {f"f{i}": row[i : i + 1] for i in range(len(row))}
+
+
+class FieldsOfDearSamples(Fields):
+    """As many tensors, and samples so dear that bringing them costs nothing beside."""
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(0.05)
+        return super().__getitem__(index)

@@ -11,6 +11,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.data.scan import FIRST
+from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
@@ -27,6 +28,7 @@ TRANSPORT = 3
 """CPU of bringing a batch from a worker, as a multiple of the main process's part."""
 TENSOR_MS = 0.39
 """CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+PACK = "pack fields of one dtype into one tensor"
 
 
 def loader_findings(facts: Facts, memory_bytes: int, shm_bytes: int, cpus: float) -> list[Finding]:
@@ -126,10 +128,10 @@ def transport(facts: Facts) -> Iterator[Finding]:
     )
     batch_ms = own * fact.value["samples"]
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
-    if tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
+    if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
         text = f"a batch has {tensors} tensors, each of which costs some {TENSOR_MS} ms to bring from a worker, "
-        text += f"beside {batch_ms:.1f} ms for its samples"
-        yield finding("many-small-tensors", "warning", text, [fact, batch], "pack fields of one dtype into one tensor")
+        text += f"beside {batch_ms:.1f} ms for its samples (estimated: packed batches were not run)"
+        yield finding("many-small-tensors", "warning", text, [fact, batch], PACK)
     copied = 1e3 * bytes_ / FRESH_BYTES_S
     if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(batch_ms, copied):
         text = f"a batch of {bytes_ / 1e6:.0f} MB is written to fresh shared memory, some {copied:.0f} ms, by a worker that "

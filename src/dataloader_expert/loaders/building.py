@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
@@ -80,6 +81,14 @@ def rebuild(
         return type(loader)(loader.dataset, **keywords)
     except TypeError as e:
         raise CannotRebuild(f"its class {type(loader).__name__} takes other arguments: {e}") from None
+
+
+def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
+    """The user's loader as it is, but for its collate function; the two share samplers and generators."""
+    other = copy.copy(loader)
+    other.collate_fn = collate
+    other._iterator = None
+    return other
 
 
 def like(

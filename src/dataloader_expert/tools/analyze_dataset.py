@@ -7,6 +7,7 @@ from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.experiments.sampler_simulation import Draws
 from dataloader_expert.probes.health.static_checks import StaticChecks
@@ -61,6 +62,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         MallocRetention(),
         WorkerResources(),
         SampleCache(),
+        Packing(),
         BatchedIndexing(),
     )
 

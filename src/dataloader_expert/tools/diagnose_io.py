@@ -11,6 +11,7 @@ from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loader_health import loader_findings
+from dataloader_expert.advice.packing import RULES as OF_PACKING
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
@@ -19,6 +20,7 @@ from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.static_checks import StaticChecks
@@ -222,6 +224,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         MallocRetention(),
         WorkerResources(request.batch_size),
         SampleCache(request.batch_size),
+        Packing(request.batch_size),
         BatchedIndexing(
             request.batch_size
         ),  # after what times samples: what it frees changes what the allocator gives back
@@ -286,6 +289,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         [
             *findings(facts, fields["consumer"]),
             *loader_findings(facts, around.memory_bytes, around.shm_bytes, around.cpus),
+            *(found for rule in OF_PACKING for found in rule(facts)),
         ],
     )
 
