@@ -86,3 +86,111 @@ class FieldsOfDearSamples(Fields):
     def __getitem__(self, index: int) -> Any:
         time.sleep(0.05)
         return super().__getitem__(index)
+
+
+def write_tables(folder: Path, columns: int = 24, rows: int = 4000, group: int = 500) -> Path:
+    """One table of vectors and a label as Parquet, Arrow and HDF5, of which a sample needs two columns."""
+    import h5py
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    values = {f"f{i}": rng.random((rows, 8)).astype(np.float32) for i in range(columns)}
+    arrays = {n: pa.FixedSizeListArray.from_arrays(pa.array(v.reshape(-1)), 8) for n, v in values.items()}
+    table = pa.table({**arrays, "label": rng.integers(0, 4, rows)})
+    pq.write_table(table, folder / "rows.parquet", row_group_size=group)
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(str(folder / "rows.arrow"), table.schema, options=options) as file:
+        file.write_table(table, max_chunksize=group)
+    with h5py.File(folder / "rows.h5", "w") as file:
+        for name, value in values.items():
+            file[name] = value
+        file["label"] = table["label"].to_numpy()
+    return folder
+
+
+class ReadsRows(Dataset[Any]):
+    """Reads a group of rows for each sample, or those ``columns`` of it, and gives a vector and a label."""
+
+    def __init__(self, folder: str, columns: list[str] | None = None, n: int = 4000, group: int = 500) -> None:
+        self.folder, self.columns, self.n, self.group = folder, columns, n, group
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: int) -> Any:
+        table, row = self.read(index // self.group), index % self.group
+        return torch.tensor(table.column("f3")[row].as_py()), table.column("label")[row].as_py()
+
+    def read(self, group: int) -> Any:
+        raise NotImplementedError
+
+
+class ParquetRows(ReadsRows):
+    """The file is opened once in each process."""
+
+    file: Any = None
+
+    def read(self, group: int) -> Any:
+        import pyarrow.parquet as pq
+
+        self.file = self.file or pq.ParquetFile(f"{self.folder}/rows.parquet")
+        return self.file.read_row_group(group, columns=self.columns)
+
+
+class ParquetRowsKept(ParquetRows):
+    """The last group is kept: most samples of a run of neighbours read nothing."""
+
+    kept: tuple[int, Any] = (-1, None)
+
+    def read(self, group: int) -> Any:
+        if self.kept[0] != group:
+            self.kept = group, super().read(group)
+        return self.kept[1]
+
+
+class ParquetClosed(ReadsRows):
+    """The file is opened and closed for each sample."""
+
+    def read(self, group: int) -> Any:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(f"{self.folder}/rows.parquet") as file:
+            return file.read_row_group(group, columns=self.columns)
+
+
+class ArrowRows(ReadsRows):
+    def read(self, group: int) -> Any:
+        import pyarrow as pa
+
+        names = None if self.columns is None else [0, 1] if self.columns == ["f0", "f1"] else [3, 24]
+        options = pa.ipc.IpcReadOptions(included_fields=names)
+        with pa.OSFile(f"{self.folder}/rows.arrow") as file:
+            return pa.ipc.open_file(file, options=options).get_batch(group)
+
+
+class Hdf5Rows(ReadsRows):
+    """Every dataset of the file is read for a sample, or ``columns``."""
+
+    file: Any = None
+
+    def __getitem__(self, index: int) -> Any:
+        import h5py
+
+        self.file = self.file or h5py.File(f"{self.folder}/rows.h5")
+        row = {name: self.file[name][index] for name in self.columns or self.file}
+        return {"x": torch.from_numpy(row["f3"]), "y": int(row["label"])}
+
+
+class TableInMemory(ReadsRows):
+    """The whole table is read when the dataset is made."""
+
+    def __init__(self, folder: str) -> None:
+        import pyarrow.parquet as pq
+
+        super().__init__(folder)
+        self.table = pq.read_table(f"{folder}/rows.parquet")
+
+    def read(self, group: int) -> Any:
+        return self.table.slice(group * self.group, self.group)

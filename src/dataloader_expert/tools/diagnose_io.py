@@ -12,6 +12,7 @@ from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.packing import RULES as OF_PACKING
+from dataloader_expert.advice.projection import RULES as OF_PROJECTION
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Unknown
@@ -21,6 +22,7 @@ from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
 from dataloader_expert.probes.experiments.packing import Packing
+from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.static_checks import StaticChecks
@@ -205,6 +207,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StaticChecks(request.batch_size, request.num_workers),
         *step,
         StreamSharding(request.batch_size),
+        Projection(),
         Loading(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -215,6 +218,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             share=0.6,
         ),
         WorkerSemantics(request.batch_size),
+        Packing(request.batch_size),
         Stages(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -224,7 +228,6 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         MallocRetention(),
         WorkerResources(request.batch_size),
         SampleCache(request.batch_size),
-        Packing(request.batch_size),
         BatchedIndexing(
             request.batch_size
         ),  # after what times samples: what it frees changes what the allocator gives back
@@ -254,7 +257,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "stages": stages,
         "bottleneck": max(stages, key=lambda s: s.share.value or 0).name if stages else None,
         "hotspots": hotspots_of(facts),
-        "reading": facts.value(READING),
+        "reading": reading_of(facts),
         "overhead": facts.value(OVERHEAD),
         "current": None if current is None else line_of(current, throughput_at(facts, current)),
         "recommended": None
@@ -289,7 +292,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         [
             *findings(facts, fields["consumer"]),
             *loader_findings(facts, around.memory_bytes, around.shm_bytes, around.cpus),
-            *(found for rule in OF_PACKING for found in rule(facts)),
+            *(found for rule in (*OF_PACKING, *OF_PROJECTION) for found in rule(facts)),
         ],
     )
 
@@ -349,6 +352,15 @@ def hotspots_of(facts: Facts) -> list[Hotspot] | None:
 def hotspot(found: dict[str, Any], n: int | None) -> Hotspot:
     shares = {name: Figure(value=found[name], unit="", n=n, how="sampled") for name in ("share", "inclusive")}
     return Hotspot(**{k: v for k, v in found.items() if k in Hotspot.model_fields} | shares)
+
+
+def reading_of(facts: Facts) -> dict[str, Any] | None:
+    """Bytes, and fields read and used: of user code the columns of its files, where these were watched."""
+    found: dict[str, Any] | None = facts.value(READING)
+    columns = facts.value(COLUMNS)
+    if found is None or columns is None:
+        return found
+    return {**found, "fields_read": columns["read"], "fields_used": columns["used"] if columns["complete"] else None}
 
 
 def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:

@@ -41,7 +41,7 @@ TENSOR_S, LEAST_SHARE = 1e-3, 0.05
 class Packing(Probe):
     name: ClassVar[str] = "packing"
     batch_size: int | None = None
-    share: float = 0.2
+    share: float = 0.35
     most_s: float = 1.2
     block_s: float = 0.06
 
