@@ -62,7 +62,9 @@ def test_columns_that_no_sample_needs_are_told_with_what_they_cost(
     name: str, file: str, reading: Any, tables: Path
 ) -> None:
     """Our promise: columns read and used are counted, and reading those used is timed against reading all."""
-    report, [told] = reading(name)
+    report, found = reading(name)
+    assert len(found) == 1, report.unknowns
+    [told] = found
     assert (report.reading.fields_read, report.reading.fields_used) == (ALL, len(NEEDED))
     assert (told.code, told.severity, told.where) == ("read-amplification", "warning", [{"file": str(tables / file)}])
     assert told.evidence[1].how == "timed"
