@@ -134,13 +134,22 @@ def test_start_methods_are_timed_once(asker: Asker) -> None:
 def test_a_forecast_follows_the_hardware(quickly: Asker) -> None:
     """Our promise: more cores bring more of what computes, faster storage more of what waits."""
     told = report_on(quickly)
-    report = told("crowded", max_workers=2, what_if={"cpus": 8})
+    report = told("crowded", max_workers=2, what_if={"cpus": 8, "num_workers": [3, 5]})
     eight, here = report.forecast, max(t.throughput.value for t in report.trials)
     assert eight.throughput.value > 2 * here
     assert eight.limit == "cpu"
     assert eight.workers_for_limit >= eight.at_workers > 2
     assert eight.stall_share is None
-    stepped = told("crowded", max_workers=2, what_if={"cpus": 8, "step_ms": 1000}).forecast
+    rows = {row.num_workers: row for row in eight.by_workers}
+    assert list(rows) == sorted(rows)
+    assert {0, 1, 2, 3, 4, 5, eight.at_workers} <= rows.keys()
+    assert rows[eight.at_workers].throughput == eight.throughput.value
+    assert rows[eight.at_workers].by_law == eight.by_law.value
+    assert rows[1].throughput < rows[2].throughput < rows[4].throughput
+    assert all(row.throughput < 1.05 * row.by_law for row in rows.values())  # the law is a bound
+    assert rows[5].limit == "cpu"
+    stepped = told("crowded", max_workers=2, what_if={"cpus": 8, "step_ms": 1000, "num_workers": 3}).forecast
+    assert 3 in [row.num_workers for row in stepped.by_workers]
     assert stepped.limit == "step"
     assert stepped.throughput.value == pytest.approx(16 / 1.0, rel=0.05)
     assert stepped.by_law.value == pytest.approx(16 / 1.0, rel=0.05)

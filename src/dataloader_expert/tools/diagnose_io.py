@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from dataloader_expert.advice.caching import cache_advice, paying
-from dataloader_expert.advice.forecast import forecast
+from dataloader_expert.advice.forecast import MOST_WORKERS, forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loader_health import loader_findings
 from dataloader_expert.advice.packing import RULES as OF_PACKING
@@ -49,6 +49,9 @@ from dataloader_expert.tools.base import BUDGET_S, FAILED, NO_CUDA, Conclusion, 
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
+MOST_ASKED = 16
+Workers = Annotated[int, Field(ge=0, le=MOST_WORKERS)]
+
 
 class WhatIf(Model):
     cpus: float | None = None
@@ -57,6 +60,19 @@ class WhatIf(Model):
     step_ms: float | None = None
     storage_mb_s: float | None = None
     storage_latency_ms: float | None = None
+    num_workers: Workers | list[Workers] | None = Field(None, description="also forecast at these; at most 16 of them")
+
+    @field_validator("num_workers")
+    @classmethod
+    def few(cls, value: int | list[int] | None) -> int | list[int] | None:
+        """Each is simulated.
+
+        Raises:
+            ValueError: if there are more than 16.
+        """
+        if isinstance(value, list) and len(value) > MOST_ASKED:
+            raise ValueError(f"{len(value)} numbers of workers are asked; give at most {MOST_ASKED}")
+        return value
 
 
 class Request(Common):
@@ -145,13 +161,23 @@ class Health(Model):
     nondeterministic: bool | None
 
 
+class WorkersLine(Model):
+    num_workers: int
+    throughput: float
+    limit: str
+    by_law: float
+
+
 class ForecastLine(Model):
     throughput: Figure
     at_workers: int
     limit: str
     workers_for_limit: int
     stall_share: Figure | None
-    by_law: Figure
+    by_law: Figure = Field(
+        description="bottleneck bound by mean costs; throughput, simulated, also has queueing, order and uneven samples"
+    )
+    by_workers: list[WorkersLine] = Field(description="the same over workers, in samples/s")
 
 
 class SettingsLine(Model):
@@ -419,6 +445,11 @@ def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | No
         asked.loaders,
         asked.storage_mb_s,
         asked.storage_latency_ms,
+        []
+        if asked.num_workers is None
+        else [asked.num_workers]
+        if isinstance(asked.num_workers, int)
+        else asked.num_workers,
     )
     if found is None:
         return None
@@ -429,6 +460,10 @@ def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | No
         at_workers=found.at_workers,
         limit=found.limit,
         workers_for_limit=found.workers_for_limit,
+        by_workers=[
+            WorkersLine(num_workers=row.workers, throughput=row.throughput, limit=row.limit, by_law=row.by_law)
+            for row in found.table
+        ],
         stall_share=None if step is None else Figure(value=found.waits, unit="", n=found.runs, how="derived"),
     )
 
