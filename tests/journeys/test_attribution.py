@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,14 @@ from dataloader_expert.probes.health.start_up import StartUp
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.profile.stages import Stages
 from dataloader_expert.probes.search.loading import Loading
+from dataloader_expert.tools.rendering import in_detail
 from tests.making.asking import Asker
+from tests.making.pipelines import write_pictures
 
 ROOT = Path(__file__).parents[2]
 FAULTS = ROOT / "benchmarks" / "faults.py"
 USERS = ROOT / "tests" / "making" / "users.py"
+PIPELINES = ROOT / "tests" / "making" / "pipelines.py"
 
 
 def report_on(quickly: Asker, *left_out: type[Probe]) -> Any:
@@ -61,6 +65,29 @@ def test_a_line_in_a_library_comes_with_the_users_that_led_there(parted: Any) ->
     inside = next(h for h in spots if "PIL" in h.file)
     assert inside.called_from is not None
     assert inside.called_from.rpartition(":")[0].endswith("faults.py")
+
+
+def test_a_helper_of_the_users_shows_what_it_costs_with_what_it_calls(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: a cost hidden two calls below a function named decode is named, and its callers have it too."""
+    folder = write_pictures(tmp_path / "pictures")
+    quick = asker.quick(stacks_s=2.5).but("diagnose_io", lambda probe: not isinstance(probe, Loading))
+    report: Any = quick.ask(
+        "diagnose_io", f"{PIPELINES}:Hashes", str(ROOT), source_args={"folder": str(folder)}, budget_s=12, num_workers=0
+    )
+    names = [h.function for h in report.hotspots]
+    assert set(names[:3]) == {"__getitem__", "decode", "digest_of"}
+    found = {h.function: h for h in report.hotspots[:4]}
+    assert found["__getitem__"].inclusive.value > 0.95
+    assert found["decode"].inclusive.value > 0.95
+    assert 0.65 < found["digest_of"].inclusive.value < 0.92
+    assert found["pixels_of"].inclusive.value < 0.35
+    assert found["decode"].share.value < 0.1
+    mine = [Path(h.file) == PIPELINES for h in report.hotspots]
+    assert mine == sorted(mine, reverse=True)  # the user's first, then libraries'
+    assert all(h.inclusive.value >= h.share.value for h in report.hotspots)
+    short: Any = in_detail(replace(quick.tools["diagnose_io"], limit=6000), report, "concise")
+    assert [h.function for h in short.hotspots] == names  # whole, whatever else is cut
+    assert short.shortened
 
 
 def test_bytes_read_stand_beside_bytes_delivered(parted: Any) -> None:
@@ -107,13 +134,22 @@ def test_start_methods_are_timed_once(asker: Asker) -> None:
 def test_a_forecast_follows_the_hardware(quickly: Asker) -> None:
     """Our promise: more cores bring more of what computes, faster storage more of what waits."""
     told = report_on(quickly)
-    report = told("crowded", max_workers=2, what_if={"cpus": 8})
+    report = told("crowded", max_workers=2, what_if={"cpus": 8, "num_workers": [3, 5]})
     eight, here = report.forecast, max(t.throughput.value for t in report.trials)
     assert eight.throughput.value > 2 * here
     assert eight.limit == "cpu"
     assert eight.workers_for_limit >= eight.at_workers > 2
     assert eight.stall_share is None
-    stepped = told("crowded", max_workers=2, what_if={"cpus": 8, "step_ms": 1000}).forecast
+    rows = {row.num_workers: row for row in eight.by_workers}
+    assert list(rows) == sorted(rows)
+    assert {0, 1, 2, 3, 4, 5, eight.at_workers} <= rows.keys()
+    assert rows[eight.at_workers].throughput == eight.throughput.value
+    assert rows[eight.at_workers].by_law == eight.by_law.value
+    assert rows[1].throughput < rows[2].throughput < rows[4].throughput
+    assert all(row.throughput < 1.05 * row.by_law for row in rows.values())  # the law is a bound
+    assert rows[5].limit == "cpu"
+    stepped = told("crowded", max_workers=2, what_if={"cpus": 8, "step_ms": 1000, "num_workers": 3}).forecast
+    assert 3 in [row.num_workers for row in stepped.by_workers]
     assert stepped.limit == "step"
     assert stepped.throughput.value == pytest.approx(16 / 1.0, rel=0.05)
     assert stepped.by_law.value == pytest.approx(16 / 1.0, rel=0.05)

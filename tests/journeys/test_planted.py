@@ -72,7 +72,7 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         "diagnose_io",
         "OneSlow",
         ALONE,
-        lambda r: [s["sample"] for s in r.health.slow_samples] == [7],
+        lambda r: [s["sample"] for s in r.health.slow_samples] == [7] and 0 < r.health.slow_share.value < 0.1,
         "Fine",
     ),
     "a sample that was slow once": (

@@ -9,6 +9,8 @@ from typing import Any
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.packing import Packing
+from dataloader_expert.probes.experiments.projection import Projection
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.experiments.sampler_simulation import Draws
 from dataloader_expert.probes.health.start_up import StartUp
@@ -21,7 +23,16 @@ from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.probes.system.storage import Storage
 from dataloader_expert.tools.base import Tool
 
-EXPERIMENTS = MallocAsStarted | SampleCache | WorkerResources | MallocRetention | WorkerSemantics | BatchedIndexing
+EXPERIMENTS = (
+    MallocAsStarted
+    | SampleCache
+    | WorkerResources
+    | MallocRetention
+    | WorkerSemantics
+    | BatchedIndexing
+    | Packing
+    | Projection
+)
 """What forks, or runs a user's loader otherwise than it is, beside the search."""
 
 

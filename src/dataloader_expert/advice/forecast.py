@@ -1,9 +1,15 @@
-"""What a loader would deliver on other hardware: costs fitted on a few runs here, then simulated there."""
+"""What a loader would deliver on other hardware: costs fitted on a few runs here, then simulated there.
+
+Beside the simulation stands the closed bottleneck law: the least of what the workers, the cores, the main process, the step
+and the store would each allow if nothing else held them up. The law knows mean costs only. The simulation also has what
+lowers a rate below that bound: workers that want a core or the store at the same time and queue for it, uneven samples,
+batches that wait for a slow one before them, orders on their way, queues of a few batches. Neither has the start of workers.
+"""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dataloader_expert.facts import Facts
@@ -16,6 +22,8 @@ from dataloader_expert.probes.search.trials import TRIALS
 
 MOST_WORKERS = 256
 BISECTIONS = 18
+MANY, ROUNDS = 32, 6
+"""Workers beyond which a row of the table is simulated for so many rounds, two of which warm up."""
 CHANCE = 4
 """Standard errors of the mean wait within which a run and single samples agree: either is a draw of its own."""
 
@@ -25,6 +33,17 @@ BY_CHANCE = 3
 """Standard deviations of such runs within which a rate is one of them."""
 LEAST_SLOWDOWN, MOST_SLOWDOWN = 0.7, 2.5
 """Two threads of one core slow each other at most twice; shared caches and memory add to it, frequencies take away."""
+
+
+@dataclass(frozen=True)
+class AtWorkers:
+    """The forecast at a number of workers, in samples/s."""
+
+    workers: int
+    throughput: float
+    by_law: float
+    limit: str
+    waits: float
 
 
 @dataclass(frozen=True)
@@ -38,6 +57,7 @@ class Forecast:
     workers_for_limit: int
     waits: float
     runs: int
+    table: tuple[AtWorkers, ...] = ()
 
 
 def fit(
@@ -122,8 +142,10 @@ def forecast(
     loaders: int | None = None,
     storage_mb_s: float | None = None,
     storage_latency_ms: float | None = None,
+    also: Iterable[int] = (),
 ) -> Forecast | None:
-    """One loader's throughput on that hardware, at the fewest workers that reach what any number would."""
+    """One loader's throughput on that hardware, at the fewest workers that reach what any number would; and a table over
+    workers up to these, with those ``also`` asked."""
     found = fitted(facts, cpus_here)
     if found is None:
         return None
@@ -137,14 +159,24 @@ def forecast(
         store = Store(size, latency, None if storage_mb_s is None else storage_mb_s * 1e6)
     asked = replace(setup, cpus=each, step_s=step_s, storage=store, loaders=max(1, loaders or 1))
     workers, _ = workers_for(costs, asked, MOST_WORKERS)
-    best = replace(asked, workers=workers)
-    seen = simulate(costs, best)
-    alone = replace(asked, workers=0)
-    if law(costs, alone) > seen.throughput:
-        best, seen, workers = alone, simulate(costs, alone), 0
-    return Forecast(
-        seen.throughput, law(costs, best), workers, limit_of(costs, best, seen.limit), workers, seen.waits, runs
-    )
+    table = {n: at_workers(costs, replace(asked, workers=n), n == workers) for n in counts(workers, also)}
+    best = table[0] if table[0].by_law > table[workers].throughput else table[workers]
+    rows = tuple(table.values())
+    return Forecast(best.throughput, best.by_law, best.workers, best.limit, best.workers, best.waits, runs, rows)
+
+
+def counts(workers: int, also: Iterable[int]) -> list[int]:
+    """Numbers of workers of a table: none, powers of two up to those that reach the limit, these, and what was asked."""
+    powers = {1 << k for k in range(workers.bit_length())}
+    return sorted({0, workers, *powers, *also})
+
+
+def at_workers(costs: Costs, setup: Setup, exactly: bool) -> AtWorkers:
+    """``exactly``: run until chance evens out; else many workers run for a few rounds, whose events take seconds."""
+    batches = ROUNDS * setup.workers if setup.workers > MANY and not exactly else 0
+    seen = simulate(costs, setup, batches)
+    limit = limit_of(costs, setup, seen.limit)
+    return AtWorkers(setup.workers, seen.throughput, law(costs, setup), limit, seen.waits)
 
 
 def limit_of(costs: Costs, setup: Setup, limit: str) -> str:

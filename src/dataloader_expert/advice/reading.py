@@ -10,9 +10,10 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.scan import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.rereads import SLOW
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import HOTSPOTS, READING
+from dataloader_expert.probes.profile.stages import READING
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 from dataloader_expert.probes.system.storage import COLD, WARM
 

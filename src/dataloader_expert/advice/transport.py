@@ -8,6 +8,7 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
@@ -19,6 +20,7 @@ FRESH_BYTES_S = 1.2e9
 """Bytes a second into shared memory that was not used before, measured on two cores."""
 TENSOR_MS = 0.39
 """CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+PACK = "pack fields of one dtype into one tensor"
 
 
 def head_of_line(facts: Facts) -> Iterator[Finding]:
@@ -62,10 +64,10 @@ def transport(facts: Facts) -> Iterator[Finding]:
     )
     batch_ms = own * fact.value["samples"]
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
-    if tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
+    if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
         text = f"a batch has {tensors} tensors, each of which costs some {TENSOR_MS} ms to bring from a worker, "
-        text += f"beside {batch_ms:.1f} ms for its samples"
-        yield finding("many-small-tensors", "warning", text, [fact, batch], "pack fields of one dtype into one tensor")
+        text += f"beside {batch_ms:.1f} ms for its samples (estimated: packed batches were not run)"
+        yield finding("many-small-tensors", "warning", text, [fact, batch], PACK)
     copied = 1e3 * bytes_ / FRESH_BYTES_S
     if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(batch_ms, copied):
         text = f"a batch of {bytes_ / 1e6:.0f} MB is written to fresh shared memory, some {copied:.0f} ms, by a worker that "

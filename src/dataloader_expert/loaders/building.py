@@ -104,6 +104,14 @@ def _copied(loader: DataLoader[Any], keywords: dict[str, Any]) -> DataLoader[Any
     return made
 
 
+def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
+    """The user's loader as it is, but for its collate function; the two share samplers and generators."""
+    other = copy.copy(loader)
+    other.collate_fn = collate
+    other._iterator = None
+    return other
+
+
 def like(
     loader: DataLoader[Any] | None,
     dataset: Any,

@@ -75,14 +75,23 @@ class _Slimmer:
 
 
 def _in_words(schema: Schema) -> Schema:
-    """Describes a mapping to optional numbers briefly, by its keys."""
+    """Describes a mapping to optional numbers briefly, by its keys; of some a list may be given."""
     properties = schema.get("properties", {})
-    if (
-        not properties
-        or schema.get("required")
-        or not all(p.get("type") in ("number", "integer") for p in properties.values())
-    ):
+    if not properties or schema.get("required"):
         return schema
-    names = ", ".join(properties)
+    if not all(_is_number(p) or _may_be_listed(p) for p in properties.values()):
+        return schema
+    names = ", ".join(f"{n} (or a list)" if _may_be_listed(p) else n for n, p in properties.items())
     said = f"{schema['description']}: {names}" if "description" in schema else names
-    return {"type": "object", "additionalProperties": {"type": "number"}, "description": said}
+    numbers = {} if any(map(_may_be_listed, properties.values())) else {"additionalProperties": {"type": "number"}}
+    return {"type": "object", **numbers, "description": said}
+
+
+def _is_number(schema: Schema) -> bool:
+    return schema.get("type") in ("number", "integer")
+
+
+def _may_be_listed(schema: Schema) -> bool:
+    """A number or a list of numbers."""
+    kinds = [option for option in schema.get("anyOf", ()) if option != NULL]
+    return len(kinds) == 2 and _is_number(kinds[0]) and _is_number(kinds[1].get("items", {}))

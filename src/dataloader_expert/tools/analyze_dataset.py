@@ -7,6 +7,8 @@ from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.packing import Packing
+from dataloader_expert.probes.experiments.projection import Projection
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.experiments.sampler_simulation import Draws
 from dataloader_expert.probes.health.static_checks import StaticChecks
@@ -56,8 +58,10 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Draws(),
         StaticChecks(),
         StreamSharding(),
+        Projection(),
         Loading(share=0.8),
         WorkerSemantics(),
+        Packing(),
         MallocRetention(),
         WorkerResources(),
         SampleCache(),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.consumer import stall_share, workers_needed
-from dataloader_expert.advice.forecast import forecast
+from dataloader_expert.advice.forecast import MOST_WORKERS, forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.stages import taken
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at, worker_advice
@@ -20,15 +20,18 @@ from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
+from dataloader_expert.probes.experiments.packing import Packing
+from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.model.batch import STEP, BatchLook, StepTime
-from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW
+from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
+from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
-from dataloader_expert.probes.profile.stages import HOTSPOTS, MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
+from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
 from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
 from dataloader_expert.probes.search.thresholds import PROOF_SHARE
@@ -44,6 +47,9 @@ from dataloader_expert.tools.base import BUDGET_S, NO_CUDA, Conclusion, Measured
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
+MOST_ASKED = 16
+Workers = Annotated[int, Field(ge=0, le=MOST_WORKERS)]
+
 
 class WhatIf(Model):
     cpus: float | None = None
@@ -52,6 +58,19 @@ class WhatIf(Model):
     step_ms: float | None = None
     storage_mb_s: float | None = None
     storage_latency_ms: float | None = None
+    num_workers: Workers | list[Workers] | None = Field(None, description="also forecast at these; at most 16 of them")
+
+    @field_validator("num_workers")
+    @classmethod
+    def few(cls, value: int | list[int] | None) -> int | list[int] | None:
+        """Each is simulated.
+
+        Raises:
+            ValueError: if there are more than 16.
+        """
+        if isinstance(value, list) and len(value) > MOST_ASKED:
+            raise ValueError(f"{len(value)} numbers of workers are asked; give at most {MOST_ASKED}")
+        return value
 
 
 class Request(Common):
@@ -84,6 +103,7 @@ class Hotspot(Model):
     file: str
     line: int
     share: Figure
+    inclusive: Figure | None = None
     stage: str
     called_from: str | None
 
@@ -140,7 +160,15 @@ class Health(Model):
     hung: bool
     crashed: bool
     slow_samples: list[dict[str, Any]] | None
+    slow_share: Figure | None = None
     nondeterministic: bool | None
+
+
+class WorkersLine(Model):
+    num_workers: int
+    throughput: float
+    limit: str
+    by_law: float
 
 
 class ForecastLine(Model):
@@ -149,7 +177,10 @@ class ForecastLine(Model):
     limit: str
     workers_for_limit: int
     stall_share: Figure | None
-    by_law: Figure
+    by_law: Figure = Field(
+        description="bottleneck bound by mean costs; throughput, simulated, also has queueing, order and uneven samples"
+    )
+    by_workers: list[WorkersLine] = Field(description="the same over workers, in samples/s")
 
 
 class SettingsLine(Model):
@@ -189,6 +220,10 @@ class Result(Report, Fields):
     pass
 
 
+LISTED, USERS_LEAST = 8, 5
+"""Functions listed, and how many of these may in any case be the user's own, where they have as many."""
+
+
 def recipe(request: Request) -> tuple[Probe, ...]:
     step: tuple[Probe, ...] = ()
     if request.model is not None and request.step_ms is None:
@@ -202,6 +237,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StaticChecks(request.batch_size, request.num_workers),
         *step,
         StreamSharding(request.batch_size),
+        Projection(),
         Loading(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -211,6 +247,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             also=() if request.what_if is None else (0, 1, 2),
         ),
         WorkerSemantics(request.batch_size),
+        Packing(request.batch_size),
         Stages(
             batch_size=request.batch_size,
             num_workers=request.num_workers,
@@ -248,8 +285,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     fields = {
         "stages": stages,
         "bottleneck": max(stages, key=lambda s: s.share.value or 0).name if stages else None,
-        "hotspots": hotspots_of(facts.find(HOTSPOTS)),
-        "reading": facts.value(READING),
+        "hotspots": hotspots_of(facts),
+        "reading": reading_of(facts),
         "overhead": facts.value(OVERHEAD),
         "current": None if current is None else line_of(current, throughput_at(facts, current)),
         "recommended": None
@@ -315,13 +352,29 @@ def stages_of(facts: Facts) -> list[Stage]:
     return out
 
 
-def hotspots_of(fact: Fact | None) -> list[Hotspot] | None:
+def hotspots_of(facts: Facts) -> list[Hotspot] | None:
+    """The user's functions by what is spent in them and in what they call, then libraries' by what is spent in them."""
+    fact = facts.find(HOTSPOTS)
     if fact is None:
         return None
-    n = fact.evidence.seen
-    kept = [{k: v for k, v in h.items() if k in Hotspot.model_fields} for h in fact.value]
-    shares = [Figure(value=h["share"], unit="", n=n, how="sampled") for h in fact.value]
-    return [Hotspot(**{**h, "share": share}) for h, share in zip(kept, shares, strict=True)]
+    users: list[dict[str, Any]] = facts.value(USER_FUNCTIONS, [])
+    libraries = [h for h in fact.value if not h["users"]]
+    listed = users[: max(USERS_LEAST, LISTED - len(libraries))]
+    return [hotspot(h, fact.evidence.seen) for h in [*listed, *libraries][:LISTED]]
+
+
+def hotspot(found: dict[str, Any], n: int | None) -> Hotspot:
+    shares = {name: Figure(value=found[name], unit="", n=n, how="sampled") for name in ("share", "inclusive")}
+    return Hotspot(**{k: v for k, v in found.items() if k in Hotspot.model_fields} | shares)
+
+
+def reading_of(facts: Facts) -> dict[str, Any] | None:
+    """Bytes, and fields read and used: of user code the columns of its files, where these were watched."""
+    found: dict[str, Any] | None = facts.value(READING)
+    columns = facts.value(COLUMNS)
+    if found is None or columns is None:
+        return found
+    return {**found, "fields_read": columns["read"], "fields_used": columns["used"] if columns["complete"] else None}
 
 
 def line_of(given: dict[str, Any], fact: Fact | None) -> SettingsLine:
@@ -373,6 +426,11 @@ def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | No
         asked.loaders,
         asked.storage_mb_s,
         asked.storage_latency_ms,
+        []
+        if asked.num_workers is None
+        else [asked.num_workers]
+        if isinstance(asked.num_workers, int)
+        else asked.num_workers,
     )
     if found is None:
         return None
@@ -383,6 +441,10 @@ def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | No
         at_workers=found.at_workers,
         limit=found.limit,
         workers_for_limit=found.workers_for_limit,
+        by_workers=[
+            WorkersLine(num_workers=row.workers, throughput=row.throughput, limit=row.limit, by_law=row.by_law)
+            for row in found.table
+        ],
         stall_share=None if step is None else Figure(value=found.waits, unit="", n=found.runs, how="derived"),
     )
 
@@ -408,6 +470,7 @@ def health_of(facts: Facts) -> Health:
         hung=failed == "timed-out",
         crashed=failed == "worker-crashed",
         slow_samples=facts.value(SLOW, {"slowest": None})["slowest"],
+        slow_share=figure_of(facts.find(SLOW_SHARE)),
         nondeterministic=facts.value(NONDETERMINISTIC),
     )
 

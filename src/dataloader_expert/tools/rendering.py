@@ -22,6 +22,7 @@ WEIGHTS = {
     "advice": 5,
     "next": 3,
     "stages": 5,
+    "hotspots": 8,  # as many as there are at the most: where a sample's time goes is never cut
     "trials": 3,
     "splits": 5,
     "shape": 10,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from dataloader_expert.advice.base import findings_of
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.profile.rereads import slow_samples
+from dataloader_expert.probes.profile.rereads import share_of_slow, slow_samples, wilson
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.sources.registry import open_source
 from tests.making import users
@@ -32,8 +33,29 @@ def test_a_slow_sample_is_told_once(took: Any, first: Any, doubtful: Any) -> Non
     ref = SourceRef(f"{Path(users.__file__)}:OneSlow", (str(CHECKOUT),), code=True)
     until = time.monotonic() + 60
     bench = Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
-    [fact] = slow_samples(bench, serving(bench, 4, 0), took, first, doubtful)
+    [fact, share] = slow_samples(bench, serving(bench, 4, 0), took, first, doubtful)
     assert isinstance(fact, Fact)
-    [found] = findings_of(Facts((fact,)))
+    assert isinstance(share, Fact)
+    [found] = findings_of(Facts((fact, share)))
     assert found.where == ({"sample": 7},)
     assert found.message.startswith("1 of 32 samples")
+    came = {i for _, i in (*took, *first)}
+    assert share.value == pytest.approx((7 in came) / len(came))  # what was looked up for its slow batch is no sample
+    low, high = share.evidence.interval or (math.nan, math.nan)
+    assert low <= share.value < high < 0.2
+
+
+@pytest.mark.parametrize(
+    ("slow", "seen", "low", "high"), [(0, 100, 0.0, 0.03699), (1, 10, 0.01788, 0.40416), (50, 100, 0.40383, 0.59617)]
+)
+def test_a_share_has_its_wilson_interval(slow: int, seen: int, low: float, high: float) -> None:
+    """Our promise: the interval of a share is that of Wilson's score, to five digits."""
+    assert wilson(slow, seen) == pytest.approx((low, high), abs=1e-5)
+
+
+def test_samples_not_read_again_widen_the_share_upwards_only() -> None:
+    """Our promise: what the budget left unread may be slow and may not; where all was read nothing else is open."""
+    some = share_of_slow(2, 3, 100, 10_000)
+    assert some.value == 0.02
+    assert some.evidence.interval == (wilson(2, 100)[0], wilson(5, 100)[1])
+    assert share_of_slow(2, 3, 100, 100).evidence.interval == (0.02, 0.05)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from dataloader_expert.probes.profile.instrumentation import SLOW_LEAST_S, SLOW_
 from dataloader_expert.probes.serving import Serving
 
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
+SLOW_SHARE = Quantity("slow_share", "", "the share of samples that are slow, of those that were read as they came")
 NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
 AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
 
@@ -35,6 +37,7 @@ def slow_samples(
         return
     median = statistics.median(t for t, _ in took)
     first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be asked again
+    came = {i for _, i in (*took, *first)}
     took = took + first + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]
     slowest = {i: t for t, i in sorted(took)}  # one that came in several epochs counts once
     suspects = sorted(
@@ -45,8 +48,10 @@ def slow_samples(
         yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
         return
     slow: list[tuple[float, int]] = []
+    unread = 0
     for k, (_, index) in enumerate(suspects):
         if until is not None and time.monotonic() > until:
+            unread = len({i for _, i in suspects[k:]} & came)
             yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow; the budget held no second look")
             break
         bench.at(index)
@@ -62,6 +67,28 @@ def slow_samples(
         "slowest": [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]],
     }
     yield Fact(SLOW, value, evidence("timed", "stages", seen=len(slowest)))
+    yield share_of_slow(
+        len({i for _, i in slow} & came), unread, len(came), None if bench.source.iterable else len(served.dataset)
+    )
+
+
+def share_of_slow(slow: int, doubtful: int, seen: int, population: int | None) -> Fact:
+    """Of the samples that came in turn: those that were looked up because their batch was slow would raise it.
+
+    The interval begins where only ``slow`` are, and ends where the ``doubtful`` ones, not read again, are slow as well.
+    """
+    low, high = wilson(slow, seen)[0], wilson(slow + doubtful, seen)[1]
+    if population is not None and seen >= population:
+        low, high = slow / seen, (slow + doubtful) / seen
+    said = evidence("sampled", "stages", seen=seen, population=population, interval=(low, high))
+    return Fact(SLOW_SHARE, slow / seen, said)
+
+
+def wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """The 95 % interval of a share seen ``k`` times in ``n`` (Wilson, JASA 22, 1927): true also where none was seen."""
+    p, w = k / n, z * z / n
+    middle, half = p + w / 2, z * math.sqrt(p * (1 - p) / n + w / (4 * n))
+    return max(0.0, (middle - half) / (1 + w)), min(1.0, (middle + half) / (1 + w))
 
 
 def _read_again(served: Serving, index: int) -> float:

@@ -17,6 +17,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
 from dataloader_expert.probes.profile.clocks import StolenClock, apart, now, since
+from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
 from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
@@ -26,7 +27,6 @@ from dataloader_expert.probes.profile.transfer import to_device, transport, trip
 from dataloader_expert.probes.serving import Serving, flat, serving
 
 OVERHEAD = Quantity("overhead", "", "the measuring's own CPU time as a share of a sample's CPU and blocked time")
-HOTSPOTS = Quantity("hotspots", "", "the functions that cost most, by their share of a sample's CPU and blocked time")
 READING = Quantity("reading", "", "bytes that a sample's process read, and bytes that were delivered")
 COSTS = Quantity("sample_costs", "s", "CPU and blocked seconds of single samples, together, as they came")
 RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
@@ -43,9 +43,6 @@ SETTLED = 4
 """Batches of a process from which on growth is judged: the first ones are on their way with files of their own."""
 KEPT = 256
 """Samples whose costs are kept, for the forecast."""
-MOST_HOTSPOTS = 10
-Spot = tuple[str, str, str, bool, bool]
-"""File, function, stage, and whether it inflates and looks files up."""
 
 
 @dataclass
@@ -245,7 +242,8 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
             yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
     if ticks or served.ours:
-        yield hotspots(namer, seen.ticks, spent, total)
+        stacks = weighed(namer, seen.ticks, seconds_of(spent), total)
+        yield from hotspot_facts(namer, stacks, sum(t.running + t.blocked for t in seen.ticks))
     else:
         yield Unknown("hotspots", "no stack of a loading process could be read: too short a run, or not allowed here")
     yield Fact(OVERHEAD, overhead(seen, total), evidence("derived", "stages", seen=len(seen.lines)))
@@ -299,50 +297,16 @@ def spans(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, A
     return [(a, b, m) for a, b, m in found if m > 0]
 
 
-def hotspots(namer: Namer, ticks: list[Tick], spent: dict[str, Any], total: float) -> Fact:
-    """Shares of the whole sample: running stacks weigh by the CPU time that they stand for, blocked ones by theirs."""
+def seconds_of(spent: dict[str, list[tuple[float, float, float]]]) -> dict[tuple[bool, bool], float]:
+    """Seconds of a sample by whether they were spent in collating, and whether on a CPU; transport has no stacks."""
+    collating = spent.get("collate", [])
     of_fetch = [v for name, v in spent.items() if name not in ("collate", "worker_transfer")]
-    cpu, waits = sum(_mean(v)[1] for v in of_fetch), sum(_blocked(v) for v in of_fetch)
-    collate_cpu, collate_waits = _mean(spent.get("collate", []))[1], _blocked(spent.get("collate", []))
-    sums: Counter[tuple[bool, bool]] = Counter()
-    for tick in ticks:
-        collates = namer.stage_of(tick.stack) == "collate"
-        sums[collates, True] += tick.running
-        sums[collates, False] += tick.blocked
-    weight = {
-        (False, True): cpu, (False, False): waits, (True, True): collate_cpu, (True, False): collate_waits
-    }  # fmt: skip
-    cost: Counter[Spot] = Counter()
-    lines: dict[Spot, Counter[tuple[int, str | None]]] = defaultdict(Counter)
-    for tick in ticks:
-        place = place_of(tick.stack)
-        if place is None:
-            continue
-        stage = namer.stage_of(tick.stack)
-        key = (place.file, place.function, stage, *namer.traits(tick.stack))
-        for seen, runs in ((tick.running, True), (tick.blocked, False)):
-            whole = sums[stage == "collate", runs]
-            if whole:
-                part = seen / whole * weight[stage == "collate", runs]
-                cost[key] += part  # type: ignore[assignment]  # a counter of seconds
-                lines[key][place.line, place.called_from] += part  # type: ignore[assignment]
-    found = []
-    for (file, function, stage, inflates, looks_up), part in cost.most_common(MOST_HOTSPOTS):
-        if total and part / total >= 0.01:
-            (line, called_from), _ = lines[file, function, stage, inflates, looks_up].most_common(1)[0]
-            found.append(
-                {
-                    "function": function,
-                    "file": file,
-                    "line": line,
-                    "share": round(part / total, 4),
-                    "stage": stage,
-                    "called_from": called_from,
-                    "inflates": inflates,
-                    "looks_up": looks_up,
-                }
-            )
-    return Fact(HOTSPOTS, found, evidence("sampled", "stages", seen=sum(t.running + t.blocked for t in ticks)))
+    return {
+        (False, True): sum(_mean(v)[1] for v in of_fetch),
+        (False, False): sum(_blocked(v) for v in of_fetch),
+        (True, True): _mean(collating)[1],
+        (True, False): _blocked(collating),
+    }
 
 
 def overhead(seen: Seen, per_sample: float) -> float | None:

@@ -1,0 +1,30 @@
+"""Many small tensors in a batch, judged by a run of the same batches packed: one finding, however many fields there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.experiments.packing import PACKED
+from dataloader_expert.probes.model.batch import BATCH
+
+
+def many_small_tensors(facts: Facts) -> Iterator[Finding]:
+    """B17: batches packed by dtype surely come faster. Where they were run and did not, nothing is said."""
+    fact, batch = facts.find(PACKED), facts.find(BATCH)
+    if fact is None or batch is None or not fact.at["pays"]:
+        return
+    low, high = fact.evidence.interval or (fact.value, fact.value)
+    workers = fact.at["workers"]
+    text = f"a batch has {fact.at['tensors']} tensors of {fact.at['dtypes']} dtype{'s' * (fact.at['dtypes'] > 1)}; with one for "
+    text += f"each dtype batches came {fact.value:.2f} times as fast from {workers} worker{'s' * (workers > 1)}"
+    text += f" (99 % {low:.2f} to {high:.2f})"
+    fix = (
+        "concatenate fields of one dtype in __getitem__, and take them apart by slices after the batch is on the device"
+    )
+    yield finding("many-small-tensors", "warning", text, [fact, batch], fix)
+
+
+RULES: tuple[Rule, ...] = (many_small_tensors,)

@@ -1,0 +1,145 @@
+"""What fewer and larger tensors a batch would gain: the loader's own batches beside the same batches packed by dtype.
+
+Each tensor that comes from a worker costs a file in shared memory, a descriptor and a message, however small it is. Both
+loaders really run, in alternating blocks, with the same workers, samples and settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.experiments.sample_cache import chosen
+from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.search.pairing import Paired, compare
+from dataloader_expert.probes.search.runner import Runner
+from dataloader_expert.probes.search.tap import tapped
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
+from dataloader_expert.probes.search.trials import sample_s
+from dataloader_expert.probes.serving import Serving, flat, samples_in, serving
+from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
+
+PACKED = Quantity(
+    "packed",
+    "x",
+    "throughput of batches with one tensor for all fields of a dtype against batches as they are, by pairs",
+)
+FIELDS = 8
+"""Tensors of one dtype in a batch from which on packing is tried."""
+PAIRS, MOST_PAIRS = 4, 8
+TENSOR_S, LEAST_SHARE = 1e-3, 0.05
+"""What one more tensor may cost at the most, and the share of a batch's time below which all of them are not worth a run."""
+
+
+@dataclass(frozen=True)
+class Packing(Probe):
+    name: ClassVar[str] = "packing"
+    batch_size: int | None = None
+    share: float = 0.35
+    most_s: float = 1.2
+    block_s: float = 0.06
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        counts = tensors_by_dtype(bench.facts.value(BATCH))
+        if max(counts.values(), default=0) < FIELDS or bench.facts.find(LOADER_FAILED) is not None:
+            return
+        served = serving(bench, self.batch_size, None)
+        plan = chosen(bench, served.current)
+        workers = plan.workers or served.current.workers or WORKERS
+        batch_s = plan.batch_size * sample_s(bench) / workers
+        if workers >= too_many(bench) or TENSOR_S * counts.total() < LEAST_SHARE * batch_s:
+            return
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        plan = plan.but(workers=workers, persistent=True, timeout=PATIENCE_S)
+        found = gains(plan, served, packed_by(served), until, self.block_s)
+        if len(found.ratios) < LEAST_PAIRS:
+            return
+        seen = evidence("timed", "packing", seen=len(found.ratios), interval=found.bounds, spread=found.spread)
+        at = {"tensors": counts.total(), "dtypes": len(counts), "workers": workers, "pays": found.shown}
+        yield Fact(PACKED, found.mean, seen, at)
+
+
+def tensors_by_dtype(batch: Any) -> Counter[str]:
+    """Tensors of a batch that hold a row for each sample, by their dtype."""
+    import torch
+
+    fields = [] if batch is None else batch["fields"]
+    return Counter(f["dtype"] for f in fields if f["shape"][:1] == ["B"] and hasattr(torch, f["dtype"]))
+
+
+def packed_by(served: Serving) -> Serving:
+    """The same loader with packed batches."""
+    from torch.utils.data import default_collate
+
+    from dataloader_expert.loaders.building import with_collate
+
+    loader = served.user_loader
+    inner = served.collate if loader is None else loader.collate_fn
+    pack = Pack(inner, first=inner is default_collate)
+    return replace(served, collate=pack, user_loader=None if loader is None else with_collate(loader, pack))
+
+
+def gains(plan: Any, plain: Serving, packed: Serving, until: float, block_s: float) -> Paired:
+    """Throughput of packed batches against plain ones."""
+    with contextlib.ExitStack() as ending:
+        ending.enter_context(tapped())
+        runners = [Runner(plan, served) for served in (packed, plain)]
+        for runner in runners:
+            ending.callback(runner.close)
+        changed, as_is = (partial(runner.block, block_s, until) for runner in runners)
+        return compare(changed, as_is, PAIRS, until, MOST_PAIRS)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A collate function whose batch has one tensor for all fields of a dtype. ``first``: samples are packed before
+    ``inner`` stacks them, as one would write it; what another collate function makes is packed afterwards."""
+
+    inner: Any
+    first: bool
+
+    def __call__(self, samples: Any) -> Any:
+        if self.first:
+            return self.inner([row_of(sample) for sample in samples])
+        batch = self.inner(samples)
+        return table_of(batch, samples_in(batch))
+
+
+def row_of(sample: Any) -> dict[str, Any]:
+    """A sample's numbers as one row for each dtype; the rest by its name."""
+    import torch
+
+    rows: dict[str, list[Any]] = {}
+    rest: dict[str, Any] = {}
+    for name, value in flat(sample):
+        try:
+            tensor = torch.as_tensor(value, dtype=torch.float64) if isinstance(value, float) else torch.as_tensor(value)
+        except (TypeError, ValueError, RuntimeError):  # a text, say: it stays what it is
+            rest[name] = value
+        else:
+            rows.setdefault(str(tensor.dtype), []).append(tensor.reshape(-1))
+    return {**{dtype: torch.cat(found) for dtype, found in rows.items()}, **rest}
+
+
+def table_of(batch: Any, n: int) -> dict[str, Any]:
+    """A batch's tensors of ``n`` rows side by side, one table for each dtype; the rest by its name."""
+    import torch
+
+    tables: dict[str, list[Any]] = {}
+    rest: dict[str, Any] = {}
+    for name, value in flat(batch):
+        if isinstance(value, torch.Tensor) and value.ndim and len(value) == n:
+            tables.setdefault(str(value.dtype), []).append(value.reshape(n, -1))
+        else:
+            rest[name] = value
+    return {**{dtype: torch.cat(found, 1) for dtype, found in tables.items()}, **rest}
+
+
+PROBES = (Packing,)

@@ -1,0 +1,171 @@
+"""Which functions a sample's time is spent in, from sampled stacks weighed by the time that the clocks saw.
+
+A stack counts for its innermost function (exclusive) and once for every function on it (inclusive): a helper of the
+user's that calls a library shows as what it costs, whatever stage it belongs to.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import evidence
+from dataloader_expert.probes.profile.remote_stack import Stack
+from dataloader_expert.probes.profile.sampling_profiler import Tick
+from dataloader_expert.probes.profile.stage_classifier import FETCHING, OURS, Namer, is_users, place_of
+
+HOTSPOTS = Quantity("hotspots", "", "the functions that cost most, by their share of a sample's CPU and blocked time")
+USER_FUNCTIONS = Quantity(
+    "user_functions",
+    "",
+    "the user's own functions, by the share of a sample's time spent in them and in what they call",
+)
+MOST, LEAST_SHARE = 10, 0.01
+Function = tuple[str, str, int]
+"""File, name, and the line where it begins: a file may have several of one name."""
+Spot = tuple[Function, str, bool, bool]
+"""Function, stage, and whether its line inflates and looks files up."""
+Weighed = list[tuple[Stack, float]]
+"""Stacks, each with its share of a sample's CPU and blocked time."""
+INNER = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+"""Code that is written inside a function and runs in a frame of its own: to a reader it is that function's."""
+
+
+def weighed(namer: Namer, ticks: list[Tick], seconds: Mapping[tuple[bool, bool], float], total: float) -> Weighed:
+    """Running stacks stand for CPU time and blocked ones for blocked time. ``seconds`` of a sample are given by whether
+    they were spent in collating, and whether on a CPU; ``total`` with what no stack is seen of."""
+    sums: Counter[tuple[bool, bool]] = Counter()
+    for tick in ticks:
+        collates = namer.stage_of(tick.stack) == "collate"
+        sums[collates, True] += tick.running
+        sums[collates, False] += tick.blocked
+    found = []
+    for tick in ticks:
+        collates = namer.stage_of(tick.stack) == "collate"
+        part = sum(
+            looks / sums[collates, on] * seconds[collates, on]
+            for looks, on in ((tick.running, True), (tick.blocked, False))
+            if looks
+        )
+        found.append((tick.stack, part / total if total else 0.0))
+    return found
+
+
+def hotspot_facts(namer: Namer, stacks: Weighed, seen: int) -> Iterator[Fact]:
+    """Both lists of functions; ``seen`` stacks."""
+    said = evidence("sampled", "stages", seen=seen)
+    within = inclusive(namer, stacks)
+    yield Fact(HOTSPOTS, costliest(namer, stacks, within), said)
+    users = [told(function, spent) for function, spent in within.items() if is_users(function[0])]
+    users.sort(key=lambda f: (f["inclusive"], f["share"]), reverse=True)
+    yield Fact(USER_FUNCTIONS, [f for f in users if f["inclusive"] >= LEAST_SHARE][:MOST], said)
+
+
+@dataclass
+class Spent:
+    """Of a function: its shares with and without what it calls, and the first by line and by stage."""
+
+    inclusive: float = 0.0
+    exclusive: float = 0.0
+    lines: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    stages: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+
+def inclusive(namer: Namer, stacks: Weighed) -> dict[Function, Spent]:
+    """Every function on a stack has the stack's whole share, once however often it calls itself."""
+    found: dict[Function, Spent] = {}
+    for stack, share in stacks:
+        stage, lines = namer.stage_of(stack), dict[Function, int]()
+        for function, line in theirs(stack):
+            lines.setdefault(function, line)  # of one that calls itself the innermost line
+        for innermost, (function, line) in enumerate(lines.items()):
+            spent = found.setdefault(function, Spent())
+            spent.inclusive += share
+            spent.exclusive += share if innermost == 0 else 0.0
+            spent.lines[line] += share
+            spent.stages[stage] += share
+    return found
+
+
+def told(function: Function, spent: Spent) -> dict[str, Any]:
+    file, name, _ = function
+    return {
+        "function": name,
+        "file": file,
+        "line": max(spent.lines, key=lambda line: spent.lines[line]),
+        "share": round(spent.exclusive, 4),
+        "inclusive": round(min(1.0, spent.inclusive), 4),
+        "stage": max(spent.stages, key=lambda stage: spent.stages[stage]),
+        "called_from": None,
+    }
+
+
+def costliest(namer: Namer, stacks: Weighed, within: Mapping[Function, Spent]) -> list[dict[str, Any]]:
+    """Innermost functions by stage, with the line, and inside a library the user's line that led there."""
+    cost: defaultdict[Spot, float] = defaultdict(float)
+    lines: dict[Spot, defaultdict[tuple[int, str | None], float]] = defaultdict(lambda: defaultdict(float))
+    for stack, share in stacks:
+        place = place_of(stack)
+        if place is None:
+            continue
+        function, line = theirs(stack)[0]
+        key = (function, namer.stage_of(stack), *namer.traits(stack))
+        cost[key] += share
+        lines[key][line, place.called_from] += share
+    found = []
+    for key in sorted(cost, key=lambda k: cost[k], reverse=True)[:MOST]:
+        if cost[key] >= LEAST_SHARE:
+            (file, name, _), stage, inflates, looks_up = key
+            line, called_from = max(lines[key], key=lambda at: lines[key][at])
+            found.append(
+                {
+                    "function": name,
+                    "file": file,
+                    "line": line,
+                    "share": round(cost[key], 4),
+                    "inclusive": round(min(1.0, within[key[0]].inclusive), 4),
+                    "stage": stage,
+                    "called_from": called_from,
+                    "inflates": inflates,
+                    "looks_up": looks_up,
+                    "users": is_users(file),
+                }
+            )
+    return found
+
+
+def theirs(stack: Stack) -> list[tuple[Function, int]]:
+    """The functions on a stack that are not ours, innermost first, each with its line."""
+    frames = [f for f in stack if not f[0].startswith(OURS) and f"{FETCHING}/fetch" not in f[0]]
+    found = []
+    for depth, (file, line, name) in enumerate(frames):
+        if name in INNER:
+            outer = (f for _, _, f in frames[depth + 1 :] if f not in INNER)
+            name = next(outer, name)
+        found.append(((file, name, beginning(file, line, name)), line))
+    return found
+
+
+def beginning(file: str, line: int, name: str) -> int:
+    """The line of the innermost ``def`` of this name around a line; 0 where the source does not tell."""
+    return max((first for first, last in _definitions(file).get(name, ()) if first <= line <= last), default=0)
+
+
+@functools.lru_cache(256)
+def _definitions(file: str) -> dict[str, list[tuple[int, int]]]:
+    """First and last lines of a file's functions, by name."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.setdefault(node.name, []).append((node.lineno, node.end_lineno or node.lineno))
+    return found
