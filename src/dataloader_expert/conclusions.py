@@ -14,7 +14,8 @@ MAX_PLACES = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong or noteworthy. ``where`` holds at most 20 places ``{file?, sample?, split?, field?}``."""
+    """Something wrong or noteworthy. ``where`` holds at most 20 places ``{file?, sample?, split?, field?}``; ``cost`` is the
+    share of the loading time that its cure would save, where that is known."""
 
     code: str
     severity: Severity
@@ -23,6 +24,7 @@ class Finding:
     fix: str
     where: tuple[dict[str, Json], ...] = ()
     count: int = 1
+    cost: float | None = None
 
     def __post_init__(self) -> None:
         if not self.evidence:
@@ -37,6 +39,7 @@ class Finding:
             "fix": self.fix,
             "where": [dict(w) for w in self.where],
             "count": self.count,
+            "cost": self.cost,
         }
 
     @staticmethod
@@ -81,8 +84,23 @@ def finding(
     fix: str,
     where: Sequence[Mapping[str, Json]] = (),
     count: int = 1,
+    cost: float | None = None,
 ) -> Finding:
     """A finding that cites ``facts``; keeps the first 20 places."""
     cited = [facts] if isinstance(facts, Fact) else facts
     places = tuple({k: v for k, v in place.items() if v not in (None, "")} for place in list(where)[:MAX_PLACES])
-    return Finding(code, severity, message, tuple(f.cite() for f in cited), fix, places, count)
+    return Finding(
+        code,
+        severity,
+        message,
+        tuple(f.cite() for f in cited),
+        fix,
+        places,
+        count,
+        None if cost is None else round(cost, 4),
+    )
+
+
+def saved(gain: float) -> float:
+    """The share of the time that a gain in throughput saves."""
+    return max(0.0, 1 - 1 / gain)

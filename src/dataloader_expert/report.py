@@ -46,6 +46,7 @@ class FindingLine(Model):
     fix: str
     where: list[dict[str, Any]]
     count: int
+    cost: float | None = None
 
 
 class AdviceLine(Model):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataloader_expert.conclusions import Advice
+from collections.abc import Iterable
+
+from dataloader_expert.conclusions import Advice, Finding, saved
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.experiments.sample_cache import CACHED
 
@@ -16,12 +18,14 @@ def paying(facts: Facts) -> Fact | None:
     return found if found is not None and found.at["pays"] else None
 
 
-def cache_advice(facts: Facts, memory_bytes: int) -> list[Advice]:
-    """To keep the samples, where that pays and all of them fit."""
+def cache_advice(facts: Facts, memory_bytes: int, findings: Iterable[Finding] = ()) -> list[Advice]:
+    """To keep the samples, where that pays, all of them fit, and no finding's cure saves as much: a cause comes first."""
     found = paying(facts)
     if found is None or found.evidence.interval is None or found.at["bytes"] > MOST_MEMORY * memory_bytes:
         return []
     low, high = found.evidence.interval
+    if max((f.cost or 0.0 for f in findings), default=0.0) >= saved(low):
+        return []
     gain = {"value": found.value, "unit": "x", "low": low, "high": high, "n": found.evidence.seen, "how": "timed"}
     workers = found.evidence.conditions["workers"]
     why = f"from the second epoch on {found.value:.2f} times the throughput at {workers} workers, run beside each other on"

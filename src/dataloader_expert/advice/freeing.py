@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Advice, Finding, finding
+from dataloader_expert.conclusions import Advice, Finding, finding, saved
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.experiments.malloc_retention import FREED, PAGES
 
@@ -25,7 +25,7 @@ def given_back(facts: Facts) -> Iterator[Finding]:
     text = f"each sample takes {pages.value:,.0f} pages of memory anew ({megabytes:.1f} MB) and gives them back: "
     text += f"a process that has only made the dataset is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to "
     text += f"{high:.2f}); one that has freed much before may keep them anyway, as where throughput was measured"
-    yield finding("memory-given-back", "warning", text, [pages, found], FIX)
+    yield finding("memory-given-back", "warning", text, [pages, found], FIX, cost=saved(low))
 
 
 def freeing_advice(facts: Facts) -> list[Advice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.experiments.packing import PACKED
 from dataloader_expert.probes.model.batch import BATCH
@@ -24,7 +24,7 @@ def many_small_tensors(facts: Facts) -> Iterator[Finding]:
     fix = (
         "concatenate fields of one dtype in __getitem__, and take them apart by slices after the batch is on the device"
     )
-    yield finding("many-small-tensors", "warning", text, [fact, batch], fix)
+    yield finding("many-small-tensors", "warning", text, [fact, batch], fix, cost=saved(low))
 
 
 RULES: tuple[Rule, ...] = (many_small_tensors,)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.experiments.projection import COLUMNS, PROJECTION
 
@@ -23,13 +23,15 @@ def unused_columns(facts: Facts) -> Iterator[Finding]:
         return
     low, high = gain.evidence.interval or (gain.value, gain.value)
     told = columns.value
-    if told["share"] * (1 - 1 / low) < LEAST_SAVED:
+    if told["share"] * saved(low) < LEAST_SAVED:
         return
     kind = KINDS.get(told["format"], "columns")
     text = f"of {told['read']} {kind} read for a sample from {told['file'] or told['format']} "
     text += f"{'' if told['complete'] else 'at most '}{told['used']} {'is' if told['used'] == 1 else 'are'} used ({listed(told['needed'])}); reading only these is {gain.value:.2f} "
     text += f"times as fast (99 % {low:.2f} to {high:.2f}), and reading is {told['share']:.0%} of a sample's time"
-    yield finding("read-amplification", "warning", text, [columns, gain], fix_for(told), [{"file": told["file"]}])
+    places = [{"file": told["file"]}]
+    cost = told["share"] * saved(low)
+    yield finding("read-amplification", "warning", text, [columns, gain], fix_for(told), places, cost=cost)
 
 
 def fix_for(told: dict[str, Any]) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.scan import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
-from dataloader_expert.probes.profile.rereads import SLOW
+from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
@@ -27,7 +27,8 @@ def inflating(facts: Facts) -> Iterator[Finding]:
         fix = (
             "store the arrays uncompressed (np.save, ZIP_STORED), or recompress with a faster codec such as zstd or lz4"
         )
-        yield finding("inflate-per-sample", "warning", text, fact, fix, [_place(h) for h in fact.value if _inflates(h)])
+        places = [_place(h) for h in fact.value if _inflates(h)]
+        yield finding("inflate-per-sample", "warning", text, fact, fix, places, cost=share)
 
 
 def _inflates(spot: dict[str, Any]) -> bool:
@@ -46,7 +47,7 @@ def listing(facts: Facts) -> Iterator[Finding]:
     if fact is not None and share >= 0.2:
         text = f"looking up files (listing, stat, exists) takes {share:.0%} of a sample's time"
         fix = "list the files once, in __init__ or when the data set is written, and keep the list"
-        yield finding("slow-metadata", "warning", text, fact, fix, [_place(h) for h in spots])
+        yield finding("slow-metadata", "warning", text, fact, fix, [_place(h) for h in spots], cost=share)
 
 
 def amplification(facts: Facts) -> Iterator[Finding]:
@@ -99,9 +100,14 @@ def slow(facts: Facts) -> Iterator[Finding]:
         return
     v = fact.value
     text = f"{v['count']} of {v['of']} samples take ten times the median of {v['median_ms']:.2f} ms or more, each time"
+    share, cited = facts.find(SLOW_SHARE), [fact]
+    if share is not None and share.evidence.interval is not None:
+        low, high = share.evidence.interval
+        text += f"; of all samples that is {share.value:.2%} (95 % {low:.2%} to {high:.2%})"
+        cited.append(share)
     fix = "look at these samples: one holds up its whole batch"
     places = [{"sample": s["sample"]} for s in v["slowest"]]
-    yield finding("slow-samples", "warning", text, fact, fix, places, v["count"])
+    yield finding("slow-samples", "warning", text, cited, fix, places, v["count"])
 
 
 def one_by_one(facts: Facts) -> Iterator[Finding]:
@@ -112,7 +118,7 @@ def one_by_one(facts: Facts) -> Iterator[Finding]:
         text = f"dataset[indices] gives the same batch {fact.value:.1f} times as fast as sample by sample (99 % {low:.1f} to"
         text += f" {high:.1f}), and torch does not know"
         fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
-        yield finding("batched-fetch-unused", "info", text, fact, fix)
+        yield finding("batched-fetch-unused", "info", text, fact, fix, cost=saved(low))
 
 
 RULES: tuple[Rule, ...] = (inflating, listing, amplification, first_batch, warm, slow, one_by_one)

@@ -45,7 +45,7 @@ def collating(facts: Facts) -> Iterator[Finding]:
         return
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of the CPU time of a sample"
     fix = "stack arrays in one call; move per-sample work into __getitem__, where workers share it"
-    yield finding("slow-collate", "warning", text, collate, fix)
+    yield finding("slow-collate", "warning", text, collate, fix, cost=collate.value["cpu_ms"] / spent)
 
 
 RULES: tuple[Rule, ...] = (latency, collating)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.advice.workers import throughput_at
+from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
@@ -14,7 +15,7 @@ from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.ordering import ORDERING
-from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT, TRIALS
+from dataloader_expert.probes.search.trials import STARTUP, TRIALS
 
 FRESH_BYTES_S = 1.2e9
 """Bytes a second into shared memory that was not used before, measured on two cores."""
@@ -33,7 +34,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
         f"idle, its own kept back for the order; without the order {fact.value['gain']:.2f} times as many samples came"
     )
     fix = "in_order=False where the order does not matter, or batches of like cost"
-    yield finding("head-of-line-blocking", "warning", text, fact, fix)
+    yield finding("head-of-line-blocking", "warning", text, fact, fix, cost=saved(fact.value["low"]))
 
 
 def cheap(facts: Facts) -> Iterator[Finding]:
@@ -94,19 +95,20 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
 def startup(facts: Facts) -> Iterator[Finding]:
     """B21, B22: workers made anew each epoch, and slow to make."""
     current = facts.find(CURRENT)
-    fact = None if current is None else facts.find(STARTUP, workers=current.value["num_workers"])
+    kept = current is not None and bool(current.value.get("persistent_workers"))
+    fact = None if current is None else facts.find(STARTUP, workers=current.value["num_workers"], persistent=kept)
     if current is None or fact is None or not current.value["num_workers"]:
         return
-    through = facts.find(THROUGHPUT, workers=current.value["num_workers"])
+    through = throughput_at(facts, current.value)
     epoch = facts.value(SAMPLES)
-    if through is not None and epoch and not current.value.get("persistent_workers"):
+    if through is not None and epoch and not kept:
         seconds = epoch / through.value
         steady = current.value["batch_size"] / through.value
         pause = max(0.0, fact.value - steady * current.value["num_workers"])
-        if pause >= 0.05 * (seconds + pause):
+        if pause >= 0.05 * seconds:
             text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of making workers"
             fix = "persistent_workers=True keeps them from epoch to epoch"
-            yield finding("workers-recreated", "warning", text, [fact, through], fix)
+            yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
     if fact.value > 2.0 and current.value["num_workers"]:
         text = f"making {current.value['num_workers']} workers took {fact.value:.1f} s"
         fix = "start by fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"

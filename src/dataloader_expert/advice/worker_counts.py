@@ -22,7 +22,7 @@ def pauses(facts: Facts) -> Iterator[Finding]:
             if share >= 0.03:
                 text = f"the garbage collector takes {share:.0%} of the loading processes' time"
                 fix = "gc.freeze() after set-up, in the main process before workers are made; fewer Python objects"
-                yield finding("garbage-collector-pauses", "info", text, fact, fix)
+                yield finding("garbage-collector-pauses", "info", text, fact, fix, cost=share)
                 return
 
 

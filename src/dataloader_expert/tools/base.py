@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dataloader_expert.advice.causes import grouped, ordered
 from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.conclusions import Advice, Finding
 from dataloader_expert.errors import escaped, escaped_json
@@ -96,6 +97,8 @@ class Tool:
     recipe: Callable[[Any], tuple[Probe, ...]]
     conclude: Callable[[Any, Measured], Conclusion]
     limit: int = 12_000
+    groups: bool = False
+    """Whether findings that differ by field only are told as one."""
     hint: str = ""
 
 
@@ -160,9 +163,9 @@ def result(tool: Tool, request: Request, measured: Measured, said: Conclusion) -
     """The tool's result model, built here and nowhere else."""
     from dataloader_expert.report import supported
 
-    findings = sorted(
-        [*measured.findings, *said.findings], key=lambda f: ("error", "warning", "info").index(f.severity)
-    )
+    findings = ordered([*measured.findings, *said.findings])
+    if tool.groups:
+        findings = grouped(findings)
     supported(findings, list(said.advice), measured.facts)
     unknowns = list(dict.fromkeys([*measured.unknowns, *said.unknowns]))
     return tool.result(

@@ -12,8 +12,9 @@ from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.consumer import stall_share, workers_needed
 from dataloader_expert.advice.forecast import MOST_WORKERS, forecast
 from dataloader_expert.advice.freeing import freeing_advice
+from dataloader_expert.advice.loading_summary import loading_summary
 from dataloader_expert.advice.stages import taken
-from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at, worker_advice
+from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.facts import Evidence, Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import Layout
@@ -281,10 +282,12 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             unknowns.append(Unknown("device", NO_CUDA))
     if recommended is None:
         unknowns.append(Unknown("recommended", "no setting could be measured; see the other unknowns"))
-    stages, predicted = stages_of(facts), facts.find(PREDICTED)
+    stages = stages_of(facts)
+    users = [(str(h["function"]), float(h["inclusive"])) for h in facts.value(USER_FUNCTIONS, [])]
+    top = max(((s.name, s.share.value or 0.0) for s in stages), key=lambda s: s[1], default=None)
     fields = {
         "stages": stages,
-        "bottleneck": max(stages, key=lambda s: s.share.value or 0).name if stages else None,
+        "bottleneck": None if top is None else top[0],
         "hotspots": hotspots_of(facts),
         "reading": reading_of(facts),
         "overhead": facts.value(OVERHEAD),
@@ -309,25 +312,38 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "forecast": forecast_of(request, facts, around.cpus, step_ms),
         "code": None if recommended is None else loader_code(request, facts, recommended["settings"]),
     }
-    steps = [] if predicted is None else [longer(request, predicted)]
+    steps = longer(request, facts)
     steps += [
         Next(tool="check_quality", arguments={"source": request.source}, why="speed is worth little on broken samples")
     ]
     return Conclusion(
         fields,
-        summary(facts, stages, step_ms),
-        [*worker_advice(facts), *freeing_advice(facts), *cache_advice(facts, around.memory_bytes)],
+        loading_summary(facts, measured.findings, top, users, step_ms is not None),
+        [
+            *worker_advice(facts),
+            *freeing_advice(facts),
+            *cache_advice(facts, around.memory_bytes, measured.findings),
+        ],
         steps,
         unknowns,
     )
 
 
-def longer(request: Request, predicted: Fact) -> Next:
-    """The same call with the seconds that the trial left out needs as well."""
-    seconds = (request.budget_s or BUDGET_S) + float(predicted.at["seconds"]) / PROOF_SHARE
-    budget = 5 * math.ceil(seconds / 5)
-    why = f"time to try {predicted.at['settings']}, predicted to give {predicted.value:.1f} times the best tried"
-    return Next(tool="diagnose_io", arguments={"source": request.source, "budget_s": budget}, why=why)
+def longer(request: Request, facts: Facts) -> list[Next]:
+    """The same call with the seconds that a trial left out, or a proof that time cut off, needs as well."""
+    predicted, unproved = facts.find(PREDICTED), facts.find(UNPROVED)
+    budget = request.budget_s or BUDGET_S
+    if predicted is not None:
+        seconds = budget + float(predicted.at["seconds"]) / PROOF_SHARE
+        why = f"time to try {predicted.at['settings']}, predicted to give {predicted.value:.1f} times the best tried"
+    elif unproved is not None and unproved.value["by_time"] and facts.find(SPEEDUP) is not None:
+        seconds = 2 * budget  # the interval of a mean shrinks with the root of the pairs
+        ratio = unproved.value["ratio"]
+        why = f"time to prove that {unproved.value['settings']}, which looked {ratio:.1f} times as fast, is faster"
+    else:
+        return []
+    arguments = {**request.model_dump(exclude_defaults=True), "budget_s": 5 * math.ceil(seconds / 5)}
+    return [Next(tool="diagnose_io", arguments=arguments, why=why)]
 
 
 def stages_of(facts: Facts) -> list[Stage]:
@@ -475,38 +491,6 @@ def health_of(facts: Facts) -> Health:
     )
 
 
-def summary(facts: Facts, stages: list[Stage], step_ms: float | None) -> str:
-    current, recommended = settings(facts)
-    speedup = facts.find(SPEEDUP)
-    if current is None or recommended is None or speedup is None:
-        return "Throughput could not be measured; see unknowns."
-    now = throughput_at(facts, current)
-    said = ""
-    if now:
-        said = f"{now.value:,.0f} samples/s at num_workers={current['num_workers']}, batch size {now.at['batch_size']}."
-    unproved, predicted = facts.find(UNPROVED), facts.find(PREDICTED)
-    if speedup.evidence.interval is not None:
-        low, high = speedup.evidence.interval
-        said += f" {as_keywords(changed(current, recommended['settings']))} gives {speedup.value:.2f} times that"
-        said += f" (95 % interval {low:.2f} to {high:.2f})" + (" at the pace of the training step." if step_ms else ".")
-    elif unproved is not None:
-        u = unproved.value
-        said += f" {u['settings']} looked {u['ratio']:.2f} times as fast, but the blocks vary too much to prove"
-        said += " it: raise budget_s, or measure on an idle machine."
-    elif predicted is None and len(facts.value(TRIALS, [])) > 1:
-        said += " No other setting tried is faster: keep these."
-    elif predicted is None:
-        said += " No other setting is predicted to be worth a trial: keep these."
-    if predicted is not None:
-        low, high = predicted.evidence.interval or (predicted.value, predicted.value)
-        said += f" {predicted.at['settings']} was not tried for lack of time; it is predicted to give"
-        said += f" {predicted.value:.1f} times the best tried ({low:.1f} to {high:.1f})."
-    if stages:
-        top = max(stages, key=lambda s: s.share.value or 0)
-        said += f" {top.name} takes most of a sample's time ({100 * (top.share.value or 0):.0f} %)."
-    return said
-
-
 TOOL = Tool(
     "diagnose_io",
     "diagnose",
@@ -518,4 +502,5 @@ TOOL = Tool(
     recipe,
     conclude,
     hint="slow dataloader num_workers GPU idle bottleneck throughput",
+    groups=True,
 )

@@ -31,7 +31,7 @@ from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.tap import tapped
-from dataloader_expert.probes.search.thresholds import PAIRS, ROUNDS, SEARCH_SHARE
+from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE
 from dataloader_expert.probes.search.trials import STARTUP, TRIALS, point, throughput_fact, trial
 from dataloader_expert.probes.serving import Serving, serving
 
@@ -164,7 +164,12 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     looked = proof.looked
     if looked is not None and looked.ratios and looked.mean > 1:
         seen = evidence("timed", "loading", seen=len(looked.ratios), spread=looked.spread)
-        yield Fact(UNPROVED, {"settings": settings.words(proof.winner), "ratio": looked.mean}, seen)
+        value = {
+            "settings": settings.words(proof.winner),
+            "ratio": looked.mean,
+            "by_time": len(looked.ratios) < MOST_PAIRS,
+        }
+        yield Fact(UNPROVED, value, seen)
     seen = evidence("timed", "loading", seen=len(chosen.blocks))
     yield Fact(RECOMMENDED, recommended(chosen.plan.but(batch_size=current.batch_size)), seen)
     yield from _speedup(settings, proof, current)

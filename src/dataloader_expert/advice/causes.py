@@ -1,0 +1,67 @@
+"""Findings in the order in which they are worth mending, alike ones together, and the one that a summary begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dataloader_expert.conclusions import MAX_PLACES, Finding
+
+SEVERITIES = ("error", "warning", "info")
+SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned"}
+"""What follows from something else, or costs nothing as it is: a summary does not begin with it."""
+ALIKE_FROM = 3
+"""Findings of one code, each of one field, from which on they are told as one."""
+NAMED = 5
+
+
+def ordered(findings: Iterable[Finding]) -> list[Finding]:
+    """Errors first, then warnings, then the rest; of these what costs most first, and last what has no known cost."""
+    return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), -(f.cost or 0.0)))
+
+
+def grouped(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings of one code that differ by field only, told as one with all places, where the first stands."""
+    alike: dict[tuple[str, str], list[Finding]] = {}
+    for one in findings:
+        alike.setdefault((one.code, one.severity), []).append(one)
+    out, told = [], set()
+    for one in findings:
+        key = one.code, one.severity
+        fields = [_field(f) for f in alike[key]]
+        if len(fields) < ALIKE_FROM or None in fields:
+            out.append(one)
+        elif key not in told:
+            told.add(key)
+            out.append(_together(alike[key], [str(f) for f in fields]))
+    return out
+
+
+def _field(one: Finding) -> str | None:
+    names = {place.get("field") for place in one.where}
+    found = names.pop() if len(names) == 1 else None
+    return None if found is None else str(found)
+
+
+def _together(alike: list[Finding], fields: list[str]) -> Finding:
+    names = list(dict.fromkeys(fields))
+    listed = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+    first = alike[0]
+    return replace(
+        first,
+        message=f"{len(names)} fields ({listed}); the first: {first.message}",
+        where=tuple(place for f in alike for place in f.where)[:MAX_PLACES],
+        count=sum(f.count for f in alike),
+        evidence=tuple(e for f in alike[:NAMED] for e in f.evidence),
+    )
+
+
+def cause(findings: Iterable[Finding]) -> Finding | None:
+    """What is to be mended first: an error, or the warning that costs most."""
+    return next((f for f in ordered(findings) if f.severity != "info" and f.code not in SYMPTOMS), None)
+
+
+def in_a_sentence(found: Finding) -> str:
+    """The finding and its cure, as a sentence."""
+    text = f"{found.message[:1].upper()}{found.message[1:]}"
+    return f"{text}. Cure: {found.fix}."

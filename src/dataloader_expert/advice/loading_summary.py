@@ -1,0 +1,90 @@
+"""What a diagnosis of loading comes to, in three sentences: what to mend first, the settings, where the time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dataloader_expert.advice.causes import cause, in_a_sentence
+from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.search.loading import PREDICTED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.trials import TRIALS
+
+MOST_OF = 0.5
+"""The least inclusive share of a function of the user's that is named beside the stage."""
+
+
+def loading_summary(
+    facts: Facts,
+    findings: Iterable[Finding],
+    bottleneck: tuple[str, float] | None,
+    functions: Sequence[tuple[str, float]],
+    stepped: bool,
+) -> str:
+    """``bottleneck``: the stage that takes most, and its share; ``functions``: the user's own, with their inclusive shares;
+    ``stepped``: rates are at the pace of a training step."""
+    first = cause(findings)
+    said = [] if first is None else [in_a_sentence(first)]
+    said.append(_settings(facts, stepped))
+    if bottleneck is not None:
+        said.append(_where(bottleneck, functions))
+    return " ".join(said)
+
+
+def _settings(facts: Facts, stepped: bool) -> str:
+    current, recommended = settings(facts)
+    speedup = facts.find(SPEEDUP)
+    if current is None or recommended is None:
+        return "Throughput could not be measured (see unknowns)."
+    now = throughput_at(facts, current)
+    said = "The present settings do not run"
+    if now is not None:
+        said = f"num_workers={current['num_workers']} delivers {now.value:,.0f} samples/s at batch size {now.at['batch_size']}"
+    elif speedup is not None:
+        said = "The present settings could not be timed"
+    return f"{said}; {_better(facts, current, recommended['settings'], stepped)}."
+
+
+def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepped: bool) -> str:
+    """Which settings are better, by how much, and how that is known."""
+    speedup, unproved, predicted = facts.find(SPEEDUP), facts.find(UNPROVED), facts.find(PREDICTED)
+    parts = []
+    if speedup is None:
+        parts.append(f"{as_keywords(changed(current, chosen)) or 'num_workers=0'} does")
+    elif speedup.evidence.interval is not None:
+        low, high = speedup.evidence.interval
+        at = " at the pace of the training step" if stepped else ""
+        words = as_keywords(changed(current, chosen))
+        parts.append(f"{words} gives {speedup.value:.2f} times that{at} (95 % {low:.2f} to {high:.2f})")
+    elif unproved is not None:
+        u = unproved.value
+        helps = " or with a larger budget_s" if u["by_time"] else ""
+        text = (
+            f"{u['settings']} looked {u['ratio']:.2f} times as fast, but rates vary too much to prove it: measure on an"
+        )
+        parts.append(f"{text} idle machine{helps}")
+    if predicted is not None:
+        low, high = predicted.evidence.interval or (predicted.value, predicted.value)
+        text = (
+            f"{predicted.at['settings']} was not tried for lack of time and is predicted to give {predicted.value:.1f}"
+        )
+        parts.append(f"{text} times the best tried ({low:.1f} to {high:.1f}): raise budget_s")
+    if not parts:
+        tried = len(facts.value(TRIALS, [])) > 1
+        parts.append("no other setting tried is faster" if tried else "no other setting is predicted to gain 5 %")
+    return "; ".join(parts)
+
+
+def _where(bottleneck: tuple[str, float], functions: Sequence[tuple[str, float]]) -> str:
+    stage, share = bottleneck
+    place = f"{stage} takes most of a sample's time ({share:.0%})"
+    if stage == "unattributed":
+        place = f"Most of a sample's time ({share:.0%}) is in code that no stage names"
+    text = place[:1].upper() + place[1:]
+    most = [(part, name) for name, part in functions if part >= MOST_OF]
+    if most:  # the innermost of those that account for most of it
+        part, name = min(most)
+        text += f"; your `{name}` takes {part:.0%}, with what it calls"
+    return f"{text}."
