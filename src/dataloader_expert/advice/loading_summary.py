@@ -19,11 +19,11 @@ MOST_OF = 0.5
 def loading_summary(
     facts: Facts,
     findings: Iterable[Finding],
-    bottleneck: tuple[str, float] | None,
+    bottleneck: tuple[str, float, bool] | None,
     functions: Sequence[tuple[str, float]],
     stepped: bool,
 ) -> str:
-    """``bottleneck``: the stage that takes most, and its share; ``functions``: the user's own, with their inclusive shares;
+    """``bottleneck``: the stage that takes most, its share, and whether it mostly waits; ``functions``: the user's own, with their inclusive shares;
     ``stepped``: rates are at the pace of a training step."""
     first = cause(findings)
     said = [] if first is None else [in_a_sentence(first)]
@@ -41,10 +41,14 @@ def _settings(facts: Facts, stepped: bool) -> str:
     now = throughput_at(facts, current)
     said = "The present settings do not run"
     if now is not None:
-        said = f"num_workers={current['num_workers']} delivers {now.value:,.0f} samples/s at batch size {now.at['batch_size']}"
+        said = f"num_workers={current['num_workers']} delivers {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
     elif speedup is not None:
         said = "The present settings could not be timed"
     return f"{said}; {_better(facts, current, recommended['settings'], stepped)}."
+
+
+def rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepped: bool) -> str:
@@ -77,12 +81,10 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     return "; ".join(parts)
 
 
-def _where(bottleneck: tuple[str, float], functions: Sequence[tuple[str, float]]) -> str:
-    stage, share = bottleneck
-    place = f"{stage} takes most of a sample's time ({share:.0%})"
-    if stage == "unattributed":
-        place = f"Most of a sample's time ({share:.0%}) is in code that no stage names"
-    text = place[:1].upper() + place[1:]
+def _where(bottleneck: tuple[str, float, bool], functions: Sequence[tuple[str, float]]) -> str:
+    stage, share, waits = bottleneck
+    name = "code that belongs to no stage" if stage == "unattributed" else stage
+    text = f"Most of a sample's time ({share:.0%}) is spent {'waiting ' * waits}in {name}"
     most = [(part, name) for name, part in functions if part >= MOST_OF]
     if most:  # the innermost of those that account for most of it
         part, name = min(most)

@@ -15,12 +15,13 @@ from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.ordering import ORDERING
-from dataloader_expert.probes.search.trials import STARTUP, TRIALS
+from dataloader_expert.probes.search.trials import STARTING, TRIALS
 
 FRESH_BYTES_S = 1.2e9
 """Bytes a second into shared memory that was not used before, measured on two cores."""
 TENSOR_MS = 0.39
 """CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+SLOW_START_S = 2.0
 PACK = "pack fields of one dtype into one tensor"
 
 
@@ -95,22 +96,21 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
 def startup(facts: Facts) -> Iterator[Finding]:
     """B21, B22: workers made anew each epoch, and slow to make."""
     current = facts.find(CURRENT)
-    kept = current is not None and bool(current.value.get("persistent_workers"))
-    fact = None if current is None else facts.find(STARTUP, workers=current.value["num_workers"], persistent=kept)
-    if current is None or fact is None or not current.value["num_workers"]:
+    if current is None or not current.value["num_workers"]:
         return
-    through = throughput_at(facts, current.value)
-    epoch = facts.value(SAMPLES)
+    workers, kept = current.value["num_workers"], bool(current.value.get("persistent_workers"))
+    fact, through = facts.find(STARTING, workers=workers, persistent=kept), throughput_at(facts, current.value)
+    if fact is None:
+        return
+    epoch, pause = facts.value(SAMPLES), fact.value
     if through is not None and epoch and not kept:
         seconds = epoch / through.value
-        steady = current.value["batch_size"] / through.value
-        pause = max(0.0, fact.value - steady * current.value["num_workers"])
         if pause >= 0.05 * seconds:
-            text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of making workers"
+            text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of starting workers"
             fix = "persistent_workers=True keeps them from epoch to epoch"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
-    if fact.value > 2.0 and current.value["num_workers"]:
-        text = f"making {current.value['num_workers']} workers took {fact.value:.1f} s"
+    if pause > SLOW_START_S:
+        text = f"starting {workers} worker{'s' * (workers > 1)} takes {pause:.1f} s"
         fix = "start by fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
         yield finding("slow-worker-start", "warning", text, fact, fix)
 

@@ -284,7 +284,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(Unknown("recommended", "no setting could be measured; see the other unknowns"))
     stages = stages_of(facts)
     users = [(str(h["function"]), float(h["inclusive"])) for h in facts.value(USER_FUNCTIONS, [])]
-    top = max(((s.name, s.share.value or 0.0) for s in stages), key=lambda s: s[1], default=None)
+    rows = ((s.name, s.share.value or 0.0, s.wait_ms > s.cpu_ms) for s in stages)
+    top = max(rows, key=lambda row: row[1], default=None)
     fields = {
         "stages": stages,
         "bottleneck": None if top is None else top[0],

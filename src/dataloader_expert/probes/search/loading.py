@@ -32,7 +32,7 @@ from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE
-from dataloader_expert.probes.search.trials import STARTUP, TRIALS, point, throughput_fact, trial
+from dataloader_expert.probes.search.trials import STARTING, STARTUP, TRIALS, point, throughput_fact, trial
 from dataloader_expert.probes.serving import Serving, serving
 
 SPEEDUP = Quantity(
@@ -159,7 +159,10 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     for runner in runners.values():
         if len(runner.blocks) >= ROUNDS or len(runners) == 1:
             yield throughput_fact(runner)
-            yield Fact(STARTUP, runner.startup, evidence("timed", "loading", seen=1), point(label(runner.plan)))
+            at, once = point(label(runner.plan)), evidence("timed", "loading", seen=1)
+            yield Fact(STARTUP, runner.startup, once, at)
+            if runner.start is not None:
+                yield Fact(STARTING, runner.start.seconds(runner.plan.workers, settings.served.cpus), once, at)
     yield from _missed(settings, explorer, proof)
     looked = proof.looked
     if looked is not None and looked.ratios and looked.mean > 1:

@@ -42,7 +42,8 @@ class Runner(Living):
     overtaken_s: float = 0.0
     idle_s: float = 0.0
     main_s: float = 0.0
-    """CPU seconds of this thread over all gaps."""
+    received: int = 0
+    """CPU seconds of this thread while so many batches were received."""
 
     def block(self, seconds: float, until: float | None) -> float:
         """Times at least ``seconds``; keeps and gives samples/s. Ends early at ``until`` (monotonic).
@@ -70,6 +71,7 @@ class Runner(Living):
         while True:
             with contextlib.suppress(TimeUp):
                 self.next_batch(time.monotonic() + (POLL_S if self.plan.workers else seconds))
+                self.received += 1
             now, counts = time.monotonic(), self.counts()
             if until is not None and now > until and self.startup is None and not any(c.samples for c in counts):
                 raise self.too_slow()
@@ -178,6 +180,7 @@ class Runner(Living):
 
     def _gap(self, last: float) -> float:
         now = time.perf_counter()
+        self.received += 1
         self.gaps.append(now - last)
         self.waited_s += now - last
         held = held_back(self.iterator) / self.plan.workers if self.plan.workers else 0.0

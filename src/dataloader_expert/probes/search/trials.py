@@ -18,6 +18,7 @@ THROUGHPUT = Quantity(
 )
 TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
 STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
+STARTING = Quantity("starting", "s", "in which workers start, without their first work")
 
 
 def throughput_fact(runner: Runner) -> Fact:
@@ -55,7 +56,7 @@ def trial(runner: Runner) -> dict[str, Any]:
         },
         "blocks": [round(b, 1) for b in runner.blocks],
         "startup_s": runner.startup,
-        "main_ms": round(1e3 * runner.main_s / max(1, len(runner.gaps)), 4),
+        "main_ms": round(1e3 * runner.main_s / max(1, runner.received), 4),
     }
 
 
