@@ -22,7 +22,10 @@ from dataloader_expert.probes.descriptors import USED_UP, left_open, used_up
 if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
 
-Observation = Fact | Finding | Unknown
+Observation = Fact | Unknown
+"""What a probe yields: what was measured, and what could not be."""
+Said = Observation | Finding
+"""What crosses the door: the findings are those of the checks, which judge in the child and pass through the scan."""
 FRAME = re.compile(r'  File "(.+)", line (\d+), in (.+)')
 
 
@@ -99,7 +102,7 @@ class Probe(ABC):
         """
 
     @abstractmethod
-    def measure(self, bench: Bench) -> Iterable[Observation]:
+    def measure(self, bench: Bench) -> Iterable[Said]:
         """What was found; facts become visible to later probes as they are given."""
 
     def to_json(self) -> dict[str, Json]:
@@ -288,7 +291,7 @@ def _told(error: Exception) -> None:
     traceback.print_exception(error, file=sys.stderr)
 
 
-def _event(said: Observation) -> dict[str, Any]:
+def _event(said: Said) -> dict[str, Any]:
     if isinstance(said, Fact):
         return {"event": "fact", "fact": clean(said.to_json())}
     if isinstance(said, Finding):

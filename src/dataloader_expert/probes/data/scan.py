@@ -12,7 +12,7 @@ from dataloader_expert.checks.integrity import Integrity
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
@@ -41,7 +41,7 @@ class Scan(Probe):
     length: str | None = None
     difficulty: str | None = None
 
-    def measure(self, bench: Bench) -> Iterable[Observation]:
+    def measure(self, bench: Bench) -> Iterable[Said]:
         source = bench.source
         deadline = bench.until(self.share)
         begun = time.monotonic()
