@@ -23,6 +23,7 @@ WEIGHTS = {
     "next": 3,
     "stages": 5,
     "hotspots": 8,  # as many as there are at the most: where a sample's time goes is never cut
+    "by_workers": 12,  # asked for by name, and small
     "trials": 3,
     "splits": 5,
     "shape": 10,
