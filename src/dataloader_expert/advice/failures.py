@@ -73,7 +73,8 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     """Measuring itself was ended: by the user's code, or by a limit."""
     fact = facts.find(FAILED)
     code = None if fact is None else FINDING_OF.get(fact.value["code"])
-    if fact is not None and code is not None:
+    told = code == "memory-limit-reached" and facts.find(OVERFULL) is not None  # the search has said so
+    if fact is not None and code is not None and not told:
         yield finding(code, "error", fact.value["message"], fact, "fix what is named and call again")
 
 

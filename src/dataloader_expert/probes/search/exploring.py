@@ -126,15 +126,16 @@ class Explorer:
         return max(0.0, min(held, ceiling))
 
     def _fewer(self, best: Setting) -> Setting | None:
-        """The fewest workers that are expected to do as well as the best, where those tried are more."""
+        """The fewest workers that are expected to do as well as the best, where those tried are more; else the most of those
+        below that may do as well."""
         settings, belief = self.settings, self.settings.ledger.belief
         level = min(settings.rate(best), belief.predicted(best)) if best.workers else settings.rate(best)
         alike = min(k.workers for k in settings.runners if ALIKE * settings.rate(k) >= level)
-        for workers in numbers(alike - 1, settings.served.cpus, belief.knee(), 0):
-            setting = replace_workers(best, workers)
-            if workers and setting not in settings.tried and ALIKE * belief.rate(setting) >= level:
-                return setting
-        return None
+        counts = [n for n in numbers(alike, settings.served.cpus, belief.knee(), 0) if 0 < n < alike]
+        fewer = [s for n in counts if (s := replace_workers(best, n)) not in settings.tried]
+        expected = [s for s in fewer if ALIKE * belief.rate(s) >= level]
+        possible = [s for s in fewer if belief.ratio(s, level)[2] >= 1]
+        return min(expected) if expected else max(possible, default=None)
 
 
 def replace_workers(setting: Setting, workers: int) -> Setting:
