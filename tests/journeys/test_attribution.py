@@ -111,6 +111,8 @@ def test_the_search_tells_what_it_tried_and_when_it_was_done(searched: Any) -> N
     assert {t.prefetch_factor for t in report.trials} >= {None, 2}
     assert report.current.in_order is True
     assert 0 < report.found_after_s < report.elapsed_s
+    assert report.search_ended in ("converged", "out of time")
+    assert {t.persistent_workers for t in report.trials} >= {False}
     loose = searched("stragglers_out_of_order", num_workers=4)
     assert loose.current.in_order is False
     assert loose.recommended.in_order is False

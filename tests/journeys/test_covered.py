@@ -32,7 +32,7 @@ SECTIONS = {
 """The five tools, by their section of the whole analysis."""
 ALL = "every tool"
 SPOT = ("function", "file", "line", "share", "stage")
-TRIED = ("prefetch_factor", "in_order", "main_ms")
+TRIED = ("prefetch_factor", "in_order", "persistent_workers", "main_ms")
 
 COVERED: dict[str, str] = {
     # field: the trait (of OF_USERS or TABLES) or the test that moves it; the pairs' own lists come on top
@@ -71,6 +71,7 @@ COVERED: dict[str, str] = {
     "diagnose_io.hotspots.called_from": "test_a_line_in_a_library_comes_with_the_users_that_led_there",
     **{f"diagnose_io.reading.{n}": "test_bytes_read_stand_beside_bytes_delivered" for n in Reading.model_fields},
     "diagnose_io.found_after_s": "test_the_search_tells_what_it_tried_and_when_it_was_done",
+    "diagnose_io.search_ended": "test_the_search_tells_what_it_tried_and_when_it_was_done",
     "diagnose_io.current.in_order": "test_the_search_tells_what_it_tried_and_when_it_was_done",
     "diagnose_io.recommended.in_order": "test_the_search_tells_what_it_tried_and_when_it_was_done",
     **{f"diagnose_io.trials.{n}": "test_the_search_tells_what_it_tried_and_when_it_was_done" for n in TRIED},

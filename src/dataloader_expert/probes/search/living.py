@@ -50,7 +50,7 @@ class Living:
     _own_start: Any = None
 
     def __post_init__(self) -> None:
-        self.tap = Tap(self.fine)
+        self.tap = Tap(self.fine, self.plan.workers)
 
     def next_batch(self, until: float = math.inf) -> int:
         """Samples in the next batch; a new epoch begins where one ends.
@@ -79,8 +79,9 @@ class Living:
         self.loader = self.serving.loader(self.plan)
         method = self.serving.start_method(self.loader)
         if self.plan.workers and method != "fork":
-            self.tap = Tap(self.fine, method)
-            self._own_start = self.loader.worker_init_fn
+            self.tap = Tap(self.fine, self.plan.workers, method)
+            given = self.loader.worker_init_fn
+            self._own_start = given.own if isinstance(given, Installing) else given  # not another runner's tap
             self.loader.worker_init_fn = Installing(self.tap, self._own_start)
             self.tap.open()
             use(self.tap)

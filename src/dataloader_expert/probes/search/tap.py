@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from dataloader_expert.probes.profile.fetchers import Fetch, wrapped
 
 SLOT = struct.Struct("qdq")
+LOOK_S = 0.2
+"""Seconds after which a held worker looks at the gate by itself."""
 FLAG = 8
 """Bytes before the slots: the first says whether the gate is open."""
 MOST_WORKERS = 1024
@@ -38,12 +40,16 @@ class TimeUp(Exception):
 
 
 class Tap:
-    """One loader's counters and gate; ``fine``: samples are counted and held one by one; ``method``: how its workers are
-    started (``fork``, ``spawn``, ``forkserver``)."""
+    """One loader's counters and gate; ``fine``: samples are counted and held one by one; ``workers``: how many are held;
+    ``method``: how they are started (``fork``, ``spawn``, ``forkserver``).
 
-    def __init__(self, fine: bool, method: str = "fork") -> None:
-        self.fine = fine
-        self.gate = multiprocessing.get_context(method).Event()
+    The gate is a flag in shared memory and a semaphore that only wakes those who look at it: a worker that is killed while
+    it waits leaves nothing undone (``multiprocessing.Event.set`` would wait for it forever).
+    """
+
+    def __init__(self, fine: bool, workers: int = 0, method: str = "fork") -> None:
+        self.fine, self.workers = fine, workers
+        self.wake = multiprocessing.get_context(method).Semaphore(0)
         size = FLAG + SLOT.size * MOST_WORKERS
         self.file = -1 if method == "fork" else os.memfd_create("tap")
         if self.file >= 0:
@@ -56,24 +62,27 @@ class Tap:
         """What a worker that is not forked is given: the same memory and gate."""
         from multiprocessing.reduction import DupFd
 
-        return {"fine": self.fine, "gate": self.gate, "file": DupFd(self.file)}
+        return {"fine": self.fine, "wake": self.wake, "workers": self.workers, "file": DupFd(self.file)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.fine, self.gate, self.file = state["fine"], state["gate"], state["file"].detach()
+        self.fine, self.wake, self.workers = state["fine"], state["wake"], state["workers"]
+        self.file = state["file"].detach()
         self.memory = mmap.mmap(self.file, 0)
         self.deadline = float("inf")
 
     def open(self) -> None:
         self.memory[0] = 1
-        self.gate.set()
+        for _ in range(self.workers):
+            self.wake.release()
 
     def shut(self) -> None:
         self.memory[0] = 0
-        self.gate.clear()
+        while self.wake.acquire(block=False):
+            pass
 
     def hold(self) -> None:
-        if not self.memory[0]:
-            self.gate.wait()
+        while not self.memory[0]:
+            self.wake.acquire(timeout=LOOK_S)
 
     def count(self, worker: int) -> Count:
         return Count(*SLOT.unpack_from(self.memory, FLAG + worker * SLOT.size))
