@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
+import time
 from typing import Any
 
 
@@ -26,13 +24,19 @@ def worker_pids(iterator: Any) -> list[int]:
     return [w.pid for w in getattr(iterator, "_workers", ()) if w.pid is not None]
 
 
-def kill(iterator: Any) -> None:
-    """Ends workers in the midst of a batch; torch is told first that they are not to be watched any more."""
+def unwatched(iterator: Any) -> None:
+    """Tells torch that the workers may go: it would take their end for a failure."""
     from torch.utils.data._utils import signal_handling as handling
 
     if getattr(iterator, "_worker_pids_set", False):
         getattr(handling, "_remove_worker_pids")(id(iterator))  # noqa: B009  # torch's stubs do not have it
         iterator._worker_pids_set = False
-        for worker in iterator._workers:
-            with contextlib.suppress(ProcessLookupError, AttributeError):
-                os.kill(worker.pid, signal.SIGKILL)
+
+
+def gone(iterator: Any, until: float) -> None:
+    """Waits until the workers have gone by themselves, and kills those that have not ``until`` (monotonic)."""
+    workers = getattr(iterator, "_workers", ())
+    for worker in workers:
+        worker.join(max(0.0, until - time.monotonic()))
+        if worker.is_alive():
+            worker.kill()

@@ -14,7 +14,7 @@ from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.search.belief import FORK_S, Start
-from dataloader_expert.probes.search.delivery import kill, worker_pids
+from dataloader_expert.probes.search.delivery import gone, unwatched, worker_pids
 from dataloader_expert.probes.search.progress import Watch, cpu_s
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.search.tap import Count, Installing, Tap, TimeUp, use
@@ -22,6 +22,8 @@ from dataloader_expert.probes.serving import Serving
 
 POLL_S = 0.05
 """Seconds for which a batch is waited for at a time."""
+LEAVE_S = 3.0
+"""Seconds in which workers that are let go may finish the sample in hand."""
 
 
 class TooSlow(Exception):
@@ -164,13 +166,23 @@ class Living:
     def pids(self) -> list[int]:
         return worker_pids(self.iterator)
 
+    def dismiss(self) -> None:
+        """Lets the workers go, as soon as they are between samples; ``close`` looks after those that do not."""
+        if self.fine and self.startup is not None:
+            unwatched(self.iterator)
+            self.tap.quit()
+        else:
+            self.close()
+
     def close(self) -> None:
         from dataloader_expert.loaders.building import release
 
         iterator, self.iterator = self.iterator, None
+        if self.fine or self.startup is None:  # it would finish its batch, or its start, first
+            unwatched(iterator)
+            self.tap.quit()
+            gone(iterator, time.monotonic() + (LEAVE_S if self.startup is not None else 0.0))
         self.tap.open()
-        if self.fine or self.startup is None:
-            kill(iterator)  # it would finish its batch, or its start, first
         release(self.loader, iterator)
         if self.loader is not None and isinstance(self.loader.worker_init_fn, Installing):
             self.loader.worker_init_fn = self._own_start

@@ -68,6 +68,7 @@ class Runner(Living):
         cold = not any(c.samples for c in before)
         start: list[Count] | None = None
         cpu, first, epoch, again = time.thread_time(), math.inf, self.epochs, False
+        enough = math.inf
         while True:
             with contextlib.suppress(TimeUp):
                 self.next_batch(time.monotonic() + (POLL_S if self.plan.workers else seconds))
@@ -85,7 +86,10 @@ class Runner(Living):
             read = 0 if start is None else sum(c.samples - b.samples for c, b in zip(counts, start, strict=True))
             spent = 0.0 if start is None else _last(counts) - _last(start)
             if read and (spent >= seconds or (until is not None and now > until)):
-                break
+                enough = min(enough, now + sum(self.sample))
+            made = {c.samples - b.samples for c, b in zip(counts, start or counts, strict=True)}
+            if now >= enough or (enough < math.inf and len(made) == 1):
+                break  # workers that wait together deliver together: not in the midst of such a round
         assert start is not None
         self.main_s += time.thread_time() - cpu
         if self.startup is None:

@@ -160,7 +160,7 @@ class Settings:
     def end(self, key: Setting) -> None:
         """A setting is out of the running: its blocks are kept, its workers end."""
         self.dropped[key] = self.runners.pop(key)
-        self.dropped[key].close()
+        self.dropped[key].dismiss()
 
     def told_broken(self) -> Iterator[Observation]:
         for which, why in self.failed.items():

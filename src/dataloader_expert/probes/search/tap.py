@@ -23,7 +23,7 @@ SLOT = struct.Struct("qdq")
 LOOK_S = 0.2
 """Seconds after which a held worker looks at the gate by itself."""
 FLAG = 8
-"""Bytes before the slots: the first says whether the gate is open."""
+"""Bytes before the slots: the first says whether the gate is open, the second whether workers are to end."""
 MOST_WORKERS = 1024
 
 
@@ -80,9 +80,16 @@ class Tap:
         while self.wake.acquire(block=False):
             pass
 
+    def quit(self) -> None:
+        """Workers end before their next sample or batch: killed in the midst of one, they might leave a lock held."""
+        self.memory[1] = 1
+        self.open()
+
     def hold(self) -> None:
         while not self.memory[0]:
             self.wake.acquire(timeout=LOOK_S)
+        if self.memory[1]:
+            os._exit(0)
 
     def count(self, worker: int) -> Count:
         return Count(*SLOT.unpack_from(self.memory, FLAG + worker * SLOT.size))
