@@ -91,11 +91,15 @@ class Explorer:
         if math.isfinite(ledger.belief.epoch):
             found += [s._replace(persistent=True) for s in found if s.workers]
         for key in {best, settings.now} & settings.runners.keys():
-            if self._unused(settings.runners[key]) and key.in_order:
-                found.append(key._replace(prefetch=2 * key.prefetch))
-                if may_give_up_order():
-                    found.append(key._replace(in_order=False))
+            found += self._less_idle(key)
         return sorted(s for s in {*found} - settings.tried if s.workers < settings.most or not s.workers)
+
+    def _less_idle(self, key: Setting) -> list[Setting]:
+        """The same workers, kept less idle by the order of delivery: a deeper prefetch, or no order."""
+        if not self._unused(self.settings.runners[key]):
+            return []
+        freely = [key._replace(in_order=False)] if may_give_up_order() else []
+        return [key._replace(prefetch=2 * key.prefetch), *freely]
 
     def _most(self) -> int:
         """The most workers that make sense: as allowed, and no more than an epoch has batches."""
@@ -134,6 +138,11 @@ class Explorer:
         counts = [n for n in numbers(alike, settings.served.cpus, belief.knee(), 0) if 0 < n < alike]
         fewer = [s for n in counts if (s := replace_workers(best, n)) not in settings.tried]
         expected = [s for s in fewer if ALIKE * belief.rate(s) >= level]
+        now = settings.runners.get(settings.now)
+        if now is not None and settings.now.workers < alike:  # the present workers may do as well if none is kept idle
+            reach = settings.rate(settings.now) * (1 + self._unused(now))
+            others = {*self._less_idle(settings.now)} - settings.tried
+            expected += others if ALIKE * reach >= level else ()
         possible = [s for s in fewer if belief.ratio(s, level)[2] >= 1]
         return min(expected) if expected else max(possible, default=None)
 
