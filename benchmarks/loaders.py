@@ -92,7 +92,7 @@ def rate(workers, prefetch, in_order, persistent, timed_s, limit_s):
     # samples/s over whole epochs, or in the steady state of one that is longer than the time allowed
     began = time.perf_counter()
     loader = make(workers, prefetch or None, in_order, persistent)
-    seen, marks, ends = 0, [], 0
+    seen, marks, ends = 0, [], []
     while True:
         for batch in loader:
             seen += len(batch)
@@ -102,12 +102,14 @@ def rate(workers, prefetch, in_order, persistent, timed_s, limit_s):
             if (not ends and long) or marks[-1][0] - began > limit_s:
                 break
         else:
-            ends += 1
-            if ends < 2 or marks[-1][0] - began < timed_s:
+            ends.append(marks[-1][0])
+            if len(ends) < 3 or ends[-1] - began < timed_s:
                 continue
         break
-    if ends:  # whole epochs, with the start of each
-        return ends * P["length"] / (max(t for t, s in marks if s <= ends * P["length"]) - began)
+    if len(ends) > 1 and persistent:  # whole epochs; workers that persist have started in the first
+        return (len(ends) - 1) * P["length"] / (ends[-1] - ends[0])
+    if ends:  # with the start of each
+        return len(ends) * P["length"] / (ends[-1] - began)
     first = min(len(marks) - 2, max(1, workers) * max(2, prefetch))
     whole = (len(marks) - 1 - first) // max(1, workers) * max(1, workers) or len(marks) - 1 - first
     (t0, s0), (t1, s1) = marks[first], marks[first + whole]

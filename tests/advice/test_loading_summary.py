@@ -1,0 +1,54 @@
+"""What a diagnosis comes to in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.advice.loading_summary import loading_summary
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.probes.search.loading import CURRENT, PREDICTED, RECOMMENDED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.trials import THROUGHPUT
+
+NOW = {"num_workers": 2, "batch_size": 16, "prefetch_factor": 2, "persistent_workers": False}
+HANDLE = Finding("handle-shared-across-fork", "error", "workers share a handle", ({"fact": "x"},), "open it in each")
+
+
+def facts(chosen: dict[str, Any], *more: Fact, speedup: float = 1.0, timed: bool = False) -> Facts:
+    timing = Evidence("timed", "a test", seen=3, interval=(0.9 * speedup, 1.1 * speedup))
+    at = {"workers": 2, "prefetch": 2, "in_order": True, "persistent": False, "batch_size": 16}
+    return Facts(
+        (
+            Fact(CURRENT, NOW, timing),
+            Fact(RECOMMENDED, {"workers": chosen["num_workers"], "settings": chosen}, timing),
+            Fact(THROUGHPUT, 92.0, timing, at),
+            Fact(SPEEDUP, speedup, timing if timed else Evidence("derived", "a test")),
+            *more,
+        )
+    )
+
+
+def test_it_begins_with_the_cause_and_its_cure_and_names_the_settings_that_change() -> None:
+    """Our promise: what to mend, the settings with their gain, where the time goes."""
+    known = facts({**NOW, "num_workers": 32, "persistent_workers": True}, speedup=6.0, timed=True)
+    told = loading_summary(known, [HANDLE], ("decode", 0.8, False), [("__getitem__", 1.0), ("digest_of", 0.7)], False)
+    assert told.startswith("Workers share a handle. Cure: open it in each. ")
+    assert "num_workers=32, persistent_workers=True gives 6.00 times that (95 % 5.40 to 6.60)" in told
+    assert told.endswith("is spent in decode; your `digest_of` takes 70%, with what it calls.")
+
+
+def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:
+    """Our promise: where time ended the search, the next setting is named with what it should give."""
+    at = {"settings": "num_workers=8"}
+    predicted = Fact(PREDICTED, 4.0, Evidence("derived", "a test", interval=(2.0, 6.0)), at)
+    told = loading_summary(facts(NOW, predicted), [], None, [], False)
+    assert "num_workers=8 was not tried for lack of time" in told and "raise budget_s" in told
+    assert "no other setting" not in told
+
+
+def test_a_larger_budget_is_advised_only_where_it_can_help() -> None:
+    """Our promise: where all planned pairs were run, an idle machine is what is missing."""
+    for by_time in (True, False):
+        looked = {"settings": "num_workers=8", "ratio": 1.3, "by_time": by_time}
+        told = loading_summary(facts(NOW, Fact(UNPROVED, looked, Evidence("timed", "a test"))), [], None, [], False)
+        assert ("budget_s" in told) is by_time
