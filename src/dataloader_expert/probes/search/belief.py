@@ -112,6 +112,11 @@ class Belief:
         cores = CORES if self.cpus > 1 else (1.0,)
         return [Hypothesis(*h) for h in itertools.product(SCALES, cores, slots, SERIAL)]
 
+    def received(self, seconds: float) -> None:
+        """Takes into account what receiving a batch was found to take of the main process."""
+        self.receive_s, self._weights = seconds, None
+        self._steady.clear()
+
     def weights(self) -> list[float]:
         """What blocks have left of each hypothesis: weights that sum to 1."""
         if self._weights is not None:
@@ -178,10 +183,13 @@ class Belief:
                     yield r * math.exp(UNSURE * z), w * p
 
     def ceiling(self) -> float:
-        """Samples/s that the cores allow however many workers there are."""
+        """Samples/s that the cores, and the store that samples wait for, allow however many workers there are."""
         each = self.cpu + self.collate_s / self.batch_size
-        both = zip(self.hypotheses, self.weights(), strict=True)
-        return sum(w * max(1.0, self.cpus * h.cores) / max(1e-9, each * h.scale) for h, w in both)
+        waits, total = max(1e-9, self.waits), 0.0
+        for h, w in zip(self.hypotheses, self.weights(), strict=True):
+            cores = max(1.0, self.cpus * h.cores) / max(1e-9, each * h.scale)
+            total += w * min(cores, h.slots / waits, 1 / max(1e-9, self.cpu * h.serial)) if w else 0.0
+        return total
 
     def knee(self) -> int:
         """The workers from which on no more are expected to help."""

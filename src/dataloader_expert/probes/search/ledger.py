@@ -61,6 +61,8 @@ class Ledger:
         """Learns from a block what others like it take."""
         if setting not in self._costs and setting.workers and runner.start is not None:
             self.belief.started(runner.start)
+            if runner.received and not self.fine:
+                self.belief.received(runner.main_s / runner.received)
         self._costs[setting] = runner.cost
 
     def trial_s(self, setting: Setting) -> float:

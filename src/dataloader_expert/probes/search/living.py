@@ -61,7 +61,6 @@ class Living:
             TimeUp: if it has not come by ``until`` (monotonic).
             RuntimeError: if its workers make no progress, or the loader delivers nothing.
         """
-        use(self.tap)
         if self.iterator is None:
             self._open()
         batch = self.awaited(until)
@@ -78,6 +77,7 @@ class Living:
         return self.serving.count(batch)
 
     def _open(self) -> None:
+        use(self.tap)
         self.loader = self.serving.loader(self.plan)
         method = self.serving.start_method(self.loader)
         if self.plan.workers and method != "fork":
@@ -108,6 +108,7 @@ class Living:
 
     def renew(self) -> None:
         """A new epoch."""
+        use(self.tap)  # another loader's workers may have been started since
         if hasattr(self.iterator, "_timeout"):
             self.iterator._timeout = self.patience  # workers that are kept are asked to begin again
         self.iterator = iter(self.loader)

@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 
 from dataloader_expert.probes.search.delivery import held_back, in_stock
 from dataloader_expert.probes.search.living import POLL_S, Living
-from dataloader_expert.probes.search.tap import Count, TimeUp
+from dataloader_expert.probes.search.tap import Count, TimeUp, use
 
 LONG_S, LONG_ROUNDS, EVEN = 0.6, 2, 0.1
 """Seconds from which on a block of so many rounds is long enough: where they end bears the less on its rate the more
 batches a round has; unless the stock changed by more than this share, as then the samples in hand have, too."""
+
+
+LEAST_EPOCHS = 2
+"""Whole epochs of a block that is shorter."""
 
 
 def cycle(load_s: float, step_s: float, workers: int) -> float:
@@ -52,6 +56,7 @@ class Runner(Living):
         """
         begun = time.monotonic()
         try:
+            use(self.tap)  # the main process loads by it, too
             self.tap.open()
             rate, begun = self._counted(seconds, until) if self.fine else self._delivered(seconds, until)
         finally:
@@ -105,6 +110,14 @@ class Runner(Living):
         """Samples/s in whole rounds. Where samples wait in a queue, batches are kept back for the order and come in bursts:
         there those count that were loaded meanwhile, not those that were delivered."""
         n = max(1, self.plan.workers)
+        if self.iterator is None:
+            try:
+                self.next_batch(math.inf if until is None else until)
+            except TimeUp:
+                raise self.too_slow() from None
+        if self.plan.workers and self.length() <= self.plan.workers * (self.plan.prefetch or 2) + 2 * n:
+            begun = time.monotonic()  # an epoch ends before its workers are in step
+            return self._epochs(seconds, until), begun
         begun = self._into_step(n, until)
         epoch = self.epochs
         samples, start, cpu = 0, time.perf_counter(), time.thread_time()
@@ -136,22 +149,14 @@ class Runner(Living):
     def _into_step(self, n: int, until: float | None) -> float:
         """Uses up what was made ready, and a round after it; gives when a block that starts no workers would have begun."""
         begun = time.monotonic()
-        if self.iterator is None:
-            ready = self.plan.workers * (self.plan.prefetch or 2)
-        else:
-            ready = in_stock(self.iterator) if self.rounds > 1 else 0
+        first = not self.blocks
+        ready = self.plan.workers * (self.plan.prefetch or 2) if first else in_stock(self.iterator) * (self.rounds > 1)
+        for _ in range(ready - first):
+            self.next_batch()
+            if time.monotonic() - begun > LONG_S:
+                break  # what comes so slowly is no stock
         if ready:
-            try:
-                self.next_batch(math.inf if until is None else until)
-            except TimeUp:
-                if self.startup is None:
-                    raise self.too_slow() from None
-            first = time.monotonic()
-            for _ in range(ready - 1):
-                self.next_batch()
-                if time.monotonic() - first > LONG_S:
-                    break  # what comes so slowly is no stock
-            begun = time.monotonic()  # a later block neither starts workers nor has a stock to use up
+            begun = time.monotonic()  # a later block has no stock to use up
         for _ in range(n):
             self.next_batch()
             if until is not None and time.monotonic() > until:
@@ -178,9 +183,9 @@ class Runner(Living):
                 samples += self.serving.count(batch)
             count += 1
             spent = time.perf_counter() - start
-            if (spent >= seconds and count >= 2) or (until is not None and time.monotonic() > until):
-                self.renew()
-                return samples / spent
+            enough = spent >= seconds and (count >= LEAST_EPOCHS or spent >= LONG_S)
+            if enough or (until is not None and time.monotonic() > until):
+                return samples / spent  # the next block begins with an epoch
 
     def _gap(self, last: float) -> float:
         now = time.perf_counter()
