@@ -192,8 +192,8 @@ def run(
                     bench.facts.add(fact)
                     emit(_event(fact))
     if not measured:
-        text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe came to a result"
-        emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and call again"})
+        text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe got a result"
+        emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and run the tool again"})
 
 
 def _open(
@@ -219,7 +219,7 @@ def _open(
     except Exception as e:  # hostile bytes make libraries raise anything, and so may a user's object
         _told(e)
         code = "dataset-raised" if ref.code else "format-unknown"
-        text = f"opening {escaped(ref.name)} raised {in_words(e)}; fix what it names, or leave that file out"
+        text = f"opening {escaped(ref.name)} raised {in_words(e)}; fix what the error names, or leave that file out"
         emit({"event": "error", "code": code, "message": text})
         return None
     return source
@@ -266,7 +266,7 @@ def hangs(bench: Bench) -> bool:
     return bench.facts.find(LOADER_FAILED, hung=True) is not None
 
 
-OVERFULL = Quantity("overfull", "", "what workers had taken that were ended for their memory")
+OVERFULL = Quantity("overfull", "", "memory held by workers that were stopped at the memory limit")
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")
 
 

@@ -115,9 +115,9 @@ class Serving:
     def _smaller(self, size: int, took: float) -> Any:
         from dataloader_expert.loaders.building import CannotRebuild, rebuild
 
-        told = f"a batch of {self.current.batch_size} takes some {took:.2g} s, too long for the budget: raise budget_s"
+        told = f"a batch of {self.current.batch_size} takes about {took:.2g} s, too long for the budget: raise budget_s"
         if not self.sizable:
-            raise TooDear(f"{told} (its size is the batch sampler's)")
+            raise TooDear(f"{told} (its size is set by the batch sampler)")
         try:
             return rebuild(self.user_loader, self.current.workers, size)
         except CannotRebuild as e:

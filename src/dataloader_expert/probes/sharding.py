@@ -15,7 +15,7 @@ from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import Serving, serving
 
 SHARDING = Quantity(
-    "shares_of_stream", "", "samples that each of two workers gave of a stream, and those that both gave"
+    "shares_of_stream", "", "samples of a stream that each of two workers yielded, and those that both yielded"
 )
 WORKERS = 2
 PATIENCE_S = 10.0

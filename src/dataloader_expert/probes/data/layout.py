@@ -17,8 +17,8 @@ SAMPLES = Quantity("samples", "samples", "samples in the data set")
 FILES = Quantity("files", "files", "files of the data set")
 BYTES = Quantity("bytes", "bytes", "bytes on disk")
 SPLITS = Quantity("splits", "samples", "samples of each split")
-SHARDING = Quantity("sharding", "", "how samples lie in files")
-STREAM = Quantity("stream", "", "whether the data are a stream, without indices")
+SHARDING = Quantity("sharding", "", "how samples are distributed over files")
+STREAM = Quantity("stream", "", "whether the data are a stream without indices")
 PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")
 
 

@@ -17,11 +17,11 @@ from dataloader_expert.probes.data.layout import described
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 
-CHECKED = Quantity("checked", "", "each check's status, count and how much it looked at")
-FIRST = Quantity("first_sample", "s", "reading the very first sample, with whatever the dataset does then")
-RAISES = Quantity("sample_raises", "samples", "samples whose reading raised in the user's code, with the error")
-CRASHES = Quantity("sample_crashes", "units", "units on which the reading process died, with its exit code")
-SCANNED = Quantity("scanned", "samples", "samples read by the scan, of how many, and in what time")
+CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
+FIRST = Quantity("first_sample", "s", "time to read the very first sample, including what the dataset sets up then")
+RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's code, with the error")
+CRASHES = Quantity("sample_crashes", "units", "units that killed the process reading them, with its exit code")
+SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how many, and the time it took")
 PARALLEL_S = 0.4
 STREAM_MOST = 20_000
 RAISED_MOST = 200
@@ -117,7 +117,7 @@ class Scan(Probe):
             field = getattr(self, name)
             if field is not None and source.field(field) is None:
                 there = ", ".join(f.name for f in source.fields)
-                raise RequestError("invalid-argument", f"{name} names {field}, which is no field; fields are: {there}")
+                raise RequestError("invalid-argument", f"{name} names {field}, which is not a field; the fields are: {there}")
             setattr(context, name, field)
         return context
 
@@ -232,7 +232,7 @@ class Scan(Probe):
                 bench.progress(f"read {count} samples", None)
         if checks is None:
             if not waiting:
-                text = next(iter(raised.values()), "the dataset gave no sample")
+                text = next(iter(raised.values()), "the dataset yielded no sample")
                 raise RequestError(
                     "dataset-raised", f"{text}; {len(raised)} of {len(raised)} samples raised; fix the dataset"
                 )
@@ -271,7 +271,7 @@ class Scan(Probe):
         if bench.ref.label is not None:
             if source.field(bench.ref.label) is None:
                 names = ", ".join(f.name for f in source.fields)
-                raise RequestError("label-not-found", f"field {bench.ref.label} is not there; fields are: {names}")
+                raise RequestError("label-not-found", f"field {bench.ref.label} does not exist; the fields are: {names}")
             source.label, source.label_how = bench.ref.label, "as asked"
         context = self._context(source, bench.seed)
         if source.loader is not None:

@@ -26,9 +26,9 @@ from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import Reference
 
-PAGES = Quantity("pages_taken", "pages", "pages of memory that a process takes anew for each sample, once it is warm")
+PAGES = Quantity("pages_taken", "pages", "pages of memory that a warmed-up process allocates anew for each sample")
 FREED = Quantity(
-    "freed_memory_kept", "x", "samples/s of a process that keeps what it frees over one as it is, by pairs"
+    "freed_memory_kept", "x", "samples/s of a process that keeps freed memory over an unchanged one, in pairs"
 )
 MANY = 128
 """Pages a sample from which on it is tried: half a megabyte, which costs a tenth of a millisecond."""

@@ -29,7 +29,7 @@ from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
 PACKED = Quantity(
     "packed",
     "x",
-    "throughput of batches with one tensor for all fields of a dtype against batches as they are, by pairs",
+    "throughput of batches with one tensor per dtype over unchanged batches, in pairs",
 )
 FIELDS = 8
 """Tensors of one dtype in a batch from which on packing is tried."""

@@ -27,10 +27,10 @@ from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import is_users, items_of
 
 COLUMNS = Quantity(
-    "columns", "", "columns that a sample's reading takes from a file, and those without which it changes"
+    "columns", "", "columns that are read from a file for a sample, and those that the sample depends on"
 )
 PROJECTION = Quantity(
-    "projection", "x", "reading the same rows with only the columns needed against all that are read, by pairs"
+    "projection", "x", "speed of reading the same rows with only the columns needed over reading all of them, in pairs"
 )
 SAMPLES, MOST_READ = 6, 2
 """Samples looked at, and of those that read something (others come out of memory) how many are read again."""
@@ -40,8 +40,8 @@ PAIRS, MOST_PAIRS, LEAST_S = 4, 12, 0.015
 SEARCH_SHARE = 0.7
 """Of this probe's time, for finding the columns that are needed."""
 QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
-NO_FILE = "the file that is read cannot be told, so that it could be read with fewer columns"
-LATE = "the budget ended before columns could be left out: raise budget_s"
+NO_FILE = "the file that the samples come from could not be identified, so reading fewer columns was not timed"
+LATE = "the budget ended before reading without some columns could be tried: raise budget_s"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Projection(Probe):
         if before is None or once_more is None or None in before["words"]:
             return
         if before["words"] != once_more["words"]:
-            yield Unknown("reading.fields_used", "a sample read twice differs: which columns it needs cannot be told")
+            yield Unknown("reading.fields_used", "a sample differs when read twice, so the columns that it needs cannot be determined")
             return
 
         def same(without: frozenset[str]) -> bool:

@@ -26,7 +26,7 @@ from dataloader_expert.probes.sharding import PATIENCE_S
 CACHED = Quantity(
     "cached",
     "x",
-    "throughput over kept samples against samples made anew, by pairs; bytes that all samples would take",
+    "throughput with cached samples over samples made anew, in pairs; bytes that all samples would take",
 )
 STAGES = ("read", "decode", "transform", "unattributed")
 PAIRS = 6
@@ -59,7 +59,7 @@ class SampleCache(Probe):
         each = max(1e-7, sample_s(bench))
         most = min(len(served.dataset), BATCHES * plan.batch_size * max(1, plan.workers), int(room / each))
         if most < LEAST_SAMPLES:
-            yield Unknown("cacheable", "samples take too long for some to be kept within the budget: raise budget_s")
+            yield Unknown("cacheable", "samples take too long to cache some within the budget: raise budget_s")
             return
         fits = int((until - time.monotonic() - room) / each / ROUNDS)  # dear samples in smaller batches
         plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
@@ -83,21 +83,21 @@ class SampleCache(Probe):
         if found.doubtful:
             yield Unknown(
                 "cacheable",
-                f"kept samples came {found.mean:.2f} times as fast, but the blocks vary too much to prove it",
+                f"cached samples loaded {found.mean:.2f} times as fast, but the blocks vary too much to prove it",
             )
 
 
 def unfit(bench: Bench) -> str:
     """Why samples cannot be kept, or be shown to be worth it; empty where they can."""
     if bench.source.iterable:
-        return "a stream's samples have no index by which they could be kept"
+        return "the samples of a stream have no index under which to cache them"
     if bench.facts.find(LOADER_FAILED) is not None:
         return "the loader fails"
     differ = bench.facts.value(NONDETERMINISTIC)
     if differ is None:
-        return "whether samples are the same each time is not known"
+        return "it is not known whether samples are the same each time"
     return (
-        "the same index gives different content: keeping samples would freeze what is random in them" if differ else ""
+        "the same index gives different content: a cache would freeze the randomness in samples" if differ else ""
     )
 
 

@@ -13,11 +13,11 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
 
-DRAWN = Quantity("drawn_epoch", "", "what one epoch drawn by a strategy holds")
-SPEED = Quantity("sampler_throughput", "samples/s", "samples per second of a real DataLoader over a strategy's batches")
-STRATEGY = Quantity("strategy", "", "the strategy that the data and the objective ask for, and why")
+DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strategy")
+SPEED = Quantity("sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches")
+STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
 SAMPLER = Quantity(
-    "sampler", "", "what a strategy draws with: the sampler's class and arguments, and the field it reads"
+    "sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads"
 )
 MOST = 2_000_000
 ALL_UP_TO = 200_000
@@ -69,13 +69,13 @@ class Draws(Probe):
             evidence("derived", "draws", derived_from=("class_counts", "lengths")),
         )
         if bench.source.iterable:
-            yield Unknown("simulation", "a stream has no index: no sampler applies, no epoch can be drawn")
+            yield Unknown("simulation", "a stream has no indices: no sampler applies and no epoch can be drawn")
             return
         n = len(labels) if labels is not None else len(lengths) if lengths is not None else whole
         n = len(rows) if rows is not None else n
         yield self._said(chosen, bench)
         if n > MOST:
-            yield Unknown("simulation", f"{n} samples: only epochs up to {MOST} are drawn")
+            yield Unknown("simulation", f"{n} samples: only epochs of up to {MOST} are simulated")
             return
         labelled = labels is not None and n <= ALL_UP_TO
         others = ["random", *(["weighted", "class-balanced-batch", "stratified"] if labelled else [])]
@@ -122,7 +122,7 @@ class Draws(Probe):
         served = serving(bench, self.batch_size, 0)
         seen = n if rows is None else len(bench.train)
         if served.user_loader is None and len(served.dataset) != seen:
-            yield Unknown("throughput of the sampler", "not every sample was read, so that its indices are not known")
+            yield Unknown("throughput of the sampler", "not every sample was read, so its indices are not known")
             return
         if served.fit(bench, 0.05 * bench.left()):
             yield Unknown("throughput of the sampler", "a batch takes too long to load: raise budget_s")

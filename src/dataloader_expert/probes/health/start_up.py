@@ -15,7 +15,7 @@ from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 
-START = Quantity("worker_start", "s", "from making an iterator with one worker to its first batch, by start method")
+START = Quantity("worker_start", "s", "time from creating an iterator with one worker to its first batch, by start method")
 METHODS = ("fork", "forkserver", "spawn")
 
 
@@ -48,12 +48,12 @@ class StartUp(Probe):
 
     def _unfit(self, bench: Bench, method: str) -> str:
         if method not in multiprocessing.get_all_start_methods():
-            return "this system has no such method"
+            return "this system does not have this start method"
         if bench.left() < self.least_s + 4 * sample_s(bench):
-            return "the budget does not hold the start of another worker: raise budget_s"
+            return "the budget leaves no time to start another worker: raise budget_s"
         pickled = bench.facts.value(PICKLING)
         if method != "fork" and pickled is not None and pickled["why"] is not None:
-            return f"the loader does not pickle: {pickled['why']}"
+            return f"the loader cannot be pickled: {pickled['why']}"
         return ""
 
 

@@ -17,14 +17,14 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.serving import Serving, serving
 
-ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler give the same order, and what seeds it")
-LENGTH = Quantity("length", "samples", "what the loader delivers of the dataset's samples in an epoch, by arithmetic")
-PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that does not pickle")
-SENDING = Quantity("sending", "", "whether a batch pickles as a worker sends it")
-SETTINGS = Quantity("loader_settings", "", "settings of the user's loader that bear on its health")
+ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler have the same order, and what seeds it")
+LENGTH = Quantity("length", "samples", "how many of the dataset's samples the loader delivers in an epoch, computed")
+PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that cannot be pickled")
+SENDING = Quantity("sending", "", "whether a batch can be pickled the way a worker sends it")
+SETTINGS = Quantity("loader_settings", "", "settings of the user's loader that affect its health")
 WEIGHTS = Quantity("sampler_weights", "weights", "weights of the loader's WeightedRandomSampler")
-LEFT_OVER = Quantity("left_in_shm", "", "entries of torch's in /dev/shm whose process has gone")
-SNAPSHOTS = Quantity("state_snapshots", "s", "seconds of one state_dict() of the dataset, and of a batch")
+LEFT_OVER = Quantity("left_in_shm", "", "torch's files in /dev/shm whose process has ended")
+SNAPSHOTS = Quantity("state_snapshots", "s", "seconds that state_dict() of the dataset takes, and that a batch takes")
 LOOKED = 256
 PICKLE_MOST = 256 << 20
 

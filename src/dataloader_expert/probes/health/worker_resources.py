@@ -24,13 +24,13 @@ from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
 from dataloader_expert.probes.system.malloc import give_back
 
-GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers over the samples that they read")
-OPENS = Quantity("opens", "", "how often the workers opened a file, by path, and samples read meanwhile")
+GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers as they read samples")
+OPENS = Quantity("opens", "", "how often the workers opened each file, and the samples read meanwhile")
 POSITIONS = Quantity(
     "positions_moved", "", "open files of the main process whose position moved while only workers read"
 )
-COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of two workers over what they read")
-HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
+COUNTS = Quantity("worker_counts", "", "calls, threads, collector pauses and waiting of two workers as they read samples")
+HELD = Quantity("descriptors_held", "", "descriptors of the main process as it receives batches")
 MOST_PATHS = 100
 """Paths that are kept of those opened, the most often opened first."""
 
@@ -56,13 +56,13 @@ class WorkerResources(Probe):
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         if too_many(bench) <= WORKERS:
-            yield Unknown("health of workers", f"{WORKERS} workers take more than the memory allowed")
+            yield Unknown("health of workers", f"{WORKERS} workers need more memory than is allowed")
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
         if most < 1:
-            yield Unknown("health of workers", "batches take too long for two workers to be watched within the budget")
+            yield Unknown("health of workers", "batches take too long to observe two workers within the budget")
             return
         if served.sizable:  # dear samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))

@@ -19,10 +19,10 @@ from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import WORKERS, digests, of_two
 
 TWINS = Quantity(
-    "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"
+    "twins", "", "first reads of one sample: in two workers, in the next epoch, and again with the same seed"
 )
 EPOCHS = Quantity(
-    "epochs_seen", "", "whether persistent workers gave other content after set_epoch, as the main process did"
+    "epochs_seen", "", "whether set_epoch changed the content that persistent workers read, as it did in the main process"
 )
 MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
 FIRST = 512

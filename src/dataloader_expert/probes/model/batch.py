@@ -18,7 +18,7 @@ from dataloader_expert.probes.serving import Serving, flat, serving
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
 COLLATE = Quantity("collate", "", "the collate function and why")
 BATCH_SIZE_USED = Quantity("batch_samples", "samples", "samples in each batch looked at")
-MODEL = Quantity("model_check", "", "whether the model takes a batch: what it expects, what it got, the error")
+MODEL = Quantity("model_check", "", "whether the model accepts a batch: what it expects, what it got, the error")
 STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
 BATCHES = 4
 FIT = 0.02
@@ -44,7 +44,7 @@ class BatchLook(Probe):
             if time.monotonic() > until:
                 break
         if not batches:
-            raise RuntimeError("the loader delivers no batch; is drop_last on with fewer samples than a batch?")
+            raise RuntimeError("the loader delivers no batch: is drop_last set with fewer samples than a batch?")
         sizes = [served.count(b) for b in batches]
         leaves = [dict(flat(b)) for b in batches]
         padded = {n for b in leaves for n in b if f"{n}_lengths" in b} if served.collate_name == "pad" else set()
@@ -192,7 +192,7 @@ class StepTime(Probe):
         model = load(self.model, dict(self.model_args or {}), bench.ref.roots).to(where).train()
         served = serving(bench, self.batch_size, 0)
         if served.fit(bench, FIT * bench.left()):
-            raise TooDear("a whole batch takes too long to load for a step to be timed on one: pass step_ms")
+            raise TooDear("a whole batch takes too long to load to time a step on one: pass step_ms")
         batch = next(iter(served.loader(here(served))))
         inputs = [v.to(where) for v in prepared(inputs_of(batch, bench.source.label), model)]
         optimizer = torch.optim.AdamW(model.parameters())

@@ -11,7 +11,7 @@ from dataloader_expert.probes.base import Observation, evidence
 from dataloader_expert.probes.serving import flat
 
 DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak memory of forward, backward and step on a real batch")
-HELD = Quantity("device_held_bytes", "bytes", "parameters, gradients and optimizer states, whatever the batch")
+HELD = Quantity("device_held_bytes", "bytes", "parameters, gradients and optimizer states, independent of the batch")
 FORWARD = Quantity("forward_bytes", "bytes", "peak of a forward pass without gradients, beyond the parameters")
 STATES = {"adamw": 2, "adam": 2, "sgd": 0}
 """Tensors of a parameter's size that the optimizer keeps."""

@@ -20,7 +20,7 @@ from dataloader_expert.probes.profile.remote_stack import Stack
 from dataloader_expert.probes.profile.sampling_profiler import Tick
 from dataloader_expert.probes.profile.stage_classifier import FETCHING, OURS, Namer, is_users, place_of
 
-HOTSPOTS = Quantity("hotspots", "", "the functions that cost most, by their share of a sample's CPU and blocked time")
+HOTSPOTS = Quantity("hotspots", "", "the most expensive functions, by their share of a sample's CPU and blocked time")
 USER_FUNCTIONS = Quantity(
     "user_functions",
     "",

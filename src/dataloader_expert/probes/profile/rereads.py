@@ -16,8 +16,8 @@ from dataloader_expert.probes.profile.instrumentation import SLOW_LEAST_S, SLOW_
 from dataloader_expert.probes.serving import Serving
 
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
-SLOW_SHARE = Quantity("slow_share", "", "the share of samples that are slow, of those that were read as they came")
-NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
+SLOW_SHARE = Quantity("slow_share", "", "the share of slow samples among those read in turn")
+NONDETERMINISTIC = Quantity("nondeterministic", "", "whether reading the same index twice gave different content")
 AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
 
 
@@ -33,7 +33,7 @@ def slow_samples(
         n = len(served.dataset)
         took = [(_read_again(served, i), i) for i in range(0, n, max(1, n // ONE_BY_ONE))]
     if not took:
-        yield Unknown("health.slow_samples", "its samples are not timed one by one")
+        yield Unknown("health.slow_samples", "samples are not timed one by one")
         return
     median = statistics.median(t for t, _ in took)
     first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be asked again
@@ -45,14 +45,14 @@ def slow_samples(
     )
     until = bench.until(0.1)
     if suspects and bench.source.iterable:
-        yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
+        yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, but the samples of a stream cannot be read again")
         return
     slow: list[tuple[float, int]] = []
     unread = 0
     for k, (_, index) in enumerate(suspects):
         if until is not None and time.monotonic() > until:
             unread = len({i for _, i in suspects[k:]} & came)
-            yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow; the budget held no second look")
+            yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow, but the budget left no time to read them again")
             break
         bench.at(index)
         again = min(_read_again(served, index) for _ in range(AGAIN))

@@ -26,13 +26,13 @@ from dataloader_expert.probes.profile.stage_classifier import Namer, place_of
 from dataloader_expert.probes.profile.transfer import to_device, transport, trip
 from dataloader_expert.probes.serving import Serving, flat, serving
 
-OVERHEAD = Quantity("overhead", "", "the measuring's own CPU time as a share of a sample's CPU and blocked time")
-READING = Quantity("reading", "", "bytes that a sample's process read, and bytes that were delivered")
-COSTS = Quantity("sample_costs", "s", "CPU and blocked seconds of single samples, together, as they came")
+OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a share of a sample's CPU and blocked time")
+READING = Quantity("reading", "", "bytes read by the loading process and bytes delivered, per sample")
+COSTS = Quantity("sample_costs", "s", "pairs of CPU and blocked seconds of single samples, in turn")
 RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
-PULSES = Quantity("pulses", "s", "seconds of the loading processes, and those that their garbage collectors took")
+PULSES = Quantity("pulses", "s", "seconds that loading processes ran, and that their garbage collectors took")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
-MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
+MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after the first pass")
 EVERY_S, EVERY_OURS_S = 0.012, 0.03
 """Seconds between two stacks, of whichever process: the user's code is known by them, of ours they only name functions."""
 OURS_S = 2.5
@@ -81,7 +81,7 @@ class Stages(Probe):
         seen = watched(bench, served, deadline, self.half)
         timed = [line for line in seen.lines if line["timed"] and line["n"]]
         if not timed:
-            why = "no batch came back" if not seen.batches else "its workers start anew and cannot be watched from here"
+            why = "no batch came back" if not seen.batches else "its workers are not forked and cannot be observed"
             yield Unknown("stages", why)
             return
         yield from stage_facts(served, timed, seen)
@@ -103,7 +103,7 @@ class Stages(Probe):
         elif 6 * per < 0.1 * bench.left():
             yield from same_twice(bench, served, [i for _, i in each[:3]] or [0])
         else:
-            yield Unknown("health.nondeterministic", "samples are too slow to be read twice within the budget")
+            yield Unknown("health.nondeterministic", "samples take too long to read twice within the budget")
 
 
 def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen:
@@ -245,7 +245,7 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         stacks = weighed(namer, seen.ticks, seconds_of(spent), total)
         yield from hotspot_facts(namer, stacks, sum(t.running + t.blocked for t in seen.ticks))
     else:
-        yield Unknown("hotspots", "no stack of a loading process could be read: too short a run, or not allowed here")
+        yield Unknown("hotspots", "no stack of a loading process could be read: the run was too short, or the system forbids it")
     yield Fact(OVERHEAD, overhead(seen, total), evidence("derived", "stages", seen=len(seen.lines)))
     keep = timed[:: max(1, len(timed) // KEPT)]
     pairs = [
@@ -392,7 +392,7 @@ def health(seen: Seen, on_way: int) -> Iterable[Observation]:
         memory += pulses[-1]["anon"] - start["anon"]
         judged += done - start["samples"] if done >= SETTLED * pulses[0]["samples"] else 0
     if not span:
-        yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too shortly for growth to show")
+        yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too briefly to see growth")
         return
     # growth counts only if it went on after the first batches and is more than a file or two
     conditions = {"samples_settled": judged, "files_gained": first_file}

@@ -16,7 +16,7 @@ from dataloader_expert.probes.serving import flat, samples_in
 
 TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
 TRIP = Quantity(
-    "trip", "s", "from a batch's being made to its successor's being begun, where a worker has nothing else to do"
+    "trip", "s", "from the end of one batch to the start of the next, in a worker that has no other batch queued"
 )
 FETCH_S = 0.005
 """What stands for fetching where a trip is measured; it hides the trip where the next batch is ordered ahead."""

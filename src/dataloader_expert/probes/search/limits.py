@@ -38,7 +38,7 @@ def bound(bench: Bench, plan: LoaderPlan) -> str | None:
     files = WORKER_FILES * plan.workers + TENSOR_FILES * tensors * batches
     most = files_left()
     if files > MEMORY_SHARE * most:
-        return f"it would need {files} more descriptors of the {most} left to this process (ulimit -n)"
+        return f"it would need {files} more descriptors, and this process has {most} left (ulimit -n)"
     return None
 
 

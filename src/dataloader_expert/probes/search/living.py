@@ -141,7 +141,7 @@ class Living:
                 raise TimeUp
             still = watch.hangs(self._read())
             if still:
-                raise RuntimeError(f"DataLoader timed out after {still:.0f} seconds in which its workers did nothing")
+                raise RuntimeError(f"DataLoader timed out after {still:.0f} seconds without progress by its workers")
 
     def too_slow(self) -> TooSlow:
         """What ends a trial whose workers have not started by the time that it may take."""

@@ -38,13 +38,13 @@ from dataloader_expert.probes.serving import Serving, serving
 SPEEDUP = Quantity(
     "speedup",
     "x",
-    "samples/s that the step (if known) gets at the recommended settings over the present ones, by pairs",
+    "samples/s at the recommended settings over the present ones, at the pace of the step if known, in pairs",
 )
-RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that nothing tried beats")
+RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that no other setting tried beats")
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
-UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: settings, and how many times as fast")
+UNPROVED = Quantity("unproved_gain", "x", "settings that looked faster without proof, and how many times as fast")
 PREDICTED = Quantity(
-    "predicted_gain", "x", "throughput that is predicted of a setting that time did not allow, over the best tried"
+    "predicted_gain", "x", "predicted throughput of a setting not tried for lack of time, over the best tried"
 )
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
 ENDED = Quantity("search_ended", "", "why no more settings were tried: converged, or out of time")
@@ -95,7 +95,7 @@ class Loading(Probe):
             drop(settings)
             yield from settle(settings)
             if not settings.runners:
-                raise TooDear("the budget ended before a block at the present settings: raise budget_s")
+                raise TooDear("the budget ended before the present settings could be timed: raise budget_s")
             for said in prove(settings):
                 yield from concluded(settings, explorer, said, current) if isinstance(said, Proof) else (said,)
 
@@ -110,7 +110,7 @@ class Loading(Probe):
             raise (
                 settings.broken[-1][0]
                 if settings.broken
-                else TooDear("no batch came within the budget: raise budget_s")
+                else TooDear("no batch arrived within the budget: raise budget_s")
             )
         return not settings.broken
 
@@ -212,7 +212,7 @@ def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Ob
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
     at = {**point(setting), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(setting)}
     yield Fact(PREDICTED, mean, seen, at)
-    why = f"not tried for lack of time; predicted to give {mean:.1f} times the throughput of the best tried"
+    why = f"not tried for lack of time; predicted throughput {mean:.1f} times that of the best tried"
     yield Unknown(f"throughput at {settings.words(setting)}", f"{why} ({low:.1f} to {high:.1f})")
 
 

@@ -52,7 +52,7 @@ class Guard:
 
     def _end(self, pids: list[int], others: int, used: int) -> None:
         held = {pid: rss_bytes(pid) for pid in pids}
-        beside = f", with {others} held beside them," if others else ""
+        beside = f" and {others} paused ones" if others else ""
         self.alone = not others
         self.tripped = f"{len(pids)} workers{beside} took {used / 1e9:.2f} GB of the {self.limit / 1e9:.2f} GB allowed"
         for pid in sorted(held, key=lambda p: -held[p]):

@@ -15,7 +15,7 @@ from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
 ORDERING = Quantity(
     "ordering",
     "",
-    "share of waiting in which the order kept a worker idle, and what giving it up gains there, by pairs",
+    "share of waiting time in which in-order delivery kept a worker idle, and the gain of in_order=False, in pairs",
 )
 
 

@@ -79,7 +79,7 @@ def settle(settings: Settings) -> Iterator[Observation]:
     for key in [k for k in alive if k in settings.runners and k not in (settings.now, top)]:
         if len(settings.runners[key].blocks) < ROUNDS:  # fewer blocks decide nothing
             settings.end(key)
-            yield Unknown(f"throughput at {settings.words(key)}", f"the budget ended before its {ROUNDS} blocks")
+            yield Unknown(f"throughput at {settings.words(key)}", f"the budget ended before it had run {ROUNDS} blocks")
 
 
 def stand(settings: Settings) -> None:
@@ -114,7 +114,7 @@ def prove(settings: Settings) -> Iterator[Observation | Proof]:
             break
         if not settings.block(present, None):
             yield from settings.told_broken()
-            raise TooDear("the present workers took the memory allowed")
+            raise TooDear("the workers of the present settings used up the allowed memory")
     yield proof
 
 
@@ -126,7 +126,7 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
     dear, room = max(1e-3, present.cost + chosen.cost), settings.ledger.room
     pairs = min(settings.pairs, int(room / dear))
     if pairs < LEAST_PAIRS:
-        why = f"it looked faster, but comparing it takes {LEAST_PAIRS * dear:.0f} s more: raise budget_s"
+        why = f"it looked faster, but proving it takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
         yield Unknown(f"throughput at {settings.words(best)}", why)
     else:
         proof.found = compare(

@@ -305,7 +305,7 @@ class _Run:
         at = self.timers[0][0] - self.now if self.timers else math.inf
         step = min(due, at)
         if math.isinf(step):
-            raise RuntimeError("the simulated loader stands still")
+            raise RuntimeError("the simulated loader makes no progress")
         self.now += step
         self.busy += step * min(n, cpus)
         if self.main in ("waiting", "receiving"):

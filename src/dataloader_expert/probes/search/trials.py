@@ -14,11 +14,11 @@ from dataloader_expert.probes.search.setting import Setting, label
 THROUGHPUT = Quantity(
     "throughput",
     "samples/s",
-    "samples delivered per second by a DataLoader at these settings; where a further run falls",
+    "samples per second that a DataLoader delivers at these settings; the interval is that of a further run",
 )
 TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
-STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
-STARTING = Quantity("starting", "s", "in which workers start, without their first work")
+STARTUP = Quantity("startup", "s", "time from creating the iterator to the first batch")
+STARTING = Quantity("starting", "s", "time that workers take to start, without their first batch")
 
 
 def throughput_fact(runner: Runner) -> Fact:

@@ -25,7 +25,7 @@ from dataloader_expert.sources.reference import Reference
 MOST = 4096
 """Samples asked for, of which any number may raise."""
 MAPPED_FROM = Quantity(
-    "mapped_from", "B", "size from which on a process that has only loaded maps arrays apart: main process, worker"
+    "mapped_from", "B", "size from which malloc uses mmap in a process that has only loaded: main process, worker"
 )
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataloader_expert.errors import RequestError
 from dataloader_expert.facts import Evidence, Fact, Quantity
 
-MACHINE = Quantity("machine", "", "cores, memory and shared memory that limits leave to measuring")
-THROTTLED = Quantity("cpu_throttled", "", "share of scheduling periods in which a CPU quota was used up")
-PAGE_CACHE = Quantity("page_cache", "B", "page cache of the container, and what reading added to it")
-FAILED = Quantity("failed", "", "why measuring ended before it was done")
+MACHINE = Quantity("machine", "", "cores, memory and shared memory available to the measurement")
+THROTTLED = Quantity("cpu_throttled", "", "share of scheduling periods in which the CPU quota was used up")
+PAGE_CACHE = Quantity("page_cache", "B", "page cache of the container, and how much reading added to it")
+FAILED = Quantity("failed", "", "why the measurement ended early")
 
 
 def machine(cpus: float, memory_bytes: int, shm_bytes: int) -> Fact:
