@@ -1,4 +1,4 @@
-"""One pass over the samples with every check: what could be read, and what it holds."""
+"""One pass over the samples with every check: what could be read, and what it contains."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RAISED_MOST = 200
 
 @dataclass(frozen=True)
 class Scan(Probe):
-    """``share``: of the time that is left; ``checks`` None: all; ``most``: samples at the most (None: all)."""
+    """``share``: of the time left; ``checks`` None: all; ``most``: the most samples (None: all)."""
 
     name: ClassVar[str] = "scan"
     share: float = 0.6
@@ -107,10 +107,10 @@ class Scan(Probe):
             bench.classes = declared if declared is not None else tuple(counts.value)
 
     def _context(self, source: Source, seed: int) -> Context:
-        """What the checks know, with the fields that the request names.
+        """The context of the checks, with the fields that the request names.
 
         Raises:
-            RequestError: ``invalid-argument`` if a named field is not there.
+            RequestError: ``invalid-argument`` if a named field does not exist.
         """
         context = Context.of(source, seed, self.near)
         for name in ("group", "time", "length", "difficulty"):
@@ -125,7 +125,7 @@ class Scan(Probe):
         return {name: cls(context) for name, cls in all_checks().items()}
 
     def _units(self, bench: Bench, source: Source, deadline: float | None) -> Any:
-        """Checks over a source of ours, in as many processes as pay."""
+        """Checks over a built-in source, in as many processes as pay off."""
         import numpy as np
 
         from dataloader_expert.engines.pool import fold
@@ -150,7 +150,7 @@ class Scan(Probe):
         processes = min(max(1, int(bench.cpus)), len(rest)) if cost > PARALLEL_S else 1
         parts = [first]
         if rest:
-            # units in order are read fastest; the seeded choice matters only where not all can be read
+            # units are read fastest in order; the random order matters only if not all can be read
             fits = deadline is None or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
             folded = fold(
                 work,
@@ -176,7 +176,7 @@ class Scan(Probe):
         return checks
 
     def _reference(self, bench: Bench, source: Reference, deadline: float | None) -> Any:
-        """Checks over the user's own samples, read in this process one by one."""
+        """Checks over the user's own samples, read one by one in this process."""
         import numpy as np
 
         until = time.monotonic() + 10.0 if deadline is None and source.iterable else deadline
@@ -262,7 +262,7 @@ class Scan(Probe):
         return checks
 
     def _begin(self, bench: Bench, source: Reference, waiting: list[Block]) -> dict[str, Check]:
-        """Fields from the first samples, then all checks over them."""
+        """Determines fields from the first samples, then runs all checks over them."""
         merged = Block(waiting[0].unit, {})
         for name in waiting[0].columns:
             values = [v for b in waiting if name in b.columns for v in b.columns[name].values]
@@ -290,7 +290,7 @@ class Scan(Probe):
 def look(
     source: Source, hand: list[int], checks: dict[str, Check], at: Callable[[int], None], until: float | None
 ) -> None:
-    """Reads, decodes and checks units; one that cannot be read is noted and passed over."""
+    """Reads, decodes and checks units; those that cannot be read are recorded and skipped."""
     integrity = checks["integrity"]
     assert isinstance(integrity, Integrity)
     active = [c for c in checks.values() if c.applies()]
@@ -359,11 +359,11 @@ def _together(values: list[Any]) -> Any:
 
 
 def garbled(error: BaseException) -> str:
-    """The name of an exception that torch cannot make anew in the main process from its message; else nothing."""
+    """The name of an exception that torch cannot rebuild from its message in the main process; else empty."""
     kind = type(error)
     try:
         kind("message")
-    except Exception:  # its own __init__ raises what it likes
+    except Exception:  # its own __init__ may raise anything
         return kind.__name__
     return ""
 

@@ -1,4 +1,4 @@
-"""Whether a dataset gives a whole batch for many indices at once, and what that would gain."""
+"""Whether a dataset returns a whole batch for many indices at once, and what that gains."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class BatchedIndexing(Probe):
 
 
 def _asking(collate: Any, dataset: Any, indices: list[int]) -> Callable[[], Any] | None:
-    """A call that gives these indices' batch at once, if one kind of index does; equal to the samples' own batch."""
+    """A call that returns the batch of these indices at once, if some kind of index works and equals the collated
+    one."""
     import numpy as np
     import torch
 
@@ -66,7 +67,7 @@ def _asking(collate: Any, dataset: Any, indices: list[int]) -> Callable[[], Any]
     for make in (torch.tensor, np.array, list):
         try:
             same = _alike(dataset[make(first)], expected)
-        except Exception:  # it takes no such index: what most datasets answer
+        except Exception:  # most datasets do not accept such an index
             continue
         if same:
             given = make(indices)

@@ -1,4 +1,4 @@
-"""An epoch really drawn by a sampler: what repeats, what is never seen, what a batch holds, what padding costs."""
+"""An epoch drawn by the real sampler: what repeats, what is never seen, what a batch contains, what padding costs."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SAMPLER = Quantity(
 )
 MOST = 2_000_000
 ALL_UP_TO = 200_000
-"""Samples up to which the alternatives are drawn too."""
+"""Up to this many samples the alternatives are drawn too."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A sampler as data, from which an epoch is drawn here and code is printed by the tool: one and the same.
+    """A sampler as data, from which an epoch is drawn here and the tool prints the same sampler as code.
 
     Attributes:
         sampler: a class of ``dataloader_expert.samplers``.
         reads: what its first argument is: ``data`` (their number alone), ``weights`` (1 / count of the label),
-            ``labels``, ``lengths``, ``groups``, ``difficulty``, or ``order`` (each sample's own place).
+            ``labels``, ``lengths``, ``groups``, ``difficulty``, or ``order`` (each sample's own position).
         field: the field that it is read from, if any.
         arguments: its keyword arguments.
-        batches: whether it gives batches rather than indices.
+        batches: whether it yields batches rather than indices.
     """
 
     sampler: str
@@ -46,7 +46,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Draws(Probe):
-    """``objective`` as the tool's; the strategy is chosen from what the scan saw, then drawn."""
+    """``objective`` is the tool's; the strategy is chosen from what the scan saw, then an epoch is drawn."""
 
     name: ClassVar[str] = "draws"
     batch_size: int | None = 32
@@ -101,7 +101,7 @@ class Draws(Probe):
                 )
 
     def _only_training(self, bench: Bench) -> Any:
-        """Leaves the training split's labels, lengths and groups on the bench; gives its samples' indices, or None."""
+        """Reduces labels, lengths and groups on the bench to the training split; returns its indices, or None."""
         import numpy as np
 
         if bench.train is None or bench.ref.split is not None:
@@ -215,7 +215,7 @@ class Draws(Probe):
         return Fact(SAMPLER, drawing, evidence("derived", "draws", derived_from=("strategy",)), {"strategy": strategy})
 
     def _drawing(self, strategy: str, bench: Bench) -> Drawing:
-        """The sampler of a strategy; a plain shuffle where what it reads is not there."""
+        """The sampler of a strategy; a plain shuffle if the data that it needs are missing."""
         from dataloader_expert.checks.labels import LENGTHS
 
         size, seed = self._size(bench), {"seed": bench.seed}
@@ -242,7 +242,7 @@ class Draws(Probe):
         return Drawing("ShuffleSampler", "data", None, seed, batches=False)
 
     def _batches(self, strategy: str, n: int, bench: Bench) -> Iterator[list[int]]:
-        """The first epoch that the first of the processes gets."""
+        """The first epoch of the first process."""
         import numpy as np
         from torch.utils.data import BatchSampler
 
@@ -262,9 +262,10 @@ class Draws(Probe):
 
 
 def as_the_dataset_has_them(bench: Bench) -> None:
-    """Numbers the classes on the bench as the loaded data set does, in its own order rather than by first sight.
+    """Numbers the classes on the bench as the loaded data set does, in its own order rather than that of first
+    occurrence.
 
-    A sampler draws by codes in sorted order: only so is an epoch drawn here the one that the printed code draws.
+    A sampler draws by codes in sorted order: only then is an epoch drawn here the same as that of the printed code.
     """
     import numpy as np
 
@@ -277,7 +278,7 @@ def as_the_dataset_has_them(bench: Bench) -> None:
 
 
 def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
-    """P classes by K samples for a batch: at least two of each where the batch allows."""
+    """P classes times K samples for a batch: at least two of each if the batch size allows."""
     import numpy as np
 
     distinct = len(np.unique(labels))
@@ -294,7 +295,7 @@ def collated_by_padding(bench: Bench) -> bool:
 
 
 def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0) -> dict[str, Json]:
-    """The contract's simulation fields from an epoch's batches; ``classes`` there are, drawn from or not."""
+    """The simulation fields of the result, from an epoch's batches; ``classes``: their total number, drawn or not."""
     import numpy as np
 
     kept = [np.asarray(b) for b in batches]
@@ -336,7 +337,7 @@ def padding(batches: list[Any], lengths: Any) -> float:
 
 
 def present_batches(loader: Any) -> Iterator[list[int]] | None:
-    """An epoch of the user's own sampler's batches; None where it gives no indices."""
+    """An epoch of batches of the user's own sampler; None if it yields no indices."""
     if loader.batch_sampler is None:
         return None
     first = [list(b) for b in loader.batch_sampler]

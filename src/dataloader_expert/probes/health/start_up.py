@@ -1,4 +1,4 @@
-"""What starting a worker costs by each start method, once: it is seconds before the first batch, not throughput."""
+"""The cost of starting one worker with each start method, once: seconds before the first batch, not throughput."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METHODS = ("fork", "forkserver", "spawn")
 
 @dataclass(frozen=True)
 class StartUp(Probe):
-    """Where the budget leaves ``least_s``: a worker that is not forked imports torch and the user's modules anew."""
+    """Runs if the budget leaves ``least_s``: a worker that is not forked imports torch and the user's modules anew."""
 
     name: ClassVar[str] = "start_up"
     least_s: float = 6.0
@@ -39,7 +39,7 @@ class StartUp(Probe):
             began = time.perf_counter()
             try:
                 spent = _first_batch(served, method, self.share * bench.left())
-            except Exception as e:  # what does not travel, does not import or takes too long: an outcome
+            except Exception as e:  # the loader may not pickle, not import or take too long
                 took = time.perf_counter() - began
                 yield Unknown(f"start_methods: {method}", f"{type(e).__name__} after {took:.1f} s: {str(e)[-200:]}")
                 continue
@@ -67,7 +67,7 @@ def _first_batch(served: Serving, method: str, patience: float) -> float:
         next(iterator, None)
         return time.perf_counter() - begun
     finally:
-        # what is not forked ends as an interpreter does, and torch's threads abort one in twenty then: after its batch
+        # a worker that is not forked shuts down its interpreter, and torch's threads then abort one in twenty, after its batch
         with contextlib.suppress(RuntimeError):
             release(made, iterator)
 

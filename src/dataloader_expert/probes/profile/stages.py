@@ -34,7 +34,8 @@ PULSES = Quantity("pulses", "s", "seconds that loading processes ran, and that t
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after the first pass")
 EVERY_S, EVERY_OURS_S = 0.012, 0.03
-"""Seconds between two stacks, of whichever process: the user's code is known by them, of ours they only name functions."""
+"""Seconds between two stacks, of whichever process: the user's code is known by them, of ours they only name
+functions."""
 OURS_S = 2.5
 """The most seconds where no share rests on stacks."""
 HALF = 0.025
@@ -134,9 +135,9 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
 
 
 def stolen_rate(lines: list[dict[str, Any]], ticks: list[Tick], most: float) -> float:
-    """Seconds that a hypervisor took from these processes for each CPU second: what is blocked by their clocks, beyond the
-    share of stacks that were seen blocked, and at most what it took from all: CPUs that are woken often wait for their
-    start, and computed little."""
+    """Seconds that a hypervisor took from these processes for each CPU second: what is blocked by their clocks, beyond
+    the share of stacks that were seen blocked, and at most what it took from all: CPUs that are woken often wait for
+    their start, and computed little."""
     spent = [v for line in lines for v in line.get("spent", {}).values()]
     wall, cpu, queue = (sum(part) for part in zip(*spent, strict=True)) if spent else (0.0, 0.0, 0.0)
     blocked, looks = sum(t.blocked for t in ticks), sum(t.running + t.blocked for t in ticks)
@@ -146,8 +147,8 @@ def stolen_rate(lines: list[dict[str, Any]], ticks: list[Tick], most: float) -> 
 
 
 def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any]]:
-    """The same with what a hypervisor took of stages as waiting for a core, which is the machine's. Not of single samples:
-    of the slow ones it would leave nothing, and they are read again."""
+    """The same with what a hypervisor took of stages as waiting for a core, which is the machine's. Not of single
+    samples: of the slow ones it would leave nothing, and they are read again."""
     found = [{**line, "spent": dict(line.get("spent", {}))} for line in lines]
     for stage in {stage for line in found for stage in line["spent"]}:
         those = [line["spent"] for line in found if stage in line["spent"]]
@@ -270,8 +271,8 @@ def _fetch(line: dict[str, Any]) -> list[tuple[float, float, float]]:
 def shares(namer: Namer, ticks: list[Tick]) -> tuple[Counter[str], Counter[str]]:
     """How often each stage of a fetch was seen running, and blocked. Collating has clocks of its own.
 
-    Where no frame of theirs is left a sample's function has returned and its values are freed: that belongs to what made
-    them, and is shared as all else is, unless nothing else was seen.
+    Where no frame of theirs is left a sample's function has returned and its values are freed: that belongs to what
+    made them, and is shared as all else is, unless nothing else was seen.
     """
     running: Counter[str] = Counter()
     blocked: Counter[str] = Counter()

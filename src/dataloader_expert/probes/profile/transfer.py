@@ -56,7 +56,8 @@ def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
 
 
 def trip(batch: Any) -> Fact:
-    """How much later a batch comes that is ordered only once the one before has come: medians of ten after two dropped."""
+    """How much later a batch comes that is ordered only once the one before has come: medians of ten after two
+    dropped."""
     from dataloader_expert.loaders.building import deliver
 
     each = []

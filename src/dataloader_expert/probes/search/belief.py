@@ -1,13 +1,13 @@
 """A posterior over a loader's throughput at settings not yet tried, updated after each timed block.
 
-Method: a few quantities decide how a loader scales, and none of them can be read off single samples: the cost of a sample
-in a worker relative to the main process, how many cores the work really gets, how many samples the storage serves in
-parallel, how much of a batch's work only one worker can do at a time. Each combination is a hypothesis; blocks update its
-weight (Bayes' rule with normal errors of the logarithm). A hypothesis predicts a rate by the bottleneck law of
-``simulation``, smoothed at the knee; for uneven samples the cost of in-order delivery is simulated. A rate covers whole
-epochs: workers that are not persistent are restarted in each, and at its end they run out of batches. Trials are chosen by
-expected improvement per second (Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box
-Functions", J. Global Optimization 13, 1998).
+Method: a few quantities decide how a loader scales, and none of them can be read off single samples: the cost of a
+sample in a worker relative to the main process, how many cores the work really gets, how many samples the storage
+serves in parallel, how much of a batch's work only one worker can do at a time. Each combination is a hypothesis;
+blocks update its weight (Bayes' rule with normal errors of the logarithm). A hypothesis predicts a rate by the
+bottleneck law of ``simulation``, smoothed at the knee; for uneven samples the cost of in-order delivery is simulated. A
+rate covers whole epochs: workers that are not persistent are restarted in each, and at its end they run out of batches.
+Trials are chosen by expected improvement per second (Jones, Schonlau and Welch, "Efficient Global Optimization of
+Expensive Black-Box Functions", J. Global Optimization 13, 1998).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from dataloader_expert.probes.search.thresholds import ALIKE, MOST_WORKERS, WORT
 from dataloader_expert.probes.sharding import copied
 
 LIKELY = 0.5
-"""The share of the idle time caused by in-order delivery that a deeper prefetch or no order is expected to recover: half,
-as any share is equally likely."""
+"""The share of the idle time caused by in-order delivery that a deeper prefetch or no order is expected to recover:
+half, as any share is equally likely."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Explorer:
                 )
 
     def _candidates(self, best: Setting) -> list[Setting]:
-        """Settings not yet tried: numbers of workers, persistent or not; where in-order delivery keeps workers idle, also
-        a deeper prefetch or no order, at the best and the present number of workers."""
+        """Settings not yet tried: numbers of workers, persistent or not; where in-order delivery keeps workers idle,
+        also a deeper prefetch or no order, at the best and the present number of workers."""
         settings, ledger = self.settings, self.settings.ledger
         most = self._most()
         counts = numbers(most, settings.served.cpus, min(most, ledger.belief.knee()), settings.now.workers)

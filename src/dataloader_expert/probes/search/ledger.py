@@ -20,7 +20,8 @@ PATIENCE_S = 30.0
 
 
 class Ledger:
-    """``fine``: samples are counted where they are read; ``first_s``: seconds that a worker takes for its first batch."""
+    """``fine``: samples are counted where they are read; ``first_s``: seconds that a worker takes for its first
+    batch."""
 
     def __init__(self, bench: Bench, deadline: float | None, block_s: float) -> None:
         self.bench, self.deadline, self._block_s = bench, deadline, block_s
@@ -44,7 +45,8 @@ class Ledger:
 
     @property
     def patience(self) -> float:
-        """Seconds without progress that count as a hang: longer than anything took here, at most half of what is left."""
+        """Seconds without progress that count as a hang: longer than anything took here, at most half of what is
+        left."""
         half: float = 0.5 * self.bench.left()
         return max(LOCKED_S, min(PATIENCE_S, half), 4 * self.first_s)
 

@@ -1,8 +1,8 @@
 """One setting's running DataLoader: started, asked for batches, paused at a gate, ended.
 
 The workers of a paused loader wait at a gate. They do not fill their queues while another setting is timed, so the next
-block starts in the steady state in which the last one ended. (A signal could stop a worker anywhere, even while it holds a
-lock that other workers need.)
+block starts in the steady state in which the last one ended. (A signal could stop a worker anywhere, even while it
+holds a lock that other workers need.)
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class TooSlow(Exception):
 class Living:
     """``fine``: samples are counted as they are read; ``sample``: a sample's mean CPU and waiting seconds, if known;
     ``patience``: seconds without progress that count as a hang. ``startup``: seconds from creating the iterator to the
-    first batch (if samples are counted, to the first sample of each worker); ``epochs``: how many further ones began."""
+    first batch (if samples are counted, to the first sample of each worker); ``epochs``: how many further ones
+    began."""
 
     plan: LoaderPlan
     serving: Serving

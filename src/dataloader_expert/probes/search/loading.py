@@ -1,10 +1,10 @@
 """Throughput of real DataLoaders: settings chosen by a cost model and timed in alternating blocks.
 
-Method: a few samples and a batch are timed, which predicts what each setting would deliver (``belief``). After every block
-the setting with the largest expected gain per second is tried next, until no expected gain is worth a change or time is up
-(``exploring``). Each setting keeps its loader alive, paused at a gate while another runs. Blocks alternate, so that a slow
-phase of the machine affects all equally; a setting that is clearly slower gets no more. The winner is checked against the
-present setting in fresh pairs (``proving``).
+Method: a few samples and a batch are timed, which predicts what each setting would deliver (``belief``). After every
+block the setting with the largest expected gain per second is tried next, until no expected gain is worth a change or
+time is up (``exploring``). Each setting keeps its loader alive, paused at a gate while another runs. Blocks alternate,
+so that a slow phase of the machine affects all equally; a setting that is clearly slower gets no more. The winner is
+checked against the present setting in fresh pairs (``proving``).
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ FRESH_IMPORT_S = 2.0
 
 @dataclass(frozen=True)
 class Loading(Probe):
-    """``batch_size``, ``num_workers`` None: the user's loader's, else torch's defaults; ``search`` False: no other setting
-    is tried."""
+    """``batch_size``, ``num_workers`` None: the user's loader's, else torch's defaults; ``search`` False: no other
+    setting is tried."""
 
     name: ClassVar[str] = "loading"
     batch_size: int | None = None

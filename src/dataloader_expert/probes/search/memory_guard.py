@@ -1,4 +1,5 @@
-"""Stops workers before they exceed the allowed memory: the trial fails, but the request goes on and keeps its results."""
+"""Stops workers before they exceed the allowed memory: the trial fails, but the request goes on and keeps its
+results."""
 
 from __future__ import annotations
 

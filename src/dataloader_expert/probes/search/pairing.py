@@ -1,8 +1,8 @@
 """The paired test that compares any two ways of loading, used everywhere.
 
 Method: adjacent blocks of both, in alternating order, give a ratio, so that a slow phase of the machine affects both
-equally. Student's t on the logarithms of the ratios bounds the gain. The test is evaluated after each pair from the second
-on; its 99 % level allows for these repeated looks, so that the conclusion holds at 95 %.
+equally. Student's t on the logarithms of the ratios bounds the gain. The test is evaluated after each pair from the
+second on; its 99 % level allows for these repeated looks, so that the conclusion holds at 95 %.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ BEHIND = math.exp(-2 * UNSURE)
 
 @dataclass
 class Proof:
-    """``best`` is recommended instead of ``now``, on the evidence of the pairs ``found``; ``winner`` was the fastest, even
-    if its pairs only ``looked`` faster and proved nothing."""
+    """``best`` is recommended instead of ``now``, on the evidence of the pairs ``found``; ``winner`` was the fastest,
+    even if its pairs only ``looked`` faster and proved nothing."""
 
     best: Setting
     now: Setting

@@ -28,10 +28,10 @@ def cycle(load_s: float, step_s: float, workers: int) -> float:
 
 @dataclass
 class Runner(Living):
-    """``blocks``: throughputs in samples/s over whole epochs; ``cost``: seconds of one more block; ``gaps``: seconds from
-    batch to batch; ``overtaken_s``: the part of ``waited_s`` in which in-order delivery kept a worker idle; ``idle_s``:
-    the same, weighted by the share of idle workers; ``rounds``: the fewest of a block; ``copies``: so many workers deliver
-    the same samples, of which one copy counts."""
+    """``blocks``: throughputs in samples/s over whole epochs; ``cost``: seconds of one more block; ``gaps``: seconds
+    from batch to batch; ``overtaken_s``: the part of ``waited_s`` in which in-order delivery kept a worker idle;
+    ``idle_s``: the same, weighted by the share of idle workers; ``rounds``: the fewest of a block; ``copies``: so many
+    workers deliver the same samples, of which one copy counts."""
 
     blocks: list[float] = field(default_factory=list)
     cost: float = 0.0
@@ -49,7 +49,8 @@ class Runner(Living):
     def block(self, seconds: float, until: float | None) -> float:
         """Times at least ``seconds``; records and returns samples/s. Ends early at ``until`` (monotonic).
 
-        Dropped first: a round in which the workers reach the steady state, and in the first block the prefetched batches.
+        Dropped first: a round in which the workers reach the steady state, and in the first block the prefetched
+        batches.
         """
         begun = time.monotonic()
         try:
@@ -63,8 +64,9 @@ class Runner(Living):
         return self.blocks[-1]
 
     def _counted(self, seconds: float, until: float | None) -> tuple[float, float]:
-        """Samples/s as they are read, from one read to another, summed over all workers, so that it does not matter which
-        of them the storage serves; and when the block began. Dropped first: one sample of each worker, if in time."""
+        """Samples/s as they are read, from one read to another, summed over all workers, so that it does not matter
+        which of them the storage serves; and when the block began. Dropped first: one sample of each worker, if in
+        time."""
         begun, before, n = time.monotonic(), self.counts(), max(1, self.plan.workers)
         cold = not any(c.samples for c in before)
         start: list[Count] | None = None
@@ -103,8 +105,8 @@ class Runner(Living):
         return rate, begun if not cold else first
 
     def _delivered(self, seconds: float, until: float | None) -> tuple[float, float]:
-        """Samples/s in whole rounds. If samples mostly wait, batches are held back for the order and arrive in bursts; then
-        batches loaded during the block count, not those delivered."""
+        """Samples/s in whole rounds. If samples mostly wait, batches are held back for the order and arrive in bursts;
+        then batches loaded during the block count, not those delivered."""
         n = max(1, self.plan.workers)
         begun = self._into_step(n, until)
         epoch = self.epochs
@@ -160,8 +162,8 @@ class Runner(Living):
         return begun
 
     def _with_starts(self, rate: float) -> float:
-        """The rate over whole epochs: if workers are not persistent, each epoch begins with a start as long as the first,
-        which ends with a batch of each worker."""
+        """The rate over whole epochs: if workers are not persistent, each epoch begins with a start as long as the
+        first, which ends with a batch of each worker."""
         n = self.length() * self.plan.batch_size
         if not self.plan.workers or self.plan.persistent or math.isinf(n) or self.startup is None:
             return rate

@@ -24,7 +24,8 @@ def label(plan: LoaderPlan) -> Setting:
 
 
 def in_words(setting: Setting, present: Setting | None = None) -> str:
-    """The setting as DataLoader keywords: num_workers, and what differs from the present setting or torch's defaults."""
+    """The setting as DataLoader keywords: num_workers, and what differs from the present setting or torch's
+    defaults."""
     plain = present if present is not None and present.workers else Setting(setting.workers)
     said = [f"num_workers={setting.workers}"]
     if setting.workers and setting.prefetch != plain.prefetch:

@@ -24,8 +24,8 @@ from dataloader_expert.probes.sharding import copied
 
 
 class Settings:
-    """``runners`` are in contention, each with its loader; ``dropped`` are not, but keep their blocks; ``failed`` did not
-    run, with the reason; ``out`` must not be tried again."""
+    """``runners`` are in contention, each with its loader; ``dropped`` are not, but keep their blocks; ``failed`` did
+    not run, with the reason; ``out`` must not be tried again."""
 
     def __init__(self, bench: Bench, served: Serving, ledger: Ledger, pairs: int = PAIRS) -> None:
         self.bench, self.served, self.ledger, self.pairs = bench, served, ledger, pairs
@@ -122,7 +122,8 @@ class Settings:
         return runner
 
     def block(self, runner: Runner, until: float | None) -> bool:
-        """One block; returns whether it finished: workers that use up the allowed memory are stopped, not tried again."""
+        """One block; returns whether it finished: workers that use up the allowed memory are stopped, not tried
+        again."""
         self.trying = runner
         try:
             rate = runner.block(self.ledger.timed_s, until)

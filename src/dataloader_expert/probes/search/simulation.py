@@ -50,7 +50,8 @@ class Costs:
 
 @dataclass(frozen=True)
 class Setup:
-    """A loader, its consumer and its machine. ``storage``: if given, it determines waiting instead of what was measured."""
+    """A loader, its consumer and its machine. ``storage``: if given, it determines waiting instead of what was
+    measured."""
 
     batch_size: int
     workers: int
@@ -73,8 +74,8 @@ class Store:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``throughput``: samples/s of one loader; ``waits``: the share of time that the consumer waits; ``busy``: the share
-    that cores are busy; ``limit``: what limits it: cpu, waiting, main or step."""
+    """``throughput``: samples/s of one loader; ``waits``: the share of time that the consumer waits; ``busy``: the
+    share that cores are busy; ``limit``: what limits it: cpu, waiting, main or step."""
 
     throughput: float
     waits: float
@@ -129,7 +130,8 @@ def _waiting(measured: float, setup: Setup) -> float:
 
 
 def simulate(costs: Costs, setup: Setup, batches: int = 0, seed: int = 0) -> Outcome:
-    """Runs ``batches`` batches (0: enough to reach the steady state and even out chance), the first quarter as warm-up."""
+    """Runs ``batches`` batches (0: enough to reach the steady state and even out chance), the first quarter as
+    warm-up."""
     if not costs.samples:
         raise ValueError("no sample costs: measure some samples first")
     batches = batches or max(12 * setup.workers, _even(costs, setup))

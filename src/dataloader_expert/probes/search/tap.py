@@ -1,8 +1,8 @@
 """Counts the samples that a loader's processes read, as they read them, and pauses the processes at a gate.
 
-There is no need to wait for a batch that takes seconds: its samples are counted where they are read, in memory shared with
-the workers. There too workers are paused while another setting is timed: before a sample if samples are slow, before a
-batch if counting samples would cost too much. Forked workers inherit the tap; others receive it through their
+There is no need to wait for a batch that takes seconds: its samples are counted where they are read, in memory shared
+with the workers. There too workers are paused while another setting is timed: before a sample if samples are slow,
+before a batch if counting samples would cost too much. Forked workers inherit the tap; others receive it through their
 initialiser.
 """
 
@@ -113,8 +113,8 @@ def use(tap: Tap) -> None:
 
 
 class Installing:
-    """A worker initialiser that first installs the tap, for workers that inherit nothing; it wraps and is pickled with the
-    user's own initialiser."""
+    """A worker initialiser that first installs the tap, for workers that inherit nothing; it wraps and is pickled with
+    the user's own initialiser."""
 
     def __init__(self, tap: Tap, own: Callable[[int], None] | None) -> None:
         self.tap, self.own = tap, own

@@ -24,8 +24,8 @@ MOST_WORKERS = 16
 samples the model expects no gain long before."""
 
 SEARCH_SHARE, PROOF_SHARE = 0.6, 0.8
-"""Shares of the request's remaining time for the search alone, and for the search with its proof. Stages and experiments
-follow; a proved setting is worth more to the user than any of them."""
+"""Shares of the request's remaining time for the search alone, and for the search with its proof. Stages and
+experiments follow; a proved setting is worth more to the user than any of them."""
 
 MEMORY_SHARE = 0.75
 """The share of the available memory, shared memory or descriptors that a setting may take: training needs the rest."""

@@ -1,4 +1,4 @@
-"""How fast the files come: from the page cache, and, where the system lets it be dropped, from the disk."""
+"""How fast files are read: from the page cache and, where the system allows dropping it, from disk."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _read(file: OpenFile) -> int:
 
 
 def _cold(path: Any, roots: tuple[str, ...], deadline: float) -> tuple[int, float] | None:
-    """Bytes and seconds of one cold read; None where the cache kept the pages or the time is up."""
+    """Bytes and seconds of one cold read; None if the cache kept the pages or time is up."""
     if time.monotonic() > deadline or not hasattr(os, "posix_fadvise"):
         return None
     try:
