@@ -77,7 +77,9 @@ class Serving:
             return False
         size = self.current.batch_size
         each = bench.fitted_s
-        if each is None or (each * size > most and not bench.fitted_to_the_end):  # precise enough for the last probe only
+        if each is None or (
+            each * size > most and not bench.fitted_to_the_end
+        ):  # precise enough for the last probe only
             each = self._sample_s(bench, most)
         self.batch_s = each * size
         if self.batch_s <= most:
@@ -124,8 +126,7 @@ class Serving:
             raise TooDear(f"{told} ({e})") from None
 
     def _fetching(self, bench: Bench) -> Callable[[int], None]:
-        """A function that reads and collates n samples as a loader does; errors are skipped, as the scan reports
-        them."""
+        """A function that reads and collates n samples like a loader; errors are skipped, as the scan reports them."""
         import numpy as np
 
         rng = np.random.default_rng(bench.seed)

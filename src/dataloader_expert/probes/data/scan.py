@@ -117,7 +117,9 @@ class Scan(Probe):
             field = getattr(self, name)
             if field is not None and source.field(field) is None:
                 there = ", ".join(f.name for f in source.fields)
-                raise RequestError("invalid-argument", f"{name} names {field}, which is not a field; the fields are: {there}")
+                raise RequestError(
+                    "invalid-argument", f"{name} names {field}, which is not a field; fields are: {there}"
+                )
             setattr(context, name, field)
         return context
 
@@ -271,7 +273,9 @@ class Scan(Probe):
         if bench.ref.label is not None:
             if source.field(bench.ref.label) is None:
                 names = ", ".join(f.name for f in source.fields)
-                raise RequestError("label-not-found", f"field {bench.ref.label} does not exist; the fields are: {names}")
+                raise RequestError(
+                    "label-not-found", f"field {bench.ref.label} does not exist; the fields are: {names}"
+                )
             source.label, source.label_how = bench.ref.label, "as asked"
         context = self._context(source, bench.seed)
         if source.loader is not None:

@@ -15,7 +15,9 @@ from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import flat, serving
 
 WHOLE = Quantity(
-    "batched_fetch", "x", "speed of batches fetched by one indexing over batches fetched sample by sample, in this process, in pairs"
+    "batched_fetch",
+    "x",
+    "speed of batches fetched by one indexing over batches fetched sample by sample, in this process, in pairs",
 )
 PAIRS, MOST_PAIRS, LEAST_S, WORTH = 6, 18, 0.02, 1.2
 

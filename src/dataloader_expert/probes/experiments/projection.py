@@ -74,7 +74,10 @@ class Projection(Probe):
         if before is None or once_more is None or None in before["words"]:
             return
         if before["words"] != once_more["words"]:
-            yield Unknown("reading.fields_used", "a sample differs when read twice, so the columns that it needs cannot be determined")
+            yield Unknown(
+                "reading.fields_used",
+                "a sample differs when read twice, so the columns that it needs cannot be determined",
+            )
             return
 
         def same(without: frozenset[str]) -> bool:

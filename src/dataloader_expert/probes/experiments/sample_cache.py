@@ -96,9 +96,7 @@ def unfit(bench: Bench) -> str:
     differ = bench.facts.value(NONDETERMINISTIC)
     if differ is None:
         return "it is not known whether samples are the same each time"
-    return (
-        "the same index gives different content: a cache would freeze the randomness in samples" if differ else ""
-    )
+    return "the same index gives different content: a cache would freeze the randomness in samples" if differ else ""
 
 
 def chosen(bench: Bench, current: LoaderPlan) -> LoaderPlan:

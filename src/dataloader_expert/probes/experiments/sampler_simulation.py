@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
 
 DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strategy")
-SPEED = Quantity("sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches")
-STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
-SAMPLER = Quantity(
-    "sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads"
+SPEED = Quantity(
+    "sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches"
 )
+STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
+SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads")
 MOST = 2_000_000
 ALL_UP_TO = 200_000
 """Up to this many samples the alternatives are drawn too."""

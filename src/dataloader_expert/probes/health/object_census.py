@@ -21,7 +21,9 @@ from typing import Any
 from dataloader_expert.facts import Quantity
 
 OBJECTS = Quantity(
-    "objects_held", "", "the dataset attribute that holds the most Python objects: its class, and their number and bytes"
+    "objects_held",
+    "",
+    "the dataset attribute that holds the most Python objects: its class, and their number and bytes",
 )
 SECONDS = 0.05
 SAMPLE = 256

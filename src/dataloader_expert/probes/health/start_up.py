@@ -15,7 +15,9 @@ from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 
-START = Quantity("worker_start", "s", "time from creating an iterator with one worker to its first batch, by start method")
+START = Quantity(
+    "worker_start", "s", "time from creating an iterator with one worker to its first batch, by start method"
+)
 METHODS = ("fork", "forkserver", "spawn")
 
 
@@ -67,7 +69,7 @@ def _first_batch(served: Serving, method: str, patience: float) -> float:
         next(iterator, None)
         return time.perf_counter() - begun
     finally:
-        # a worker that is not forked shuts down its interpreter, and torch's threads then abort one in twenty, after its batch
+        # such a worker shuts down its interpreter, and torch's threads abort one in twenty then: after the batch
         with contextlib.suppress(RuntimeError):
             release(made, iterator)
 

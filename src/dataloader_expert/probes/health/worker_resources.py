@@ -30,7 +30,9 @@ OPENS = Quantity("opens", "", "how often the workers opened each file, and the s
 POSITIONS = Quantity(
     "positions_moved", "", "open files of the main process whose position moved while only workers read"
 )
-COUNTS = Quantity("worker_counts", "", "calls, threads, collector pauses and waiting of two workers as they read samples")
+COUNTS = Quantity(
+    "worker_counts", "", "calls, threads, collector pauses and waiting of two workers as they read samples"
+)
 HELD = Quantity("descriptors_held", "", "descriptors of the main process as it receives batches")
 MOST_PATHS = 100
 """The number of opened paths that are kept, those opened most often first."""

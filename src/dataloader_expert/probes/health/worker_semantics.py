@@ -22,7 +22,9 @@ TWINS = Quantity(
     "twins", "", "first reads of one sample: in two workers, in the next epoch, and again with the same seed"
 )
 EPOCHS = Quantity(
-    "epochs_seen", "", "whether set_epoch changed the content that persistent workers read, as it did in the main process"
+    "epochs_seen",
+    "",
+    "whether set_epoch changed the content that persistent workers read, as it did in the main process",
 )
 MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
 FIRST = 512

@@ -64,7 +64,7 @@ class Explorer:
         limit = bound(settings.bench, plan)
         if limit is not None:
             settings.out.add(setting)
-            if setting.prefetch == label(settings.with_workers(setting.workers)).prefetch:  # else only the prefetch is too deep
+            if setting.prefetch == label(settings.with_workers(setting.workers)).prefetch:  # else too deep
                 settings.most = min(settings.most, setting.workers)
                 words = f"num_workers={setting.workers} and more"
             yield Unknown(f"throughput at {words}", limit)
