@@ -57,7 +57,7 @@ def crashing(facts: Facts) -> Iterator[Finding]:
         v = fact.value
         text = f"decoding {v['file']} killed the process (exit code {v['exit_code']})"
         where = [{"file": v["file"], "sample": v["sample"]}]
-        yield finding("sample-crashes", "error", text, fact, "remove or replace the file: it crashes the decoder", where)
+        yield finding("sample-crashes", "error", text, fact, "remove the file: it crashes the decoder", where)
 
 
 def overfull(facts: Facts) -> Iterator[Finding]:

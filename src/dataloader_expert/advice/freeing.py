@@ -10,9 +10,7 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.experiments.malloc_retention import FREED, PAGES
 
 VALUE = "keep_freed_memory  # from dataloader_expert.loaders; as worker_init_fn, and called once in the main process"
-FIX = (
-    "call dataloader_expert.loaders.keep_freed_memory() in each process, or reuse arrays by writing into them (out=)"
-)
+FIX = "call dataloader_expert.loaders.keep_freed_memory() in each process, or reuse arrays by writing into them (out=)"
 
 
 def given_back(facts: Facts) -> Iterator[Finding]:

@@ -71,9 +71,7 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         parts.append(f"{text} idle machine{helps}")
     if predicted is not None:
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
-        text = (
-            f"{predicted.at['settings']} was not tried for lack of time; its predicted rate is {predicted.value:.1f}"
-        )
+        text = f"{predicted.at['settings']} was not tried for lack of time; its predicted rate is {predicted.value:.1f}"
         parts.append(f"{text} times the best tried ({low:.1f} to {high:.1f}): raise budget_s")
     if not parts:
         tried = len(facts.value(TRIALS, [])) > 1

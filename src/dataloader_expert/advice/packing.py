@@ -22,9 +22,7 @@ def many_small_tensors(facts: Facts) -> Iterator[Finding]:
     text += " packed into one tensor per dtype, batches came"
     text += f" {fact.value:.2f} times as fast from {workers} worker{'s' * (workers > 1)}"
     text += f" (99 % {low:.2f} to {high:.2f})"
-    fix = (
-        "concatenate fields of the same dtype in __getitem__ and slice them apart once the batch is on the device"
-    )
+    fix = "concatenate fields of the same dtype in __getitem__ and slice them apart once the batch is on the device"
     yield finding("many-small-tensors", "warning", text, [fact, batch], fix, cost=saved(low))
 
 

@@ -30,7 +30,9 @@ def throttled(facts: Facts) -> Iterator[Finding]:
     if fact is None or (fact.evidence.seen or 0) < LEAST_PERIODS or fact.value < 0.05:
         return
     text = f"this container used up its CPU quota in {fact.value:.0%} of scheduling periods: its processes were paused"
-    yield finding("cpu-throttled", "warning", text, fact, "use at most as many workers as the quota has cores, or raise the quota")
+    yield finding(
+        "cpu-throttled", "warning", text, fact, "use at most as many workers as the quota has cores, or raise the quota"
+    )
 
 
 def page_cache(facts: Facts) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
     if fact is None or fact.value["low"] <= 1 or fact.value["gain"] < 1.1:
         return
     text = (
-        f"with {fact.at['workers']} workers, a worker is idle in {fact.value['overtaken']:.0%} of the time spent on a slow "
+        f"with {fact.at['workers']} workers, a worker is idle in {fact.value['overtaken']:.0%} of the wait for a slow "
         f"batch, its own held back to keep the order; in_order=False is {fact.value['gain']:.2f} times as fast"
     )
     fix = "set in_order=False if the order does not matter, or make batches of similar cost"

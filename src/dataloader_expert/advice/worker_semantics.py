@@ -23,7 +23,9 @@ def twins(facts: Facts) -> Iterator[Finding]:
     elif v["same_in_both"] or v["same_next_epoch"]:
         which = "every worker" if v["same_in_both"] else "a worker"
         text = f"{which} draws the same random numbers in each epoch: its seed does not depend on torch.initial_seed()"
-        yield finding("rng-constant-seed", "error", text, fact, "seed with torch.initial_seed() % 2**32 in worker_init_fn")
+        yield finding(
+            "rng-constant-seed", "error", text, fact, "seed with torch.initial_seed() % 2**32 in worker_init_fn"
+        )
     if not v["same_again"] and not v["same_in_both"]:
         text = "the same seeds gave different samples: something draws from an unseeded source"
         fix = "draw from torch, numpy or random, which are seeded in each worker"
