@@ -29,8 +29,8 @@ def loader(facts: Facts) -> Iterator[Finding]:
     text, fix = v["error"], "run the loader with num_workers=0 to see where it fails"
     if v["locked"]:
         code = "client-used-across-fork" if v["client"] else "deadlock"
-        text = f"{fact.at['workers']} workers wait for a lock and use no CPU: it was held at the fork, or it belongs to"
-        text += " threads that the fork did not copy"
+        text = f"{fact.at['workers']} workers wait for a lock and use no CPU: it was held at the fork, or the fork did"
+        text += " not copy the threads that would release it"
         fix = "create locks, threads and clients in each worker on first use; start workers before threads"
     yield finding(code, "error", text + (f", in {v['where']}" if v["where"] else ""), fact, fix)
 
@@ -75,7 +75,9 @@ def measuring(facts: Facts) -> Iterator[Finding]:
     code = None if fact is None else FINDING_OF.get(fact.value["code"])
     told = code == "memory-limit-reached" and facts.find(OVERFULL) is not None  # the search has said so
     if fact is not None and code is not None and not told:
-        yield finding(code, "error", fact.value["message"], fact, "fix the problem named here and run the tool again")
+        yield finding(
+            code, "error", fact.value["message"], fact, "resolve the problem named here and run the tool again"
+        )
 
 
 RULES: tuple[Rule, ...] = (loader, raising, crashing, overfull, measuring)

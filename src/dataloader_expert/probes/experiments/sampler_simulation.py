@@ -173,12 +173,12 @@ class Draws(Probe):
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
         if bench.source.iterable:
-            return "stream", "a stream has no index: no sampler applies; shuffle by a buffer and shard by worker"
+            return "stream", "a stream has no indices: no sampler applies; shuffle with a buffer and shard by worker"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
             return "random", f"objective {objective} needs class labels and none were found"
         if objective == "balanced":
-            return "weighted", "asked for balance: each class is drawn equally often, rare samples repeat"
+            return "weighted", "balance was requested: each class is drawn equally often, so rare samples repeat"
         if objective == "metric":
             return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
         if objective == "curriculum":
@@ -189,26 +189,38 @@ class Draws(Probe):
                 if bench.lengths is not None
                 else "order in the data"
             )
-            return "curriculum", f"asked for easy samples first; easy is told by {by}"
+            return "curriculum", f"easy samples first, as requested; difficulty is given by {by}"
         if objective == "representative" and bench.labels is not None:
-            return "stratified", "every batch holds the classes in the data's own proportions, each sample comes once"
+            return (
+                "stratified",
+                "every batch has the classes in the data's own proportions, and each sample occurs once",
+            )
         if objective == "representative":
-            return "random", "a plain shuffle shows each sample once an epoch, in the data's own proportions"
+            return "random", "a plain shuffle shows each sample once per epoch, in the data's own proportions"
         if self.group_by is not None:
             return "grouped", f"samples of one {self.group_by} stay in one batch"
         if objective == "throughput":
             if ragged:
-                return "length-bucketed", "batches of like length pad less"
+                return "length-bucketed", "batches of similar length need less padding"
             return (
                 "random",
-                "lengths do not vary, so that no order pads less; none that is offered reads shard by shard",
+                "lengths do not vary, so no order saves padding, and no available sampler reads shard by shard",
             )
         if ratio is not None and ratio > 10:
-            return "weighted", f"the classes are {ratio:.1f} to 1: batches of a plain shuffle hardly show the rare ones"
+            return (
+                "weighted",
+                f"the classes are {ratio:.1f} to 1: batches of a plain shuffle rarely contain the rare ones",
+            )
         if ragged and collated_by_padding(bench):
-            return "length-bucketed", "lengths vary widely: batches of like length pad less and stay shuffled"
+            return (
+                "length-bucketed",
+                "lengths vary widely: batches of similar length need less padding and stay shuffled",
+            )
         near = f"the classes are {ratio:.1f} to 1" if ratio is not None else "there are no class labels"
-        return "random", f"{near} and lengths do not call for more: a plain shuffle shows each sample once an epoch"
+        return (
+            "random",
+            f"{near} and lengths need no special treatment: a plain shuffle shows each sample once per epoch",
+        )
 
     def _said(self, strategy: str, bench: Bench) -> Fact:
         drawing = asdict(self._drawing(strategy, bench))

@@ -68,7 +68,7 @@ class WorkerResources(Probe):
         if most < 1:
             yield Unknown("health of workers", "batches take too long to observe two workers within the budget")
             return
-        if served.sizable:  # dear samples in smaller batches
+        if served.sizable:  # slow samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
         yield from objects(served.dataset, bench.seed)
         yield from crowd(bench, served, until)

@@ -105,13 +105,15 @@ def field_of(name: str, values: list[Any], sizes: list[int], padded: bool = Fals
 
 def why(served: Serving) -> str:
     if served.user_loader is not None:
-        return "the user's own, kept"
+        return "the user's own"
     if served.collate_name == "pad":
-        return "a field varies in its first dimension: it is padded with zeros to the longest, its lengths are kept"
+        return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept"
     if served.collate_name == "list":
-        return "the default collate cannot stack these samples: batches are plain lists until one is written"
+        return (
+            "the default collate cannot stack these samples: batches are plain lists until you write a collate function"
+        )
     if served.size is not None:
-        return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stack"
+        return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stacked"
     return "all fields stack as they are"
 
 

@@ -16,7 +16,7 @@ from dataloader_expert.probes.serving import Serving
 SECONDS, SHARE = 0.25, 0.04
 """Time spent on samples: these seconds or this share of the time left, whichever is more; two are always read."""
 MOST_SHARE = 0.3
-"""If the first sample takes more than this share of the time left, it is enough."""
+"""Once samples have taken more than this share of the time left, even a single one is enough."""
 MOST, KEPT = 256, 32
 """Samples read, and samples kept for collating."""
 
