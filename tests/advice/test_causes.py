@@ -21,7 +21,7 @@ def test_a_summary_begins_with_a_cause_and_not_with_a_symptom() -> None:
     """Our promise: the first sentence is what to mend, with its cure."""
     first = cause([found("accelerator-starves", cost=0.9), found("inflate-per-sample", cost=0.4), found("x", "info")])
     assert first is not None and first.code == "inflate-per-sample"
-    assert in_a_sentence(first) == "Inflate-per-sample is seen. Cure: mend it."
+    assert in_a_sentence(first) == "Inflate-per-sample is seen. Fix: mend it."
     assert cause([found("x", "info")]) is None
 
 

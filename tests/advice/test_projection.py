@@ -26,7 +26,7 @@ def test_the_file_the_columns_and_the_gain_are_named() -> None:
     [told] = said(4.0)
     assert "of 24 columns read for a sample from /d/rows.parquet 2 are used (x, y)" in told.message
     assert "4.00 times as fast (99 % 3.60 to 4.40)" in told.message
-    assert told.fix == "pass columns=['x', 'y'] where it is read"
+    assert told.fix == "pass columns=['x', 'y'] where the file is read"
 
 
 @pytest.mark.parametrize("more", [{"pays": False}, {"share": 0.03}], ids=["not proved", "reading costs nothing"])

@@ -1,6 +1,6 @@
-"""What rules share. A rule judges: facts in, findings out; it reads no file, no clock and no setting of the machine.
+"""What rules share. A rule turns facts into findings; it reads no file, no clock and no setting of the machine.
 
-A module of this folder that judges names its rules in ``RULES``; nothing else lists them.
+A module of this folder that judges lists its rules in ``RULES``; they are registered nowhere else.
 """
 
 from __future__ import annotations
@@ -23,5 +23,5 @@ def rules() -> tuple[Rule, ...]:
 
 
 def findings_of(facts: Facts) -> list[Finding]:
-    """Every rule's findings. What is known of the machine is among the facts."""
+    """The findings of all rules. What is known about the machine is among the facts."""
     return [found for rule in rules() for found in rule(facts)]

@@ -1,4 +1,4 @@
-"""The batch size: as given, else the smallest at the throughput's plateau, within what memory holds."""
+"""The batch size: as given, else the smallest on the throughput plateau, limited by memory."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ PLATEAU = 0.95
 
 
 def batch_size(facts: Facts, given: int | None, limit: int) -> tuple[int, str]:
-    """The size and why."""
+    """The size and the reason for it."""
     if given is not None:
         return min(given, limit), "as given" if given <= limit else "the size given, lowered to the limit"
     speeds = {int(f.at["batch_size"]): f.value for f in facts.all(BATCH_SIZES)}
     if not speeds:
-        return min(32, limit), "32, the common start: sizes were not timed"
+        return min(32, limit), "32, a common starting point: sizes were not timed"
     best = max(speeds.values())
     size = min(b for b, v in speeds.items() if (v >= PLATEAU * best and b >= 32) or b == max(speeds))
-    return min(size, limit), f"the smallest of {', '.join(map(str, speeds))} within 5 % of the fastest loading"
+    return min(size, limit), f"the smallest of {', '.join(map(str, speeds))} that loads within 5 % of the fastest"
 
 
 def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: float) -> dict[str, Any]:
-    """The most samples a batch may hold: device memory where it was measured, else host memory, else the data."""
+    """The most samples that a batch may hold: the least of what device memory, host memory and the data allow."""
     batch = facts.find(BATCH)
     samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES) or 1 << 20
     per = sum(f["bytes_per_sample"] for f in batch.value["fields"]) if batch is not None else 1.0
     peak = facts.find(DEVICE_PEAK)
     options = [
-        (int(memory_bytes * (1 - margin) / max(per, 1) / 5), "host memory: 2 workers, 2 batches each, one in use")
+        (int(memory_bytes * (1 - margin) / max(per, 1) / 5), "host memory: 2 workers with 2 batches each, 1 in use")
     ]
     options.append((samples, "the number of training samples"))
     if device_bytes and training_bytes(facts) is not None:
@@ -42,13 +42,13 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
         room = int((device_bytes * (1 - margin) - held) / each)
         options.append((room, f"device memory, from the {how} peak of a training step"))
     elif device_bytes:
-        options.append((int(device_bytes * (1 - margin) / max(per, 1)), "device memory for the batch alone, computed"))
+        options.append((int(device_bytes * (1 - margin) / max(per, 1)), "device memory, computed for the batch alone"))
     value, by = min(options)
     return {"value": max(1, value), "limited_by": by}
 
 
 def training_bytes(facts: Facts) -> float | None:
-    """What a training step takes for each sample of its batch, beyond what it holds whatever the batch."""
+    """Memory that a training step takes for each sample of its batch, on top of what it takes for any batch."""
     peak = facts.find(DEVICE_PEAK)
     if peak is None:
         return None
@@ -56,7 +56,7 @@ def training_bytes(facts: Facts) -> float | None:
 
 
 def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:
-    """Samples of which a forward pass takes no more than a training step of ``size``, in doublings; None if not known."""
+    """The largest doubling of ``size`` whose forward pass needs at most a training step's memory; None if unknown."""
     forward, training = facts.find(FORWARD), training_bytes(facts)
     if forward is None or training is None:
         return None
@@ -83,5 +83,5 @@ def batch_advice(facts: Facts, size: int, why: str, memory: int | None) -> list[
     if batch is None:
         return []
     speeds = [f for f in facts.all(BATCH_SIZES) if f.at["batch_size"] == size]
-    cost = f"{memory / 1e6:.2f} MB a batch" if memory is not None else "not known"
+    cost = f"{memory / 1e6:.2f} MB per batch" if memory is not None else "not known"
     return [Advice("batch_size", size, None, why, None, cost, (batch.cite(), *(f.cite() for f in speeds)))]

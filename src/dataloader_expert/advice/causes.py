@@ -1,4 +1,4 @@
-"""Findings in the order in which they are worth mending, alike ones together, and the one that a summary begins with."""
+"""Findings in the order in which to fix them, similar ones merged, and the one that a summary begins with."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding
 
 SEVERITIES = ("error", "warning", "info")
 SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned"}
-"""What follows from something else, or costs nothing as it is: a summary does not begin with it."""
+"""Consequences of something else, and what costs nothing at present: a summary does not begin with these."""
 ALIKE_FROM = 3
-"""Findings of one code, each of one field, from which on they are told as one."""
+"""From this many findings of one code, each about one field, they are merged into one."""
 NAMED = 5
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors first, then warnings, then the rest; of these what costs most first, and last what has no known cost."""
+    """Errors, then warnings, then the rest; within each the most costly first, and those of unknown cost last."""
     return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), -(f.cost or 0.0)))
 
 
 def grouped(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings of one code that differ by field only, told as one with all places, where the first stands."""
+    """Merges findings of one code that differ only by field into one with all places, where the first stood."""
     alike: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         alike.setdefault((one.code, one.severity), []).append(one)
@@ -49,7 +49,7 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
     first = alike[0]
     return replace(
         first,
-        message=f"{len(names)} fields ({listed}); the first: {first.message}",
+        message=f"{len(names)} fields ({listed}); for the first: {first.message}",
         where=tuple(place for f in alike for place in f.where)[:MAX_PLACES],
         count=sum(f.count for f in alike),
         evidence=tuple(e for f in alike[:NAMED] for e in f.evidence),
@@ -57,11 +57,11 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
 
 
 def cause(findings: Iterable[Finding]) -> Finding | None:
-    """What is to be mended first: an error, or the warning that costs most."""
+    """What to fix first: an error, or the most costly warning."""
     return next((f for f in ordered(findings) if f.severity != "info" and f.code not in SYMPTOMS), None)
 
 
 def in_a_sentence(found: Finding) -> str:
-    """The finding and its cure, as a sentence."""
+    """The finding and its fix, as sentences."""
     text = f"{found.message[:1].upper()}{found.message[1:]}"
-    return f"{text}. Cure: {found.fix}."
+    return f"{text}. Fix: {found.fix}."

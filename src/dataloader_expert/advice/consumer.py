@@ -1,4 +1,4 @@
-"""The training step that consumes the batches: how long it waits, and how many workers hide the loading from it."""
+"""The training step that consumes batches: how long it waits for them, and how many workers hide the loading."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ STARVES = 0.2
 
 
 def stall_share(step_ms: float, batch: int, workers: int, throughput: Fact) -> float:
-    """The share of time that the step waits for its batch."""
+    """The share of time that the step waits for a batch."""
     return 1 - step_ms / (1e3 * cycle(batch / throughput.value, step_ms / 1e3, workers))
 
 
 def workers_needed(facts: Facts, step_ms: float) -> int | None:
-    """The fewest workers tried that hide the loading as well as the recommended ones do; None where none does."""
+    """The fewest workers tried that hide the loading as well as the recommended number does; None if none does."""
     current, recommended = settings(facts)
     if current is None or recommended is None:
         return None
@@ -33,13 +33,13 @@ def workers_needed(facts: Facts, step_ms: float) -> int | None:
         n = t["num_workers"]
         ms = 1e3 * cycle(batch / t["throughput"]["value"], step_ms / 1e3, n)
         cycles[n] = min(ms, cycles.get(n, ms))
-    most = WORTH * step_ms  # where the recommended ones hide the loading: whatever does so as well as they
+    most = WORTH * step_ms  # a cycle up to this counts as hidden loading; all numbers that reach it are equally good
     enough = [n for n, ms in cycles.items() if ms <= (1.01 * cycles[best] if cycles[best] <= most else most)]
     return min(enough) if enough else None
 
 
 def starving(facts: Facts) -> Iterator[Finding]:
-    """The training step waits a fifth of the time for its batch."""
+    """The training step waits for its batch more than a fifth of the time."""
     step_ms, speedup = facts.value(STEP), facts.find(SPEEDUP)
     current, recommended = settings(facts)
     if step_ms is None or speedup is None or current is None or recommended is None:
@@ -48,9 +48,9 @@ def starving(facts: Facts) -> Iterator[Finding]:
     waits = 0.0 if now is None else stall_share(step_ms, current["batch_size"], current["num_workers"], now)
     if waits <= STARVES:
         return
-    text = f"at {step_ms:.4g} ms a step the consumer waits {waits:.0%} of the time"
+    text = f"with a training step of {step_ms:.4g} ms the consumer waits for data {waits:.0%} of the time"
     hidden = workers_needed(facts, step_ms) is not None
-    fix = "no number of workers tried hides the loading: make a sample cheaper"
+    fix = "make samples cheaper to load: no number of workers tried hides the loading"
     cited = [f for f in (speedup, throughput_at(facts, {"num_workers": 0})) if f is not None]
     yield finding("accelerator-starves", "warning", text, cited, "use the recommended settings" if hidden else fix)
 

@@ -1,4 +1,4 @@
-"""Files and descriptors: used up, left open, moved by others, opened again for every sample."""
+"""Files and descriptors: exhausted, left open, shared across a fork, reopened for every sample."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dataloader_expert.probes.descriptors import USED_UP
 from dataloader_expert.probes.health.worker_resources import HELD, OPENS, POSITIONS
 from dataloader_expert.probes.profile.stages import OPEN_FILES
 
-CLOSE = "close what __getitem__ opens, with a with statement"
+CLOSE = "close every file that __getitem__ opens; use a with statement"
 
 
 def used_up(facts: Facts) -> Iterator[Finding]:
-    """B15: no descriptor was left, and files that stay open hold most of them."""
+    """B15: the process ran out of descriptors, most of them held by files left open."""
     fact = facts.find(USED_UP)
     if fact is None:
         return
@@ -25,44 +25,44 @@ def used_up(facts: Facts) -> Iterator[Finding]:
     text = (
         f"no descriptor is left: of the {fact.at['limit']} that a process may have (ulimit -n), {v['files']} are files"
     )
-    text += f" that stay open, most often {escaped(v['path'], 120)} ({v['times']} times)"
+    text += f" left open, most often {escaped(v['path'], 120)} ({v['times']} times)"
     yield finding("file-descriptors-grow", "error", text, fact, CLOSE)
 
 
 def growing(facts: Facts) -> Iterator[Finding]:
-    """B15: open files of the loading processes grow with the samples read, and not by the first batches alone."""
+    """B15: open files of the loading processes grow with the samples read, also after the first batches."""
     fact = facts.find(OPEN_FILES)
     if fact is None:
         return
     settled, gained = (fact.evidence.conditions[name] for name in ("samples_settled", "files_gained"))
     if fact.value >= 20 and settled >= 8 and gained >= 4:
-        text = f"open files grow by {fact.value:.0f} per 1000 samples"
+        text = f"the number of open files grows by {fact.value:.0f} per 1000 samples"
         yield finding("file-descriptors-grow", "error", text, fact, CLOSE)
 
 
 def kept(facts: Facts) -> Iterator[Finding]:
-    """B15: the main process keeps descriptors of the batches that it received."""
+    """B15: the main process keeps the descriptors of batches that it received."""
     fact = facts.find(HELD)
     if fact is not None and fact.value["per_batch"] > 0.5 and fact.value["batches"] >= 20:
-        text = f"the main process keeps {fact.value['per_batch']:.1f} more descriptors open with every batch"
-        fix = "do not keep batches (or copy them out): each tensor from a worker holds a descriptor"
+        text = f"the main process holds {fact.value['per_batch']:.1f} more open descriptors after every batch"
+        fix = "do not keep batches, or keep copies: each tensor received from a worker holds a descriptor"
         yield finding("file-descriptors-grow", "error", text, fact, fix)
 
 
 def shared(facts: Facts) -> Iterator[Finding]:
-    """B8: workers move the position of a file that was opened before they were forked."""
+    """B8: workers move the file position of a file opened before the fork."""
     fact = facts.find(POSITIONS)
     if fact is None or not fact.value["count"]:
         return
     paths, count = fact.value["paths"], fact.value["count"]
-    text = f"workers read {posixpath.basename(paths[0])} through a handle opened before they were forked: they move"
-    text += " each other's position, and read wrong bytes sooner or later"
+    text = f"workers read {posixpath.basename(paths[0])} through a handle opened before the fork: they share one"
+    text += " file position, so sooner or later a worker reads the wrong bytes"
     fix = "open the file on first use in each worker, not in __init__"
     yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": p} for p in paths], count)
 
 
 def reopened(facts: Facts) -> Iterator[Finding]:
-    """B9: files that are opened again for nearly every sample."""
+    """B9: files reopened for nearly every sample."""
     fact = facts.find(OPENS)
     if fact is None or fact.value["samples"] < 20:
         return
@@ -71,7 +71,7 @@ def reopened(facts: Facts) -> Iterator[Finding]:
     if again:
         path, times = again[0]
         text = f"{posixpath.basename(path)} was opened {times} times for {samples} samples"
-        fix = "open it once per worker, on first use, and keep the handle"
+        fix = "open the file once in each worker, on first use, and keep the handle"
         places = [{"file": p} for p, _ in again]
         yield finding("opened-per-sample", "warning", text, fact, fix, places, len(again))
 

@@ -1,4 +1,4 @@
-"""What ended: the loader, samples that raise or crash, and measuring itself."""
+"""Failures: of the loader, of samples that raise or crash, and of the measurement itself."""
 
 from __future__ import annotations
 
@@ -20,62 +20,64 @@ FINDING_OF = {
 
 
 def loader(facts: Facts) -> Iterator[Finding]:
-    """B13, B27, B40: a worker that died, one whose code raised, one that hangs, workers that wait for a lock."""
+    """B13, B27, B40: a worker that died, raised or hangs, or workers that wait for a lock."""
     fact = facts.find(LOADER_FAILED)
     if fact is None:
         return
     v = fact.value
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
-    text, fix = v["error"], "run the loader with num_workers=0 to see where"
+    text, fix = v["error"], "run the loader with num_workers=0 to see where it fails"
     if v["locked"]:
         code = "client-used-across-fork" if v["client"] else "deadlock"
-        text = f"{fact.at['workers']} workers wait for a lock and use no CPU: when they were forked it was held, or the"
-        text += " threads that would release it were not copied"
-        fix = "make locks, threads and clients in each worker on first use; start workers before threads"
+        text = f"{fact.at['workers']} workers wait for a lock and use no CPU: it was held at the fork, or the fork did"
+        text += " not copy the threads that would release it"
+        fix = "create locks, threads and clients in each worker on first use; start workers before threads"
     yield finding(code, "error", text + (f", in {v['where']}" if v["where"] else ""), fact, fix)
 
 
 def raising(facts: Facts) -> Iterator[Finding]:
-    """Samples whose reading raises in the user's code; B25: an exception that no worker can bring home."""
+    """Samples that raise in the user's code; B25: an exception that a worker cannot send to the main process."""
     fact = facts.find(RAISES)
     if fact is None:
         return
     v = fact.value
     text = f"{v['count']} of {v['tried']} samples raise: {v['error']}"
-    fix = "fix or skip these samples: a DataLoader stops at the first"
+    fix = "repair or skip these samples: a DataLoader stops at the first one"
     places = [{"sample": i} for i in v["samples"]]
     yield finding("sample-raises", "error", text, fact, fix, places, v["count"])
     if v["garbled"]:
-        text = f"{v['garbled']} cannot be made from one message: from a worker it arrives as another error"
-        fix = "give its __init__ defaults, or a __reduce__; to see it plainly use num_workers=0"
+        text = f"{v['garbled']} cannot be rebuilt from its message: from a worker it arrives as another error"
+        fix = "give its __init__ defaults or define __reduce__; use num_workers=0 to see the original"
         yield finding("exception-garbled", "info", text, fact, fix)
 
 
 def crashing(facts: Facts) -> Iterator[Finding]:
-    """Files on which the reading process died."""
+    """Files that killed the process reading them."""
     for fact in facts.all(CRASHES):
         v = fact.value
-        text = f"decoding {v['file']} ended the process with code {v['exit_code']}"
+        text = f"decoding {v['file']} killed the process (exit code {v['exit_code']})"
         where = [{"file": v["file"], "sample": v["sample"]}]
-        yield finding("sample-crashes", "error", text, fact, "take the file out: it crashes the decoder", where)
+        yield finding("sample-crashes", "error", text, fact, "remove the file: it crashes the decoder", where)
 
 
 def overfull(facts: Facts) -> Iterator[Finding]:
-    """Workers that by themselves took the memory allowed."""
+    """Workers that alone used up the allowed memory."""
     fact = facts.find(OVERFULL)
     if fact is not None:
-        text = f"{fact.value}: they were ended before anything else was"
-        fix = "fewer workers, or one copy for all: a memory map, or arrays made before workers are forked"
+        text = f"{fact.value}: they were stopped before anything else was killed"
+        fix = "use fewer workers, or share one copy: a memory map, or arrays created before the fork"
         yield finding("memory-limit-reached", "error", text, fact, fix)
 
 
 def measuring(facts: Facts) -> Iterator[Finding]:
-    """Measuring itself was ended: by the user's code, or by a limit."""
+    """The measurement itself was stopped: by the user's code, or by a limit."""
     fact = facts.find(FAILED)
     code = None if fact is None else FINDING_OF.get(fact.value["code"])
     told = code == "memory-limit-reached" and facts.find(OVERFULL) is not None  # the search has said so
     if fact is not None and code is not None and not told:
-        yield finding(code, "error", fact.value["message"], fact, "fix what is named and call again")
+        yield finding(
+            code, "error", fact.value["message"], fact, "resolve the problem named here and run the tool again"
+        )
 
 
 RULES: tuple[Rule, ...] = (loader, raising, crashing, overfull, measuring)

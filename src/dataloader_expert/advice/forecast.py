@@ -1,9 +1,9 @@
-"""What a loader would deliver on other hardware: costs fitted on a few runs here, then simulated there.
+"""What a loader would deliver on other hardware: costs are fitted to a few runs here, then simulated there.
 
-Beside the simulation stands the closed bottleneck law: the least of what the workers, the cores, the main process, the step
-and the store would each allow if nothing else held them up. The law knows mean costs only. The simulation also has what
-lowers a rate below that bound: workers that want a core or the store at the same time and queue for it, uneven samples,
-batches that wait for a slow one before them, orders on their way, queues of a few batches. Neither has the start of workers.
+Next to the simulation stands the bottleneck law: the least of what the workers, the cores, the main process, the step
+and the storage would each allow if nothing else limited them. The law uses mean costs only. The simulation also models
+what lowers a rate below that bound: workers that queue for a core or for the storage, uneven samples, batches that wait
+for a slow one before them, index requests in transit, queues of a few batches. Neither includes the start of workers.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from dataloader_expert.probes.search.trials import TRIALS
 MOST_WORKERS = 256
 BISECTIONS = 18
 MANY, ROUNDS = 32, 6
-"""Workers beyond which a row of the table is simulated for so many rounds, two of which warm up."""
+"""Rows with more workers than MANY are simulated for ROUNDS rounds, two of which are warm-up."""
 CHANCE = 4
-"""Standard errors of the mean wait within which a run and single samples agree: either is a draw of its own."""
+"""Standard errors of the mean wait within which a run agrees with single samples: both are random draws."""
 
 DRAWN, SEEDS = 120, 5
-"""Batches of a simulated run, and such runs of other draws: their spread is that of chance."""
+"""Batches of a simulated run, and the number of such runs with other seeds, whose spread is due to chance."""
 BY_CHANCE = 3
-"""Standard deviations of such runs within which a rate is one of them."""
+"""A rate within this many standard deviations of such runs agrees with them."""
 LEAST_SLOWDOWN, MOST_SLOWDOWN = 0.7, 2.5
-"""Two threads of one core slow each other at most twice; shared caches and memory add to it, frequencies take away."""
+"""Two threads of a core slow each other down at most twofold; shared caches and memory add to this, a higher clock
+frequency takes from it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class AtWorkers:
 
 @dataclass(frozen=True)
 class Forecast:
-    """``throughput`` in samples/s of one loader; ``by_law`` the closed law's; ``runs`` fitted on."""
+    """``throughput`` of one loader in samples/s; ``by_law`` the bottleneck law's; ``runs`` that costs are fitted to."""
 
     throughput: float
     by_law: float
@@ -69,10 +70,10 @@ def fit(
     receive_s: float = 0.0,
     trip_s: float = 0.0,
 ) -> Costs:
-    """Costs that agree with the throughputs (samples/s by number of workers) that were measured here.
+    """Costs that reproduce the throughputs measured here (samples/s by number of workers).
 
-    Without workers the samples' own costs are brought to the time that a batch took; with one the rest is sending; with
-    several it is how much slower busy cores are.
+    The run without workers scales the samples' own costs to the time that a batch took; in the run with one worker the
+    remainder is sending; with several workers it is the slowdown of busy cores.
     """
     b, n = batch_size, max(1, len(samples))
     cpu, waits = sum(c for c, _ in samples) / n, sum(w for _, w in samples) / n
@@ -80,10 +81,10 @@ def fit(
     if 0 in rates:
         own = b / rates[0] - b * (cpu + waits) - collate_s
         spread = statistics.pstdev(w for _, w in samples) / n**0.5 if n > 1 else 0.0
-        if abs(own) < CHANCE * b * spread:  # rare long waits: the run had more of them, or fewer, than the samples
+        if abs(own) < CHANCE * b * spread:  # rare long waits: the run had more or fewer than the samples
             scale = max(0.05, 1 + own / (b * waits))
             samples, own, waits = tuple((c, w * scale) for c, w in samples), 0.0, waits * scale
-        elif own < 0 or own > 0.25 * b * cpu:  # the samples were read in another spell of the machine, or scaled
+        elif own < 0 or own > 0.25 * b * cpu:  # the machine was faster or slower when samples were read
             scale = max(0.05, (b / rates[0] - b * waits - collate_s) / (b * cpu)) if cpu else 1.0
             samples, own, cpu = tuple((c * scale, w) for c, w in samples), 0.0, cpu * scale
     costs = Costs(samples, collate_s, 0.0, receive_s, own, trip_s)
@@ -97,9 +98,9 @@ def fit(
 
 
 def _slowdown(costs: Costs, setup: Setup, rate: float) -> float:
-    """How much slower busy cores are, if that is what keeps several workers from the rate that the costs allow.
+    """How much slower busy cores are, if that is why several workers miss the rate that the costs allow.
 
-    A run of uneven samples differs from the next of the same loader: what such chance explains is no slowness.
+    Runs of uneven samples differ by chance; a difference that chance explains is not a slowdown.
     """
     alike = [simulate(costs, setup, DRAWN, seed).throughput for seed in range(SEEDS)]
     if abs(rate - statistics.fmean(alike)) < BY_CHANCE * statistics.stdev(alike):
@@ -113,7 +114,7 @@ def _slowdown(costs: Costs, setup: Setup, rate: float) -> float:
 
 
 def fitted(facts: Facts, cpus: float) -> tuple[Costs, Setup, int] | None:
-    """Costs and the present setup from what was measured, and how many settings they rest on."""
+    """Costs and the present setup, from the measurements, and the number of settings that they rest on."""
     pairs, trials, current = facts.find(COSTS), facts.value(TRIALS), facts.find(CURRENT)
     if pairs is None or not pairs.value or not trials or current is None:
         return None
@@ -144,8 +145,8 @@ def forecast(
     storage_latency_ms: float | None = None,
     also: Iterable[int] = (),
 ) -> Forecast | None:
-    """One loader's throughput on that hardware, at the fewest workers that reach what any number would; and a table over
-    workers up to these, with those ``also`` asked."""
+    """One loader's throughput on that hardware with the fewest workers that reach the limit, and a table over numbers
+    of workers up to these, plus those in ``also``."""
     found = fitted(facts, cpus_here)
     if found is None:
         return None
@@ -166,13 +167,13 @@ def forecast(
 
 
 def counts(workers: int, also: Iterable[int]) -> list[int]:
-    """Numbers of workers of a table: none, powers of two up to those that reach the limit, these, and what was asked."""
+    """Rows of the table: 0, powers of two up to the number that reaches the limit, that number, and ``also``."""
     powers = {1 << k for k in range(workers.bit_length())}
     return sorted({0, workers, *powers, *also})
 
 
 def at_workers(costs: Costs, setup: Setup, exactly: bool) -> AtWorkers:
-    """``exactly``: run until chance evens out; else many workers run for a few rounds, whose events take seconds."""
+    """``exactly``: simulate until chance evens out; else many workers run few rounds, as their events take seconds."""
     batches = ROUNDS * setup.workers if setup.workers > MANY and not exactly else 0
     seen = simulate(costs, setup, batches)
     limit = limit_of(costs, setup, seen.limit)
@@ -180,7 +181,7 @@ def at_workers(costs: Costs, setup: Setup, exactly: bool) -> AtWorkers:
 
 
 def limit_of(costs: Costs, setup: Setup, limit: str) -> str:
-    """``storage`` where a given store holds it rather than the waiting of each request."""
+    """``storage`` where the given storage's bandwidth is the limit rather than the latency of each request."""
     store = setup.storage
     if store is None or not store.bytes_s or not store.bytes_per_sample:
         return limit

@@ -1,4 +1,4 @@
-"""Keeping freed memory, advised only where a process that keeps it was surely faster."""
+"""Keeping freed memory, advised only where a process that keeps it was significantly faster."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.experiments.malloc_retention import FREED, PAGES
 
 VALUE = "keep_freed_memory  # from dataloader_expert.loaders; as worker_init_fn, and called once in the main process"
-FIX = (
-    "keep_freed_memory() of dataloader_expert.loaders in each process, or arrays that are kept and written into (out=)"
-)
+FIX = "call dataloader_expert.loaders.keep_freed_memory() in each process, or reuse arrays by writing into them (out=)"
 
 
 def given_back(facts: Facts) -> Iterator[Finding]:
-    """Memory goes back to the kernel with each sample and is taken again, page by page."""
+    """Each sample's memory goes back to the kernel and is allocated anew, page by page."""
     found, pages = _paying(facts), facts.find(PAGES)
     if found is None or pages is None:
         return
     low, high = found.evidence.interval or (0.0, 0.0)
     megabytes = pages.value * pages.at["page_bytes"] / 1e6
-    text = f"each sample takes {pages.value:,.0f} pages of memory anew ({megabytes:.1f} MB) and gives them back: "
-    text += f"a process that has only made the dataset is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to "
-    text += f"{high:.2f}); one that has freed much before may keep them anyway, as where throughput was measured"
+    text = f"each sample allocates {pages.value:,.0f} pages of memory ({megabytes:.1f} MB) and frees them again: a"
+    text += f" fresh process is {found.value:.2f} times as fast if it keeps them (99 % {low:.2f} to {high:.2f}); one"
+    text += " that has freed much before, such as the one that measured throughput, may keep them anyway"
     yield finding("memory-given-back", "warning", text, [pages, found], FIX, cost=saved(low))
 
 
@@ -34,7 +32,7 @@ def freeing_advice(facts: Facts) -> list[Advice]:
         return []
     low, high = found.evidence.interval
     gain = {"value": found.value, "unit": "x", "low": low, "high": high, "n": found.evidence.seen, "how": "timed"}
-    why = f"a fresh process that keeps what it frees read {found.value:.2f} times the samples/s of one as it is, run by turns"
+    why = f"in alternating runs a fresh process that keeps freed memory read {found.value:.2f} times the samples/s"
     cost = "a process holds up to a gibibyte more than it uses"
     return [Advice("worker_init_fn", VALUE, None, why, gain, cost, (found.cite(),))]
 

@@ -1,4 +1,4 @@
-"""How the user's loader is set up: whether its parts travel to workers, its length, order, timeout, weights, state."""
+"""How the user's loader is set up: pickling of its parts, length, order, timeout, weights, state."""
 
 from __future__ import annotations
 
@@ -18,102 +18,102 @@ from dataloader_expert.probes.health.static_checks import (
 )
 
 MULTINOMIAL_MOST, INEXACT = 1 << 24, 1 << 20
-"""Weights beyond which torch.multinomial fails, and beyond which float32 sums are no longer exact enough."""
+"""Numbers of weights beyond which torch.multinomial fails, and beyond which float32 sums are too inexact."""
 
 
 def pickling(facts: Facts) -> Iterator[Finding]:
-    """B22, B23: what spawn and forkserver send to each worker: whether it pickles, and how long that takes."""
+    """B22, B23: whether what spawn and forkserver send to each worker can be pickled, and how long that takes."""
     fact = facts.find(PICKLING)
     if fact is None:
         return
     v = fact.value
     if v["why"] is not None:
         severity: Severity = "warning" if v["start_method"] == "fork" else "error"
-        text = f"the loader cannot start workers by spawn or forkserver: {v['why']}"
-        fix = "use module-level functions and classes, and open handles on first use"
+        text = f"the loader cannot start workers with spawn or forkserver: {v['why']}"
+        fix = "use functions and classes defined at module level, and open handles on first use"
         yield finding("unpicklable", severity, text, fact, fix)
     if v["start_method"] != "fork" and v["seconds"] * v["workers"] > 1.0:
-        text = f"{v['start_method']} pickles {v['bytes'] / 1e6:.0f} MB of dataset for each worker in turn:"
+        text = f"{v['start_method']} pickles the dataset ({v['bytes'] / 1e6:.0f} MB) for one worker after another:"
         text += f" {v['seconds']:.1f} s each"
-        fix = "keep the data in files or shared memory, not in self"
+        fix = "keep the data in files or shared memory, not in attributes of the dataset"
         yield finding("slow-worker-start", "warning", text, fact, fix)
 
 
 def sending(facts: Facts) -> Iterator[Finding]:
-    """B24, B29: a batch that no worker can send, or that pin_memory leaves as it is."""
+    """B24, B29: a batch that workers cannot send, or that pin_memory leaves unpinned."""
     fact = facts.find(SENDING)
     if fact is None:
         return
     v = fact.value
     if v["why"] is not None:
-        text = f"a batch cannot be sent by a worker, which then never delivers it: {v['why']}"
-        yield finding("result-unpicklable", "error", text, fact, "return tensors, arrays, strings and numbers only")
+        text = f"a worker cannot pickle the batch and so never delivers it: {v['why']}"
+        yield finding("result-unpicklable", "error", text, fact, "return only tensors, arrays, strings and numbers")
     if v["pin_memory"] and not v["pinnable"]:
-        text = f"pin_memory=True does nothing to batches of {v['type']}: it has no pin_memory method"
-        yield finding("not-pinned", "warning", text, fact, "give the class pin_memory(self), which pins its tensors")
+        text = f"pin_memory=True has no effect on batches of type {v['type']}: the class has no pin_memory method"
+        yield finding("not-pinned", "warning", text, fact, "give the class a pin_memory method that pins its tensors")
 
 
 def length(facts: Facts) -> Iterator[Finding]:
-    """B41, B42: a length that is too long, and samples that drop_last leaves out."""
+    """B41, B42: a len() that is too large, and samples that drop_last leaves out."""
     fact = facts.find(LENGTH)
     if fact is None:
         return
     n, dropped = fact.value["samples"], fact.value["dropped"]
     if fact.value["lies"]:
-        text = f"len() says {n}, and sample {n - 1} is out of range"
-        fix = "let __len__ give the number of samples"
+        text = f"len() is {n}, but sample {n - 1} is out of range"
+        fix = "return the true number of samples from __len__"
         yield finding("wrong-length", "error", text, fact, fix, [{"sample": n - 1}])
     if dropped == n or dropped >= 0.1 * n > 0:
-        text = f"drop_last leaves out {dropped} of {n} samples each epoch"
+        text = f"drop_last drops {dropped} of {n} samples in each epoch"
         text += ": nothing is left" if dropped == n else ""
-        yield finding("batches-dropped", "warning", text, fact, "drop_last=False, or a smaller batch")
+        yield finding("batches-dropped", "warning", text, fact, "set drop_last=False, or use a smaller batch")
 
 
 def timeout(facts: Facts) -> Iterator[Finding]:
     """B26: workers without a timeout."""
     fact = facts.find(SETTINGS)
     if fact is not None and fact.value["num_workers"] and not fact.value["timeout"]:
-        text = "timeout is 0: a worker that hangs stops the training without a word"
-        yield finding("no-timeout", "info", text, fact, "timeout=60, or ten times the slowest batch")
+        text = "timeout is 0: a worker that hangs blocks training forever, without an error"
+        yield finding("no-timeout", "info", text, fact, "set timeout=60, or ten times what the slowest batch takes")
 
 
 def weights(facts: Facts) -> Iterator[Finding]:
-    """B50: more weights than torch.multinomial draws from."""
+    """B50: more weights than torch.multinomial supports."""
     fact = facts.find(WEIGHTS)
     if fact is not None and fact.value > INEXACT:
         severity: Severity = "error" if fact.value > MULTINOMIAL_MOST else "warning"
         text = (
             f"WeightedRandomSampler over {fact.value} weights: torch.multinomial draws in float32 and fails beyond 2^24"
         )
-        fix = "dataloader_expert.samplers.WeightedSampler draws exactly from any number of weights"
+        fix = "use dataloader_expert.samplers.WeightedSampler, which draws exactly from any number of weights"
         yield finding("weighted-sampler-limit", severity, text, fact, fix)
 
 
 def snapshots(facts: Facts) -> Iterator[Finding]:
-    """B53: the dataset's state costs a fiftieth of each batch."""
+    """B53: saving the dataset's state takes a fiftieth of each batch's time."""
     fact = facts.find(SNAPSHOTS)
     if fact is None:
         return
     took, batch_s = fact.value["seconds"], fact.value["batch_s"]
     if batch_s and took >= 0.02 * batch_s and took > 1e-3:
-        text = f"the dataset's state is taken each step: {1e3 * took:.1f} ms of a batch's {1e3 * batch_s:.1f}"
-        fix = "snapshot_every_n_steps = the steps between two checkpoints"
+        text = f"the dataset's state is saved at every step: {1e3 * took:.1f} of the {1e3 * batch_s:.1f} ms of a batch"
+        fix = "set snapshot_every_n_steps to the number of steps between two checkpoints"
         yield finding("state-snapshots-slow", "warning", text, fact, fix)
 
 
 def order(facts: Facts) -> Iterator[Finding]:
-    """B43, B45: an order that no epoch changes, or that other code changes."""
+    """B43, B45: an order that is the same in every epoch, or that other code changes."""
     fact = facts.find(ORDER)
     if fact is None:
         return
     v = fact.value
     if v["same"] and not v["ascending"] and (fact.evidence.seen or 0) > 8:
-        text = "two epochs give the samples in the same order"
+        text = "two epochs yield the samples in the same order"
         told = "call sampler.set_epoch(epoch) before each epoch"
-        fix = told if v["set_epoch"] else "do not seed the sampler anew each epoch"
+        fix = told if v["set_epoch"] else "do not reseed the sampler with the same seed in each epoch"
         yield finding("same-order-each-epoch", "warning", text, fact, fix)
     if v["global"]:
-        text = "the order is drawn from torch's global generator: code that draws before it changes the order"
+        text = "the order is drawn from torch's global generator: any code that draws from it earlier changes the order"
         fix = "pass generator=torch.Generator().manual_seed(seed) to the DataLoader"
         yield finding("order-from-global-rng", "info", text, fact, fix)
 

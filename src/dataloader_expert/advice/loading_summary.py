@@ -1,4 +1,4 @@
-"""What a diagnosis of loading comes to, in three sentences: what to mend first, the settings, where the time goes."""
+"""A diagnosis of loading in three sentences: what to fix first, the settings, where the time goes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataloader_expert.probes.search.loading import PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import TRIALS
 
 MOST_OF = 0.5
-"""The least inclusive share of a function of the user's that is named beside the stage."""
+"""The least inclusive share at which a user function is named next to the stage."""
 
 
 def loading_summary(
@@ -23,8 +23,8 @@ def loading_summary(
     functions: Sequence[tuple[str, float]],
     stepped: bool,
 ) -> str:
-    """``bottleneck``: the stage that takes most, its share, and whether it mostly waits; ``functions``: the user's own, with their inclusive shares;
-    ``stepped``: rates are at the pace of a training step."""
+    """``bottleneck``: the stage that takes most, its share, and whether it mostly waits; ``functions``: the user's own,
+    with their inclusive shares; ``stepped``: rates are at the pace of a training step."""
     first = cause(findings)
     said = [] if first is None else [in_a_sentence(first)]
     said.append(_settings(facts, stepped))
@@ -52,7 +52,7 @@ def rate(value: float) -> str:
 
 
 def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepped: bool) -> str:
-    """Which settings are better, by how much, and how that is known."""
+    """Which settings are better, by how much, and on what evidence."""
     speedup, unproved, predicted = facts.find(SPEEDUP), facts.find(UNPROVED), facts.find(PREDICTED)
     parts = []
     if speedup is None:
@@ -61,32 +61,30 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         low, high = speedup.evidence.interval
         at = " at the pace of the training step" if stepped else ""
         words = as_keywords(changed(current, chosen))
-        parts.append(f"{words} gives {speedup.value:.2f} times that{at} (95 % {low:.2f} to {high:.2f})")
+        parts.append(f"{words} is {speedup.value:.2f} times as fast{at} (95 % {low:.2f} to {high:.2f})")
     elif unproved is not None:
         u = unproved.value
         helps = " or with a larger budget_s" if u["by_time"] else ""
         text = (
-            f"{u['settings']} looked {u['ratio']:.2f} times as fast, but rates vary too much to prove it: measure on an"
+            f"{u['settings']} looked {u['ratio']:.2f} times as fast, but rates vary too much to prove it: repeat on an"
         )
         parts.append(f"{text} idle machine{helps}")
     if predicted is not None:
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
-        text = (
-            f"{predicted.at['settings']} was not tried for lack of time and is predicted to give {predicted.value:.1f}"
-        )
+        text = f"{predicted.at['settings']} was not tried for lack of time; its predicted rate is {predicted.value:.1f}"
         parts.append(f"{text} times the best tried ({low:.1f} to {high:.1f}): raise budget_s")
     if not parts:
         tried = len(facts.value(TRIALS, [])) > 1
-        parts.append("no other setting tried is faster" if tried else "no other setting is predicted to gain 5 %")
+        parts.append("no other setting tried is faster" if tried else "no other setting is predicted to be 5 % faster")
     return "; ".join(parts)
 
 
 def _where(bottleneck: tuple[str, float, bool], functions: Sequence[tuple[str, float]]) -> str:
     stage, share, waits = bottleneck
-    name = "code that belongs to no stage" if stage == "unattributed" else stage
+    name = "code that could not be attributed to a stage" if stage == "unattributed" else stage
     text = f"Most of a sample's time ({share:.0%}) is spent {'waiting ' * waits}in {name}"
     most = [(part, name) for name, part in functions if part >= MOST_OF]
     if most:  # the innermost of those that account for most of it
         part, name = min(most)
-        text += f"; your `{name}` takes {part:.0%}, with what it calls"
+        text += f"; your `{name}` takes {part:.0%}, including what it calls"
     return f"{text}."

@@ -1,4 +1,4 @@
-"""Models that refuse a batch: what of it they refuse."""
+"""Models that reject a batch, and what in it they reject."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def refusing(facts: Facts) -> Iterator[Finding]:
     if fact is None or fact.value["accepted"]:
         return
     error = str(fact.value["error"])
-    text = f"the model refuses a batch: {error.splitlines()[0][:200]}"
-    fix = f"the model expects {fact.value['expected']}, the batch holds {fact.value['got']}"
+    text = f"the model rejects a batch: {error.splitlines()[0][:200]}"
+    fix = f"match the batch to the model: it expects {fact.value['expected']}, the batch has {fact.value['got']}"
     yield finding(_code(error), "error", text, fact, fix)
 
 

@@ -1,4 +1,4 @@
-"""How to normalise, from statistics of the training split (of all data where there is none)."""
+"""How to normalise, from statistics of the training split, or of all data if there is none."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
             "method": "none",
             "mean": None,
             "std": None,
-            "computed_on": "no numeric field but the label",
+            "computed_on": "no numeric field except the label",
             "applied": None,
         }
     trained = any(True for _ in facts.all(TRAIN_MOMENTS))
-    on = "the training split" if trained else "all samples read: there is no training split"
+    on = "the training split" if trained else "all samples read, as there is no training split"
     images = [n for n in numeric if fields[n]["kind"] == "image"]
     if images:
         parts = list(facts.all(STATISTICS, field=images[0]))
@@ -52,7 +52,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     constant = [n for n, (_, m) in found.items() if m["std"] == 0]  # a std of 0 scales nothing
     found = {n: v for n, v in found.items() if n not in constant}
     if constant:
-        on += f"; left out, being constant: {', '.join(constant[:5])}{', …' if len(constant) > 5 else ''}"
+        on += f"; left out because constant: {', '.join(constant[:5])}{', …' if len(constant) > 5 else ''}"
     if not found:
         return {"method": "none", "mean": None, "std": None, "computed_on": on, "applied": None}
     method = _method([s for s, _ in found.values()])
@@ -66,7 +66,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
 
 
 def _method(statistics: list[Fact]) -> str:
-    """Log where most fields are positive with heavy tails, min-max where most are uniform, else standard."""
+    """Log if most fields are positive with heavy tails, min-max if most are uniform, else standard."""
     shapes = [(s.value["distribution"], s.value["min"]) for s in statistics if s.value["min"] is not None]
     if not shapes:
         return "none"
@@ -90,9 +90,9 @@ def normalization_advice(facts: Facts) -> list[Advice]:
             "normalization",
             found["method"],
             None,
-            f"inputs of one scale train faster; the constants are of {found['computed_on']}, so nothing leaks from the others",
+            f"inputs on one scale train faster; constants come from {found['computed_on']}, so no other split leaks in",
             None,
-            "one multiply and add per value; on the device it costs nothing that shows",
+            "one multiplication and addition per value; negligible on the device",
             (cited.cite(),),
         )
     ]

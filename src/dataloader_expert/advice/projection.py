@@ -1,4 +1,4 @@
-"""Columns that are read and not used, judged by what reading the others alone gained."""
+"""Columns that are read but not used, judged by the measured gain of reading only the others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.experiments.projection import COLUMNS, PROJECTION
 
 LEAST_SAVED = 0.05
-"""The least share of a sample's time that reading fewer columns must save, by the lower end of the gain."""
+"""The least share of a sample's time that reading fewer columns must save, at the lower end of the gain's interval."""
 LISTED = 6
 KINDS = {"HDF5": "datasets"}
 
 
 def unused_columns(facts: Facts) -> Iterator[Finding]:
-    """B11: columns that no sample needs are read, and reading without them surely takes less."""
+    """B11: columns that no sample needs are read, and reading without them is significantly faster."""
     columns, gain = facts.find(COLUMNS), facts.find(PROJECTION)
     if columns is None or gain is None or not gain.at["pays"]:
         return
@@ -38,11 +38,11 @@ def fix_for(told: dict[str, Any]) -> str:
     if told["format"] == "HDF5":
         return f"read only {listed(told['needed'])}"
     if not told["complete"] or told["used"] > LISTED:
-        return "read only the columns used (columns=…, of an Arrow file included_fields=…)"
+        return "read only the columns used (columns=…, or included_fields=… for an Arrow file)"
     names = "[" + ", ".join(repr(name) for name in told["needed"]) + "]"
     if told["format"] == "Arrow":
         return f"open the file with options=pyarrow.ipc.IpcReadOptions(included_fields=…), the positions of {names}"
-    return f"pass columns={names} where it is read"
+    return f"pass columns={names} where the file is read"
 
 
 def listed(names: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""What reading samples wastes: inflating, looking files up, reading too much, reading one by one, slow samples."""
+"""Waste in reading samples: decompression, file look-ups, reading too much, reading one by one, slow samples."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dataloader_expert.probes.system.storage import COLD, WARM
 
 
 def inflating(facts: Facts) -> Iterator[Finding]:
-    """B10: stacks in an inflating library, over a quarter of a sample."""
+    """B10: stacks in a decompression library take over a quarter of a sample's time."""
     fact = facts.find(HOTSPOTS)
     share = sum(h["share"] for h in fact.value if _inflates(h)) if fact is not None else 0.0
     if fact is not None and share >= 0.25:
-        text = f"inflating compressed data takes {share:.0%} of a sample's time"
+        text = f"decompression takes {share:.0%} of a sample's time"
         fix = (
             "store the arrays uncompressed (np.save, ZIP_STORED), or recompress with a faster codec such as zstd or lz4"
         )
@@ -40,32 +40,32 @@ def _place(spot: dict[str, Any]) -> dict[str, Any]:
 
 
 def listing(facts: Facts) -> Iterator[Finding]:
-    """B39: looking files up takes a fifth of a sample."""
+    """B39: looking up files takes a fifth of a sample's time."""
     fact = facts.find(HOTSPOTS)
     spots = [h for h in fact.value if h["looks_up"]] if fact is not None else []
     share = sum(h["share"] for h in spots)
     if fact is not None and share >= 0.2:
         text = f"looking up files (listing, stat, exists) takes {share:.0%} of a sample's time"
-        fix = "list the files once, in __init__ or when the data set is written, and keep the list"
+        fix = "list the files once, in __init__ or when the data set is written, and reuse the list"
         yield finding("slow-metadata", "warning", text, fact, fix, [_place(h) for h in spots], cost=share)
 
 
 def amplification(facts: Facts) -> Iterator[Finding]:
-    """B11: four times as many bytes are read as come out."""
+    """B11: four times as many bytes are read as are delivered."""
     fact = facts.find(READING)
     if fact is None or not fact.value["amplification"] or fact.value["bytes_read_per_sample"] < 4096:
         return
     ratio = fact.value["amplification"]
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
-        text += f"{fact.value['bytes_delivered_per_sample']:,.0f}: {ratio:.0f} times what is delivered"
-        fix = "read less at a time (smaller row groups or chunks, only the columns used), or use all that was read: "
-        fix += "shuffle by groups"
+        text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
+        fix = "read less at a time (smaller row groups or chunks, only the columns used), or shuffle by groups to use "
+        fix += "all that was read"
         yield finding("read-amplification", "warning", text, fact, fix)
 
 
 def first_batch(facts: Facts) -> Iterator[Finding]:
-    """B47: the first batch takes twenty times a steady one, and long."""
+    """B47: the first sample takes over half a second and twenty times as long as a later batch."""
     through = facts.find(THROUGHPUT, workers=0)
     fact = facts.find(STARTUP, workers=0)
     if through is None or fact is None:
@@ -74,49 +74,49 @@ def first_batch(facts: Facts) -> Iterator[Finding]:
     cold = facts.find(FIRST)
     first = max(fact.value, cold.value if cold is not None else 0.0)
     if first > 20 * steady and first > 0.5:
-        text = f"the first sample takes {first:.1f} s, a batch later on {1e3 * steady:.1f} ms"
-        fix = "scan the index once, keep it in a file, and load that"
+        text = f"the first sample takes {first:.1f} s, a later batch {1e3 * steady:.1f} ms"
+        fix = "build the index once, save it to a file, and load that"
         yield finding("slow-first-batch", "warning", text, [fact if cold is None else cold, through], fix)
 
 
 def warm(facts: Facts) -> Iterator[Finding]:
-    """B37: everything came from the page cache, and the disk is known to be much slower."""
+    """B37: everything was read from the page cache, and the disk was measured to be much slower."""
     reading, cold, hot = facts.find(READING), facts.find(COLD), facts.find(WARM)
     if reading is None or cold is None or hot is None or reading.value["bytes_read_per_sample"] < 4096:
         return
     read = [f for f in facts.all(STAGE) if f.at["stage"] == "read"]
     if reading.value["from_disk_per_sample"] == 0 and cold.value < 0.5 * hot.value and read:
         text = (
-            f"all that was read came from the page cache ({hot.value:,.0f} MB/s); cold files come at {cold.value:,.0f}"
+            f"all reads came from the page cache ({hot.value:,.0f} MB/s); files not in it are read at {cold.value:,.0f}"
         )
-        fix = "expect less of a first epoch over more data than memory"
+        fix = "expect lower throughput in the first epoch and for data larger than memory"
         yield finding("cache-warm", "info", text, [reading, cold, hot], fix)
 
 
 def slow(facts: Facts) -> Iterator[Finding]:
-    """B20: samples that take ten times the median each time they are read."""
+    """B20: samples that take ten times the median whenever they are read."""
     fact = facts.find(SLOW)
     if fact is None or not fact.value["count"] or fact.value["of"] < 20:
         return
     v = fact.value
-    text = f"{v['count']} of {v['of']} samples take ten times the median of {v['median_ms']:.2f} ms or more, each time"
+    text = f"{v['count']} of {v['of']} samples always take at least ten times the median of {v['median_ms']:.2f} ms"
     share, cited = facts.find(SLOW_SHARE), [fact]
     if share is not None and share.evidence.interval is not None:
         low, high = share.evidence.interval
-        text += f"; of all samples that is {share.value:.2%} (95 % {low:.2%} to {high:.2%})"
+        text += f"; this is {share.value:.2%} of all samples (95 % {low:.2%} to {high:.2%})"
         cited.append(share)
-    fix = "look at these samples: one holds up its whole batch"
+    fix = "inspect these samples: each holds up its whole batch"
     places = [{"sample": s["sample"]} for s in v["slowest"]]
     yield finding("slow-samples", "warning", text, cited, fix, places, v["count"])
 
 
 def one_by_one(facts: Facts) -> Iterator[Finding]:
-    """B31: the dataset takes many indices at once, and torch does not know."""
+    """B31: the dataset accepts many indices at once, but torch requests them one by one."""
     fact = facts.find(WHOLE)
     low, high = (0.0, 0.0) if fact is None else fact.evidence.interval or (0.0, 0.0)
     if fact is not None and low > WORTH:
-        text = f"dataset[indices] gives the same batch {fact.value:.1f} times as fast as sample by sample (99 % {low:.1f} to"
-        text += f" {high:.1f}), and torch does not know"
+        text = f"dataset[indices] returns the same batch {fact.value:.1f} times as fast as single samples (99 %"
+        text += f" {low:.1f} to {high:.1f}), but torch asks for single samples"
         fix = "def __getitems__(self, indices): return self[torch.tensor(indices)], with collate_fn=lambda batch: batch"
         yield finding("batched-fetch-unused", "info", text, fact, fix, cost=saved(low))
 

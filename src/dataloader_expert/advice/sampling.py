@@ -1,4 +1,4 @@
-"""The sampler: what its drawn epochs say of it, and which to take."""
+"""The sampler: what its simulated epochs show, and which one to use."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     cost = "none"
     if drawn is not None and drawn.value["unique_fraction"] < 1:
         cost = (
-            f"an epoch shows {drawn.value['unique_fraction']:.0%} of the samples, one of them "
+            f"an epoch covers {drawn.value['unique_fraction']:.0%} of the samples and repeats one of them "
             f"{drawn.value['max_repeats']} times"
         )
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
 def repeating(facts: Facts) -> Iterator[Finding]:
-    """The sampler that is suggested draws one sample ten times in an epoch."""
+    """The suggested sampler draws one sample ten times or more in an epoch."""
     strategy = facts.find(STRATEGY)
     fact = None if strategy is None else facts.find(DRAWN, strategy=strategy.value["strategy"])
     if fact is not None and fact.value["max_repeats"] >= 10:
@@ -38,11 +38,11 @@ def repeating(facts: Facts) -> Iterator[Finding]:
 
 
 def unseen(facts: Facts) -> Iterator[Finding]:
-    """The present sampler leaves a tenth of the samples out of its epoch."""
+    """The present sampler leaves more than a tenth of the samples out of an epoch."""
     fact = facts.find(DRAWN, strategy="present")
     if fact is not None and fact.value["unique_fraction"] < 0.9 and facts.find(PRESENT) is not None:
-        text = f"the present sampler's epoch shows {fact.value['unique_fraction']:.0%} of the samples"
-        fix = "more draws per epoch, or draw without replacement"
+        text = f"an epoch of the present sampler covers {fact.value['unique_fraction']:.0%} of the samples"
+        fix = "draw more samples per epoch, or draw without replacement"
         yield finding("samples-never-seen", "warning", text, fact, fix)
 
 

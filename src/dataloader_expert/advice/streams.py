@@ -1,4 +1,4 @@
-"""Streams in workers: whether they are sharded, as long as they say, and mixed."""
+"""Streams in workers: whether they are sharded, as long as len() says, and well shuffled."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from dataloader_expert.probes.sharding import SHARDING
 
 
 def sharding(facts: Facts) -> Iterator[Finding]:
-    """B6, B7, B42: what each of two workers gives of a stream."""
+    """B6, B7, B42: which samples of a stream each of two workers yields."""
     fact = facts.find(SHARDING)
     if fact is None:
         return
     v = fact.value
     if v["copied"]:
-        text = f"two workers give the same samples: {v['total']} came, {v['unique']} of them different"
-        fix = "in __iter__ take every num_workers-th sample by torch.utils.data.get_worker_info()"
+        text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
+        fix = "shard in __iter__: yield every num_workers-th sample, from torch.utils.data.get_worker_info().id on"
         yield finding("iterable-not-sharded", "error", text, fact, fix)
     if v["ended"] and v["total"] and min(v["by_worker"]) == 0:
-        text = "one of two workers has nothing to give: there are fewer shards than workers"
-        yield finding("idle-workers", "warning", text, fact, "make more shards, or use fewer workers")
+        text = "one of two workers yields nothing: there are fewer shards than workers"
+        yield finding("idle-workers", "warning", text, fact, "write more shards, or use fewer workers")
     if v["ended"] and v["length"] is not None and v["both"] < 0.5 and v["total"] != v["length"]:
-        text = f"the stream gave {v['total']} samples and len() says {v['length']}"
-        yield finding("wrong-length", "error", text, fact, "let __len__ say what one epoch gives")
+        text = f"the stream yielded {v['total']} samples, but len() is {v['length']}"
+        yield finding("wrong-length", "error", text, fact, "return the number of samples of one epoch from __len__")
 
 
 def mixing(facts: Facts) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What workers cost: being made, bringing batches home, keeping the order."""
+"""What workers cost: starting them, transferring batches, keeping the order."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.trials import STARTING, TRIALS
 
 FRESH_BYTES_S = 1.2e9
-"""Bytes a second into shared memory that was not used before, measured on two cores."""
+"""Bytes per second written to fresh shared memory, measured on two cores."""
 TENSOR_MS = 0.39
-"""CPU of one more tensor in a batch that crosses a process boundary, measured on two cores."""
+"""CPU time of one more tensor in a batch that crosses a process boundary, measured on two cores."""
 SLOW_START_S = 2.0
 PACK = "pack fields of one dtype into one tensor"
 
 
 def head_of_line(facts: Facts) -> Iterator[Finding]:
-    """B19: the consumer waits while later batches are ready, and giving up the order is surely faster."""
+    """B19: the consumer waits while later batches are ready, and in_order=False is significantly faster."""
     fact = facts.find(ORDERING)
     if fact is None or fact.value["low"] <= 1 or fact.value["gain"] < 1.1:
         return
     text = (
-        f"with {fact.at['workers']} workers, in {fact.value['overtaken']:.0%} of the waiting for a slow batch a worker is "
-        f"idle, its own kept back for the order; without the order {fact.value['gain']:.2f} times as many samples came"
+        f"with {fact.at['workers']} workers, a worker is idle in {fact.value['overtaken']:.0%} of the wait for a slow "
+        f"batch, its own held back to keep the order; in_order=False is {fact.value['gain']:.2f} times as fast"
     )
-    fix = "in_order=False where the order does not matter, or batches of like cost"
+    fix = "set in_order=False if the order does not matter, or make batches of similar cost"
     yield finding("head-of-line-blocking", "warning", text, fact, fix, cost=saved(fact.value["low"]))
 
 
 def cheap(facts: Facts) -> Iterator[Finding]:
-    """B16: every number of workers tried is slower than none, and transport costs more than the samples."""
+    """B16: every number of workers tried is slower than none, and transport costs more than the samples themselves."""
     tried = facts.find(TRIALS)
     stages = {f.at["stage"]: f for f in facts.all(STAGE)}
     transfer = stages.pop("worker_transfer", None)
@@ -49,13 +49,13 @@ def cheap(facts: Facts) -> Iterator[Finding]:
     others = [t["throughput"]["value"] for t in tried.value if t["num_workers"]]
     if alone and others and max(others) < 0.9 * max(alone):
         if transfer.value["ms"] > sum(f.value["ms"] for f in stages.values()):
-            text = "a sample costs less than bringing it from a worker: workers slow this loader"
-            fix = "num_workers=0, or fetch whole batches with __getitems__"
+            text = "loading a sample costs less than transferring it from a worker: workers slow this loader down"
+            fix = "use num_workers=0, or fetch whole batches with __getitems__"
             yield finding("samples-cheaper-than-transport", "info", text, [transfer, tried], fix)
 
 
 def transport(facts: Facts) -> Iterator[Finding]:
-    """B17, B18: what bringing batches from the workers costs, by the number of tensors and by bytes."""
+    """B17, B18: what transferring batches from workers costs, by number of tensors and by bytes."""
     fact = facts.find(RECEIVING)
     batch = facts.find(BATCH)
     costs = {f.at["stage"]: f.value for f in facts.all(STAGE)}
@@ -67,34 +67,34 @@ def transport(facts: Facts) -> Iterator[Finding]:
     batch_ms = own * fact.value["samples"]
     tensors, bytes_ = fact.value["tensors"], fact.value["bytes"]
     if facts.find(PACKED) is None and tensors >= 8 and TENSOR_MS * tensors >= 0.2 * (batch_ms + TENSOR_MS * tensors):
-        text = f"a batch has {tensors} tensors, each of which costs some {TENSOR_MS} ms to bring from a worker, "
-        text += f"beside {batch_ms:.1f} ms for its samples (estimated: packed batches were not run)"
+        text = f"a batch has {tensors} tensors, each of which costs about {TENSOR_MS} ms to transfer from a worker, on"
+        text += f" top of {batch_ms:.1f} ms for the samples (estimated: packed batches were not run)"
         yield finding("many-small-tensors", "warning", text, [fact, batch], PACK)
     copied = 1e3 * bytes_ / FRESH_BYTES_S
     if fact.value["workers"] and bytes_ >= 4 << 20 and tensors < 8 and copied >= 0.2 * max(batch_ms, copied):
-        text = f"a batch of {bytes_ / 1e6:.0f} MB is written to fresh shared memory, some {copied:.0f} ms, by a worker that "
-        text += f"takes {batch_ms:.0f} ms for the whole batch"
+        text = f"writing a batch of {bytes_ / 1e6:.0f} MB to fresh shared memory takes a worker about {copied:.0f} ms,"
+        text += f" loading its samples {batch_ms:.0f} ms"
         fix = "send uint8 and convert on the device, crop or resize earlier, or load in the main process"
         yield finding("large-batches-copied", "warning", text, [fact, batch], fix)
 
 
 def main_busy(facts: Facts) -> Iterator[Finding]:
-    """B30: the main process computes a quarter of the time although workers load."""
+    """B30: the main process computes a quarter of the time although workers do the loading."""
     fact = facts.find(TRIALS)
     if fact is None:
         return
     for trial in fact.value:
         period = 1e3 * trial["batch_size"] / trial["throughput"]["value"] if trial["throughput"]["value"] else 0.0
         if trial["num_workers"] >= 2 and period > 1.0 and trial["main_ms"] >= 0.25 * period and trial["main_ms"] > 2.0:
-            text = f"with {trial['num_workers']} workers the main process computes {trial['main_ms']:.1f} of the "
-            text += f"{period:.1f} ms between two batches, to receive them"
+            text = f"with {trial['num_workers']} workers the main process spends {trial['main_ms']:.1f} of the "
+            text += f"{period:.1f} ms between two batches on receiving them"
             fix = "return few large tensors instead of nested Python objects"
             yield finding("main-process-busy", "warning", text, fact, fix)
             return
 
 
 def startup(facts: Facts) -> Iterator[Finding]:
-    """B21, B22: workers made anew each epoch, and slow to make."""
+    """B21, B22: workers that are restarted each epoch, and workers that are slow to start."""
     current = facts.find(CURRENT)
     if current is None or not current.value["num_workers"]:
         return
@@ -107,11 +107,11 @@ def startup(facts: Facts) -> Iterator[Finding]:
         seconds = epoch / through.value
         if pause >= 0.05 * seconds:
             text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of starting workers"
-            fix = "persistent_workers=True keeps them from epoch to epoch"
+            fix = "set persistent_workers=True to keep them between epochs"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
     if pause > SLOW_START_S:
         text = f"starting {workers} worker{'s' * (workers > 1)} takes {pause:.1f} s"
-        fix = "start by fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
+        fix = "use fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
         yield finding("slow-worker-start", "warning", text, fact, fix)
 
 

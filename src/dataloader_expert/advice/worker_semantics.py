@@ -1,4 +1,4 @@
-"""What the user's code does once workers run it: its random numbers, and what it learns of epochs."""
+"""How the user's code behaves in workers: its random numbers, and whether it sees new epochs."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from dataloader_expert.probes.health.worker_semantics import EPOCHS, TWINS
 
 
 def twins(facts: Facts) -> Iterator[Finding]:
-    """B4, B5, B44: random numbers that workers share, that never change, or that nothing seeds."""
+    """B4, B5, B44: random numbers that are the same in all workers, the same in all epochs, or unseeded."""
     fact = facts.find(TWINS)
     if fact is None or not fact.value["random"]:
         return
     v = fact.value
     if v["same_in_both"] and not v["own_init"]:
-        text = "two workers draw the same random numbers: a generator made before the workers is copied into each"
-        fix = "seed from (torch.initial_seed(), index) or make the generator on first use in each worker"
+        text = "two workers draw the same random numbers: a generator created before the fork is copied into each"
+        fix = "seed from (torch.initial_seed(), index), or create the generator on first use in each worker"
         yield finding("rng-duplicated", "error", text, fact, fix)
     elif v["same_in_both"] or v["same_next_epoch"]:
         which = "every worker" if v["same_in_both"] else "a worker"
-        text = f"{which} draws the same random numbers each epoch: its seed does not depend on torch.initial_seed()"
-        yield finding("rng-constant-seed", "error", text, fact, "in worker_init_fn use torch.initial_seed() % 2**32")
+        text = f"{which} draws the same random numbers in each epoch: its seed does not depend on torch.initial_seed()"
+        yield finding(
+            "rng-constant-seed", "error", text, fact, "seed with torch.initial_seed() % 2**32 in worker_init_fn"
+        )
     if not v["same_again"] and not v["same_in_both"]:
-        text = "the same seeds gave different samples: something draws from a source that nothing seeds"
-        fix = "draw from torch, numpy or random as seeded per worker"
+        text = "the same seeds gave different samples: something draws from an unseeded source"
+        fix = "draw from torch, numpy or random, which are seeded in each worker"
         yield finding("not-deterministic", "warning", text, fact, fix)
 
 
 def epochs(facts: Facts) -> Iterator[Finding]:
-    """B46: persistent workers hold a copy of the dataset that set_epoch does not reach."""
+    """B46: persistent workers hold copies of the dataset, which set_epoch does not reach."""
     fact = facts.find(EPOCHS)
     if fact is not None and fact.value["main_changed"] and not fact.value["workers_changed"]:
-        text = "after set_epoch persistent workers go on with the old epoch: they hold a copy of the dataset"
+        text = "set_epoch does not reach persistent workers: each holds its own copy of the dataset with the old epoch"
         fix = "keep the epoch in a multiprocessing.Value or in the sampler's indices, or set persistent_workers=False"
         yield finding("epoch-not-seen-by-workers", "error", text, fact, fix)
 

@@ -1,4 +1,4 @@
-"""num_workers and what goes with it, from measured throughput."""
+"""num_workers and related settings, from measured throughput."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 
 
 def settings(facts: Facts) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """The present and the recommended settings with their throughput facts' values; None where not measured."""
+    """The values of the present and the recommended settings; None where not measured."""
     current, recommended = facts.find(CURRENT), facts.find(RECOMMENDED)
     return (None if current is None else dict(current.value), None if recommended is None else dict(recommended.value))
 
 
 def throughput_at(facts: Facts, given: dict[str, Any]) -> Fact | None:
-    """What was measured at these settings: ``num_workers``, and of the others those that are given."""
+    """The throughput at these settings: ``num_workers`` and whichever others are given."""
     workers = given["num_workers"]
     prefetch = (given.get("prefetch_factor") or 2) if workers else 0
     at = {"persistent": bool(given["persistent_workers"])} if workers and "persistent_workers" in given else {}
@@ -28,7 +28,7 @@ def throughput_at(facts: Facts, given: dict[str, Any]) -> Fact | None:
 
 
 def changed(current: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a DataLoader that differ, with the values chosen; what torch sets by itself is left out."""
+    """The DataLoader settings that differ, with the values chosen; torch's defaults are left out."""
     before = {
         "num_workers": current["num_workers"],
         "prefetch_factor": current.get("prefetch_factor") or 2,
@@ -56,13 +56,13 @@ def batch_bytes(facts: Facts, batch_size: int) -> int | None:
 
 
 def host_bytes(facts: Facts, batch_size: int, workers: int, prefetch: int | None) -> int | None:
-    """Batches in flight: workers x prefetch, and one held by the consumer."""
+    """Bytes of the batches in flight: workers x prefetch, and one held by the consumer."""
     one = batch_bytes(facts, batch_size)
     return None if one is None else int(one * in_flight(workers, prefetch))
 
 
 def worker_advice(facts: Facts) -> list[Advice]:
-    """Other settings, only where fresh alternating blocks proved the gain: one advice, named by what changes."""
+    """Other settings, only if fresh alternating blocks proved the gain: one advice, named after what changes."""
     recommended, speedup, current = facts.find(RECOMMENDED), facts.find(SPEEDUP), facts.find(CURRENT)
     if recommended is None or speedup is None or current is None or speedup.evidence.interval is None:
         return []
@@ -78,21 +78,21 @@ def worker_advice(facts: Facts) -> list[Advice]:
     kept = bool(chosen.get("persistent_workers"))
     cost = f"up to {memory / 1e6:.1f} MB of batches in flight" if memory is not None else "memory for batches in flight"
     if workers == 0:
-        cost = "none: the main process loads alone"
+        cost = "none: the main process loads by itself"
     elif start is not None:
         cost += f"; {start:.2f} s until the first batch of {'the first' if kept else 'each'} epoch"
     if not chosen.get("in_order", True):
-        cost += "; batches come in another order each run"
+        cost += "; the order of batches differs between runs"
     gain = {"value": speedup.value, "unit": "x", "low": low, "high": high, "n": speedup.evidence.seen, "how": "timed"}
     other = changed(current.value, chosen)
     words = as_keywords(other)
-    why = f"{after.value:,.0f} samples/s with {words} against {before.value:,.0f} with num_workers={now}; "
-    why += "compared in blocks that alternate with the present settings"
+    why = f"{after.value:,.0f} samples/s with {words} against {before.value:,.0f} with num_workers={now}, "
+    why += "compared in alternating blocks"
     name, *more = other
     value, old = (
         (other[name], current.value.get(name)) if not more else (other, {k: current.value.get(k) for k in other})
     )
-    if "num_workers" in other:  # what goes with it stands in `code` and in the reason
+    if "num_workers" in other:  # the other changes are in `code` and in the reason
         name, value, old = "num_workers", workers, now
     elif more:
         name = " and ".join(other)

@@ -1,4 +1,4 @@
-"""What probes share: the bench on which they measure, and the run of a request in the child."""
+"""What probes share: the bench on which they measure, and the execution of a request in the child process."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from dataloader_expert.sources.base import Source
 
 Observation = Fact | Unknown
-"""What a probe yields: what was measured, and what could not be."""
+"""What a probe yields: a measured fact, or what could not be measured."""
 Said = Observation | Finding
-"""What crosses the door: the findings are those of the checks, which judge in the child and pass through the scan."""
+"""What the child sends: findings are those of the checks, which judge in the child and pass through the scan."""
 FRAME = re.compile(r'  File "(.+)", line (\d+), in (.+)')
 
 
 @dataclass
 class Bench:
-    """What a request measures on: one opened source, one deadline, what was learnt so far.
+    """The state of a request's measurement: one opened source, one deadline, and what is known so far.
 
     Attributes:
-        at: told the sample at hand, so that a crash is known by it.
+        at: called with the current sample, so that a crash can be attributed to it.
         deadline: monotonic time by which measuring must end; None: no limit.
         labels, lengths, groups, difficulty, train: per sample in index order, once a scan has read them.
     """
@@ -49,44 +49,44 @@ class Bench:
     cpus: float = 1.0
     memory_bytes: int = 8 << 30
     limit_bytes: int = 8 << 30
-    """What this request's processes may hold together before they are ended."""
+    """Memory that this request's processes may hold together before they are stopped."""
     labels: Any = None
     lengths: Any = None
     groups: Any = None
     difficulty: Any = None
     train: Any = None
     stacks: bool | None = None
-    """Whether the default collate takes the user's samples, once it was tried."""
+    """Whether the default collate accepts the user's samples, once tried."""
     blocks: Any = None
-    """What a source of ours has decoded so far, for every probe: none pays again for what another has read."""
+    """What a built-in source has decoded so far, shared by all probes so that none decodes it again."""
     fitted_s: float | None = None
-    """Seconds of a sample in a batch, once a probe that fits its batches to the budget has timed some."""
+    """Seconds of a sample in a batch, once a probe that fits its batches to the budget has measured it."""
     fitted_to_the_end: bool = False
-    """Whether that took all the time that it may; else it ended once the batch was known to be small enough there."""
+    """Whether that used all of its time; else it stopped once the batch was known to be small enough for that probe."""
     begun: float = field(default_factory=time.monotonic)
     classes: tuple[str, ...] | None = None
     class_names: list[str] = field(default_factory=list)
     garbled: str = ""
-    """An exception of the user's that a worker could not bring home, if one was raised."""
+    """An exception of the user's code that a worker cannot send to the main process, if one was raised."""
     untouched: dict[str, Any] = field(default_factory=dict)
-    """By probe, a process forked before anything was read, for what depends on what a process has done."""
+    """By probe, a process forked before anything was read, for experiments that depend on a process's history."""
     ask_stacks: Callable[[list[int]], str] = lambda pids: ""
-    """The stacks of this request's other processes, asked by a signal."""
+    """Returns the stacks of this request's other processes, requested by a signal."""
     raised: list[tuple[int | None, str]] = field(default_factory=list)
 
     def left(self) -> float:
-        """Seconds left, infinite without a limit."""
+        """Seconds left; infinite without a limit."""
         return math.inf if self.deadline is None else self.deadline - time.monotonic()
 
     def until(self, share: float, most: float = math.inf) -> float | None:
-        """The monotonic time at which a probe that may take this share of what is left must stop."""
+        """The monotonic time at which a probe that may use this share of the time left must stop."""
         if self.deadline is None and math.isinf(most):
             return None
         return time.monotonic() + min(most, max(0.0, share * self.left()))
 
 
 class TooDear(Exception):
-    """The budget does not hold the least that a probe must do; ``str()`` says what that is."""
+    """The budget is too small for the minimum that a probe must do; ``str()`` says what that is."""
 
 
 class Probe(ABC):
@@ -95,7 +95,7 @@ class Probe(ABC):
     name: ClassVar[str]
 
     def ready(self, bench: Bench) -> None:  # noqa: B027  # most probes refuse nothing
-        """Refuses a request that cannot be carried out; asked of every probe before anything is measured.
+        """Rejects a request that cannot be carried out; called for every probe before anything is measured.
 
         Raises:
             RequestError: if it cannot.
@@ -103,14 +103,14 @@ class Probe(ABC):
 
     @abstractmethod
     def measure(self, bench: Bench) -> Iterable[Said]:
-        """What was found; facts become visible to later probes as they are given."""
+        """Yields what was found; facts become visible to later probes as they are yielded."""
 
     def to_json(self) -> dict[str, Json]:
         return {"probe": self.name, **{f.name: getattr(self, f.name) for f in fields(self)}}  # type: ignore[arg-type]  # probes are dataclasses
 
 
 def probes() -> dict[str, type[Probe]]:
-    """The probes of this folder's rooms by name."""
+    """The probes of this folder's packages by name."""
     found = {}
     package = importlib.import_module("dataloader_expert.probes")
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -129,10 +129,10 @@ def run(
     at: Callable[[int], None],
     stacks: Callable[[list[int]], str] = lambda pids: "",
 ) -> None:
-    """Carries out a request: opens the source once, then each probe in turn.
+    """Carries out a request: opens the source once, then runs each probe in turn.
 
-    A probe whose code raises becomes an unknown (and, for the user's code, a fact); if nothing at all could be
-    measured, one ``error`` event says why.
+    A probe that raises becomes an unknown (and, for the user's code, a fact); if nothing at all could be measured, one
+    ``error`` event says why.
     """
     seconds = request.get("seconds")
     deadline = None if seconds is None else time.monotonic() + seconds - request.get("reserve", 1.0)
@@ -192,8 +192,8 @@ def run(
                     bench.facts.add(fact)
                     emit(_event(fact))
     if not measured:
-        text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe came to a result"
-        emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and call again"})
+        text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe got a result"
+        emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and run the tool again"})
 
 
 def _open(
@@ -219,7 +219,7 @@ def _open(
     except Exception as e:  # hostile bytes make libraries raise anything, and so may a user's object
         _told(e)
         code = "dataset-raised" if ref.code else "format-unknown"
-        text = f"opening {escaped(ref.name)} raised {in_words(e)}; fix what it names, or leave that file out"
+        text = f"opening {escaped(ref.name)} raised {in_words(e)}; fix what the error names, or leave that file out"
         emit({"event": "error", "code": code, "message": text})
         return None
     return source
@@ -228,7 +228,7 @@ def _open(
 def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", stacks: str = "") -> Iterator[Fact]:
     """A DataLoader over the user's code failed: whether a worker died, hung or raised.
 
-    ``waiting_for`` is what its workers were blocked in, ``stacks`` theirs, where they were still there.
+    ``waiting_for``: what its workers were blocked on; ``stacks``: their stacks, if they were still alive.
     """
     text = str(error)
     hung = "timed out after" in text
@@ -244,11 +244,11 @@ def loader_failed(error: Exception, workers: int = 0, waiting_for: str = "", sta
 
 
 CLIENTS = ("selectors.py", "asyncio", "ssl.py", "socket.py", "http/client", "concurrent/futures", "grpc")
-"""Files whose frames say that a worker waits for a connection or for its event loop."""
+"""Files whose frames show that a worker waits for a connection or an event loop."""
 
 
 def _user_line(stacks: str) -> str:
-    """The innermost frame of the user's in a dump of stacks, in words."""
+    """The innermost frame of the user's code in a dump of stacks, as text."""
     from dataloader_expert.sources.reference import is_users
 
     frames = [m for line in stacks.splitlines() if (m := FRAME.match(line)) is not None]
@@ -256,22 +256,22 @@ def _user_line(stacks: str) -> str:
 
 
 def too_many(bench: Bench) -> float:
-    """So many workers were ended because they took the memory allowed."""
+    """The number of workers that were stopped at the memory limit; infinite if none were."""
     found = bench.facts.find(OVERFULL)
     return math.inf if found is None else float(found.at["workers"])
 
 
 def hangs(bench: Bench) -> bool:
-    """Whether workers were found to hang: what runs them again would wait as long."""
+    """Whether workers were found to hang: running them again would take as long."""
     return bench.facts.find(LOADER_FAILED, hung=True) is not None
 
 
-OVERFULL = Quantity("overfull", "", "what workers had taken that were ended for their memory")
+OVERFULL = Quantity("overfull", "", "memory held by workers that were stopped at the memory limit")
 LOADER_FAILED = Quantity("loader_failed", "", "why the DataLoader did not deliver")
 
 
 def in_words(error: Exception) -> str:
-    """The error and the user's own frames; of one that torch brings from a worker, the worker's."""
+    """The error and the user's own frames; those of the worker if torch passed the error on from one."""
     from dataloader_expert.sources.reference import in_brackets, is_users, user_frames
 
     lines = str(error).strip().splitlines() or [""]
@@ -285,7 +285,7 @@ def in_words(error: Exception) -> str:
 
 
 def _told(error: Exception) -> None:
-    """The whole traceback on this process's stderr, which is kept for whoever debugs us."""
+    """Prints the whole traceback to this process's stderr, which is kept for debugging this tool."""
     import traceback
 
     traceback.print_exception(error, file=sys.stderr)
@@ -300,7 +300,7 @@ def _event(said: Said) -> dict[str, Any]:
 
 
 def clean(value: Json) -> Json:
-    """JSON knows no NaN and no infinity: null stands for both."""
+    """Replaces NaN and infinity, which JSON does not have, with null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

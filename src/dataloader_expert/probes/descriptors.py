@@ -1,4 +1,4 @@
-"""Descriptors that a dataset uses up: told by what this process holds once none is left."""
+"""Descriptors that a dataset uses up, seen from what this process holds once none is left."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dataloader_expert.facts import Evidence, Fact, Quantity
 USED_UP = Quantity(
     "descriptors_used_up",
     "",
-    "files that were open in this process when none more could be, and the one open most often",
+    "files open in this process when it ran out of descriptors, and the one open most often",
 )
 MOST_ASKED = 1 << 16
 LEAST_SHARE = 0.5
-"""Of the descriptors allowed: where files hold fewer, something else took them, as batches in shared memory."""
+"""Of the descriptor limit: if files hold less, something else took the rest, such as batches in shared memory."""
 
 
 def used_up(error: BaseException) -> bool:
-    """Whether an error says that no descriptor was left; of one that torch brings from a worker only the text is left."""
+    """Whether an error means that no descriptor was left; if it comes from a worker, only its text is available."""
     return getattr(error, "errno", None) == errno.EMFILE or f"[Errno {errno.EMFILE}]" in str(error)
 
 
 def files_held(most: int) -> Counter[str]:
-    """How often each file is open in this process, of its first ``most`` descriptors.
+    """How often each file is open in this process, among its first ``most`` descriptors.
 
-    Each is asked for by its number: to list them takes a descriptor, and there may be none.
+    They are looked up by number: listing them would need a descriptor, and there may be none.
     """
     found: Counter[str] = Counter()
     for number in range(most):
@@ -41,7 +41,7 @@ def files_held(most: int) -> Counter[str]:
 
 
 def left_open() -> Iterator[Fact]:
-    """The files that the user's code leaves open in this process, where they take most of its descriptors."""
+    """The files that the user's code leaves open in this process, if they take most of its descriptors."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     asked = min(limit, MOST_ASKED)
     files = files_held(asked)

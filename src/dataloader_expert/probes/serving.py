@@ -1,4 +1,4 @@
-"""What a DataLoader is made of on this bench: our dataset over the source, or the user's own loader or dataset."""
+"""The DataLoader to measure: a built-in dataset over the source, or the user's own loader or dataset."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dataloader_expert.sources.reference import Reference
 
 MAX_SIDE = 512
 FIT_SHARE, FIT_MOST_S = 0.1, 1.0
-"""The share of the time left that finding out what a batch costs may take, and the most seconds."""
+"""The share of the time left, and the most seconds, for measuring what a batch costs."""
 COLD_SHARE = 0.25
-"""A first sample that takes a smaller share of the time left is read again before it is believed."""
+"""If the first sample takes a smaller share of the time left, it is read again before its time counts."""
 
 
 @dataclass
 class Serving:
-    """``ours``: a dataset of ours, which may be read in stages; ``sizable``: the batch size may be changed."""
+    """``ours``: a built-in dataset, which reports its stages; ``sizable``: the batch size can be changed."""
 
     dataset: Any
     collate: Any
@@ -34,7 +34,7 @@ class Serving:
     sizable: bool = True
     size: tuple[int, int] | None = None
     patience: float = 0.0
-    """Seconds after which a batch that does not come from workers counts as hung; 0: as the loader says."""
+    """Seconds after which a batch not delivered by the workers counts as hung; 0: the loader's own timeout."""
     cpus: float = 1.0
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
@@ -54,7 +54,7 @@ class Serving:
             size = None if plan.batch_size == self.current.batch_size else plan.batch_size
             loader = rebuild(self.user_loader, plan.workers, size, plan.prefetch, plan.in_order, plan.persistent)
         if plan.workers and not loader.timeout and self.patience:
-            loader.timeout = self.patience  # the user's own, in this process only: a hang is then an outcome
+            loader.timeout = self.patience  # the user's loader, in this process only: a hang is then reported
         return loader
 
     def start_method(self, loader: Any) -> str:
@@ -65,10 +65,10 @@ class Serving:
         return str(context.get_start_method())
 
     def fit(self, bench: Bench, most: float) -> bool:
-        """Makes the batch smaller where one would take more than ``most`` seconds here; whether it did.
+        """Makes the batch smaller if it would take more than ``most`` seconds here; returns whether it did.
 
-        Timed in batches of 1, 2, 4 … samples: the first are cold (a table is decoded with its first row), and the last
-        one counts, at least the second.
+        Batches of 1, 2, 4 … samples are timed: the first are cold (a table is decoded with its first row); the last one
+        counts, at least the second.
 
         Raises:
             TooDear: if the batch is the user's and cannot be made smaller.
@@ -77,7 +77,9 @@ class Serving:
             return False
         size = self.current.batch_size
         each = bench.fitted_s
-        if each is None or (each * size > most and not bench.fitted_to_the_end):  # good enough for the last probe only
+        if each is None or (
+            each * size > most and not bench.fitted_to_the_end
+        ):  # precise enough for the last probe only
             each = self._sample_s(bench, most)
         self.batch_s = each * size
         if self.batch_s <= most:
@@ -90,8 +92,8 @@ class Serving:
         return small < size
 
     def _sample_s(self, bench: Bench, most: float) -> float:
-        """Seconds of a sample in a batch; kept for the request's other probes where it was not of a cold one alone."""
-        n, warm, enough = 1, False, False  # enough: the batch is small enough for this probe, and no more is asked
+        """Seconds of a sample in a batch; kept for the request's other probes unless only a cold one was timed."""
+        n, warm, enough = 1, False, False  # enough: the batch is known to be small enough for this probe
         size = self.current.batch_size
         until = bench.until(FIT_SHARE, FIT_MOST_S) or math.inf
         fetch = self._fetching(bench)
@@ -115,16 +117,16 @@ class Serving:
     def _smaller(self, size: int, took: float) -> Any:
         from dataloader_expert.loaders.building import CannotRebuild, rebuild
 
-        told = f"a batch of {self.current.batch_size} takes some {took:.2g} s, too long for the budget: raise budget_s"
+        told = f"a batch of {self.current.batch_size} takes about {took:.2g} s, too long for the budget: raise budget_s"
         if not self.sizable:
-            raise TooDear(f"{told} (its size is the batch sampler's)")
+            raise TooDear(f"{told} (its size is set by the batch sampler)")
         try:
             return rebuild(self.user_loader, self.current.workers, size)
         except CannotRebuild as e:
             raise TooDear(f"{told} ({e})") from None
 
     def _fetching(self, bench: Bench) -> Callable[[int], None]:
-        """Reads and collates so many samples as a loader does; what raises is passed over: the scan has said so."""
+        """A function that reads and collates n samples like a loader; errors are skipped, as the scan reports them."""
         import numpy as np
 
         rng = np.random.default_rng(bench.seed)
@@ -150,7 +152,7 @@ class Serving:
 
     @property
     def batched(self) -> bool:
-        """Whether torch makes batches of single samples."""
+        """Whether torch builds batches from single samples."""
         return self.user_loader is None or self.user_loader.batch_sampler is not None
 
     def count(self, batch: Any) -> int:
@@ -171,7 +173,7 @@ def samples_in(batch: Any) -> int:
 
 
 def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """The batch's leaves by name."""
+    """The batch's leaves with their names."""
     if isinstance(batch, dict):
         return [leaf for k, v in batch.items() for leaf in flat(v, f"{prefix}.{k}" if prefix else str(k))]
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
@@ -183,7 +185,8 @@ def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
 
 
 def image_size(bench: Bench) -> tuple[int, int] | None:
-    """Height and width to which images of several sizes are resized: their medians, at most 512, in eights."""
+    """Height and width to which images of several sizes are resized: the medians, at most 512, rounded to multiples of
+    8."""
     from dataloader_expert.checks.pictures import SIZES
 
     varies = [f for f in bench.source.fields if f.kind == "image" and None in f.shape[:2]]
@@ -198,7 +201,7 @@ def image_size(bench: Bench) -> tuple[int, int] | None:
 
 
 def serving(bench: Bench, batch_size: int | None = None, workers: int | None = None) -> Serving:
-    """The dataset and settings to measure, as asked, as the user's loader has them, or as torch defaults them."""
+    """The dataset and settings to measure: as requested, else the user's loader's, else torch's defaults."""
     source = bench.source
     if isinstance(source, Reference):
         return _reference(bench, source, batch_size, workers)
@@ -210,7 +213,7 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     size = image_size(bench)
     nullable = {f.at["field"] for f in bench.facts.all(MISSING) if f.value}
     seen = bench.facts.value(SCANNED, {"read": 0, "failed": 0})
-    if seen["read"] + seen["failed"] < source.samples:  # an absent value may stand where nothing was read yet
+    if seen["read"] + seen["failed"] < source.samples:  # unread samples may have missing values
         nullable |= {f.name for f in source.fields if f.kind == "number" and not f.shape}
     bench.blocks = bench.blocks or Blocks()
     dataset = SourceDataset(source, size, bench.classes if source.label else None, nullable, bench.blocks)
@@ -221,7 +224,7 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
 
 
 def collate_for(bench: Bench) -> str:
-    """``pad`` where a tensor varies in shape from sample to sample, else ``default``."""
+    """``pad`` if a tensor's shape varies between samples, else ``default``."""
     ragged = [f for f in bench.source.fields if f.kind not in ("image", "text", "category") and None in f.shape]
     return "pad" if ragged else "default"
 
@@ -275,14 +278,15 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
 
 
 def _stacks(bench: Bench, source: Reference, collate: Any) -> bool:
-    """Whether the default collate takes the first samples; if not, batches are plain lists, and the result says so."""
+    """Whether the default collate accepts the first samples; if not, batches are plain lists, and the result says
+    so."""
     if bench.stacks is not None:
         return bench.stacks
     samples = []
     for i in range(min(4, len(source.dataset))):
         try:
             samples.append(source.dataset[i])
-        except Exception:  # the scan has said which samples raise
+        except Exception:  # the scan reports which samples raise
             continue
     try:
         collate(samples or [0])

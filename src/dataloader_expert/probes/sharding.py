@@ -1,5 +1,5 @@
-"""Whether the workers of a stream share its samples, or each gives them all: known before throughput is, since a sample
-that comes twice is no throughput."""
+"""Whether a stream is sharded across workers or each worker yields every sample. This is determined before throughput,
+since duplicate samples do not count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import Serving, serving
 
 SHARDING = Quantity(
-    "shares_of_stream", "", "samples that each of two workers gave of a stream, and those that both gave"
+    "shares_of_stream", "", "samples of a stream that each of two workers yielded, and those that both yielded"
 )
 WORKERS = 2
 PATIENCE_S = 10.0
@@ -35,7 +35,7 @@ class StreamSharding(Probe):
 
 
 def copied(bench: Bench) -> bool:
-    """Whether each worker gives the whole stream."""
+    """Whether each worker yields the whole stream."""
     found = bench.facts.find(SHARDING)
     return found is not None and bool(found.value["copied"])
 
@@ -48,22 +48,22 @@ def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persi
 
 
 def digests(samples: Any) -> list[str]:
-    """The content of each sample as a word; runs in the workers, so that only words travel."""
+    """A digest of each sample; runs in the workers, so that only digests are sent."""
     return [word_of(s) for s in samples]
 
 
 def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
-    """What each of two workers gives of a stream."""
+    """Which samples of a stream each of two workers yields."""
     loader = of_two(served, None, _by_worker)
     given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
     ended = True
     try:
         for came, (worker, words) in enumerate(loader, 1):
             given[worker] += words
-            if time.monotonic() > deadline and came >= WORKERS:  # they deliver by turns: after two batches each has
+            if time.monotonic() > deadline and came >= WORKERS:  # they take turns: after two batches each has delivered
                 ended = False
                 break
-    except Exception as e:  # the user's code, in workers: an outcome
+    except Exception as e:  # the user's code, in workers, may raise anything
         yield Unknown("health: sharding of the stream", f"{type(e).__name__} in two workers: {str(e)[-200:]}")
         return
     one, two = (set(words) for words in given.values())
@@ -91,7 +91,7 @@ def _by_worker(samples: Any) -> tuple[int, list[str]]:
 def _length(dataset: Any) -> int | None:
     try:
         return len(dataset)
-    except Exception:  # no length, or one that raises: the user's choice
+    except Exception:  # no length, or the user's __len__ raises
         return None
 
 

@@ -1,4 +1,4 @@
-"""Where the time goes and which settings are best: measured, compared, checked."""
+"""Diagnoses loading: where the time goes and which settings are best, measured and proved."""
 
 from __future__ import annotations
 
@@ -59,26 +59,26 @@ class WhatIf(Model):
     step_ms: float | None = None
     storage_mb_s: float | None = None
     storage_latency_ms: float | None = None
-    num_workers: Workers | list[Workers] | None = Field(None, description="also forecast at these; at most 16 of them")
+    num_workers: Workers | list[Workers] | None = Field(None, description="also forecast at these numbers; at most 16")
 
     @field_validator("num_workers")
     @classmethod
     def few(cls, value: int | list[int] | None) -> int | list[int] | None:
-        """Each is simulated.
+        """Limits the list, as each number is simulated.
 
         Raises:
             ValueError: if there are more than 16.
         """
         if isinstance(value, list) and len(value) > MOST_ASKED:
-            raise ValueError(f"{len(value)} numbers of workers are asked; give at most {MOST_ASKED}")
+            raise ValueError(f"{len(value)} numbers of workers are given; give at most {MOST_ASKED}")
         return value
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="today's; else the loader's")
-    num_workers: int | None = Field(None, ge=0, description="today's; else the loader's")
+    batch_size: int | None = Field(None, ge=1, description="present; else the loader's")
+    num_workers: int | None = Field(None, ge=0, description="present; else the loader's")
     step_ms: float | None = Field(None, gt=0, description="of a training step")
-    max_workers: int | None = Field(None, ge=0, description="most to try; else up to 16")
+    max_workers: int | None = Field(None, ge=0, description="most to try; else 16 per core")
     local_world_size: int = Field(1, ge=1, description="training processes on this machine")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="for the model")
     model: str | None = Field(None, description="reference to a torch.nn.Module, to time the step")
@@ -179,9 +179,9 @@ class ForecastLine(Model):
     workers_for_limit: int
     stall_share: Figure | None
     by_law: Figure = Field(
-        description="bottleneck bound by mean costs; throughput, simulated, also has queueing, order and uneven samples"
+        description="upper bound by mean costs; the simulated throughput adds queueing, order and uneven samples"
     )
-    by_workers: list[WorkersLine] = Field(description="the same over workers, in samples/s")
+    by_workers: list[WorkersLine] = Field(description="the same by number of workers, in samples/s")
 
 
 class SettingsLine(Model):
@@ -222,7 +222,7 @@ class Result(Report, Fields):
 
 
 LISTED, USERS_LEAST = 8, 5
-"""Functions listed, and how many of these may in any case be the user's own, where they have as many."""
+"""Functions listed, and how many of these are reserved for the user's own, if there are as many."""
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
@@ -260,7 +260,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         SampleCache(request.batch_size),
         BatchedIndexing(
             request.batch_size
-        ),  # after what times samples: what it frees changes what the allocator gives back
+        ),  # after what times samples: what it frees changes what the allocator returns
         Storage(most_s=1.0),
         StartUp(),
     )
@@ -274,14 +274,14 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(Unknown("forecast", "pass what_if"))
     step_ms = facts.value(STEP)
     if step_ms is None:
-        unknowns.append(Unknown("consumer", "pass step_ms, the milliseconds that a training step takes, or model"))
+        unknowns.append(Unknown("consumer", "pass model, or step_ms, the milliseconds that a training step takes"))
     if not facts.value(ENVIRONMENT, {"devices": []})["devices"]:
         why = "no CUDA device is visible to the measuring process"
         unknowns.append(Unknown("stages: pin, to_device; storage.to_device_gb_s", why))
         if request.device == "cuda":
             unknowns.append(Unknown("device", NO_CUDA))
     if recommended is None:
-        unknowns.append(Unknown("recommended", "no setting could be measured; see the other unknowns"))
+        unknowns.append(Unknown("recommended", "no setting could be timed; see the other unknowns"))
     stages = stages_of(facts)
     users = [(str(h["function"]), float(h["inclusive"])) for h in facts.value(USER_FUNCTIONS, [])]
     rows = ((s.name, s.share.value or 0.0, s.wait_ms > s.cpu_ms) for s in stages)
@@ -315,7 +315,11 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     }
     steps = longer(request, facts)
     steps += [
-        Next(tool="check_quality", arguments={"source": request.source}, why="speed is worth little on broken samples")
+        Next(
+            tool="check_quality",
+            arguments={"source": request.source},
+            why="fast loading is of little use if samples are broken",
+        )
     ]
     return Conclusion(
         fields,
@@ -331,14 +335,14 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 
 def longer(request: Request, facts: Facts) -> list[Next]:
-    """The same call with the seconds that a trial left out, or a proof that time cut off, needs as well."""
+    """The same call with a budget that also allows the trial left out, or the proof that ran out of time."""
     predicted, unproved = facts.find(PREDICTED), facts.find(UNPROVED)
     budget = request.budget_s or BUDGET_S
     if predicted is not None:
         seconds = budget + float(predicted.at["seconds"]) / PROOF_SHARE
-        why = f"time to try {predicted.at['settings']}, predicted to give {predicted.value:.1f} times the best tried"
+        why = f"time to try {predicted.at['settings']}, predicted {predicted.value:.1f} times as fast as the best tried"
     elif unproved is not None and unproved.value["by_time"] and facts.find(SPEEDUP) is not None:
-        seconds = 2 * budget  # the interval of a mean shrinks with the root of the pairs
+        seconds = 2 * budget  # the interval of a mean shrinks with the square root of the pairs
         ratio = unproved.value["ratio"]
         why = f"time to prove that {unproved.value['settings']}, which looked {ratio:.1f} times as fast, is faster"
     else:
@@ -348,7 +352,8 @@ def longer(request: Request, facts: Facts) -> list[Next]:
 
 
 def stages_of(facts: Facts) -> list[Stage]:
-    """Shares of CPU plus blocked time, 0 for a stage not taken; waiting for a core is the machine's, not the stage's."""
+    """Shares of CPU plus blocked time, 0 for an absent stage; waiting for a core is charged to the machine, not the
+    stage."""
     found, own = list(facts.all(STAGE)), taken(facts)
     total = sum(f.value["cpu_ms"] + f.value["wait_ms"] for f in own)
     out = []
@@ -370,7 +375,8 @@ def stages_of(facts: Facts) -> list[Stage]:
 
 
 def hotspots_of(facts: Facts) -> list[Hotspot] | None:
-    """The user's functions by what is spent in them and in what they call, then libraries' by what is spent in them."""
+    """The user's functions by time spent in them and what they call, then library functions by time spent in them
+    alone."""
     fact = facts.find(HOTSPOTS)
     if fact is None:
         return None
@@ -386,7 +392,7 @@ def hotspot(found: dict[str, Any], n: int | None) -> Hotspot:
 
 
 def reading_of(facts: Facts) -> dict[str, Any] | None:
-    """Bytes, and fields read and used: of user code the columns of its files, where these were watched."""
+    """Bytes, and fields read and used: for user code the columns of its files, if these were watched."""
     found: dict[str, Any] | None = facts.value(READING)
     columns = facts.value(COLUMNS)
     if found is None or columns is None:
@@ -429,7 +435,7 @@ def stall(step_ms: float, batch: int, workers: int, throughput: Fact) -> Figure:
 
 
 def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | None) -> ForecastLine | None:
-    """One loader on the hardware asked about, by simulation of costs fitted here."""
+    """One loader on the hardware in question, simulated with costs fitted here."""
     asked = request.what_if
     if asked is None:
         return None
@@ -467,7 +473,7 @@ def forecast_of(request: Request, facts: Facts, cpus: float, step_ms: float | No
 
 
 def cacheable_of(facts: Facts) -> list[Cacheable] | None:
-    """What would pay if its output were kept; empty where keeping it was run and did not win."""
+    """What is worth caching; empty if caching was tried without a proved gain."""
     if facts.find(CACHED) is None:
         return None
     found = paying(facts)
@@ -496,8 +502,8 @@ TOOL = Tool(
     "diagnose_io",
     "diagnose",
     "Diagnose data loading",
-    "Runs real DataLoaders over local data or your code: where a sample's time goes, throughput over num_workers, the "
-    "cheapest best settings with their measured speedup, stall shares, storage, leaks. 5-30 s.",
+    "Runs real DataLoaders over local data or your code: where a sample's time goes, throughput by num_workers, the "
+    "cheapest of the best settings with their measured speedup, stall shares, storage, leaks. 5-30 s.",
     Request,
     Result,
     recipe,

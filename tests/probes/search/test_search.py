@@ -220,9 +220,9 @@ def test_the_present_workers_outlive_a_trial_that_took_too_much_memory_beside_th
     settings = searched(3, of=2)
     held.append(settings)
     assert settings.run(settings.served.current) is not None
-    settings.guard.tripped, settings.guard.alone = "2 workers, with 3 held beside them, took 1 GB", False
+    settings.guard.tripped, settings.guard.alone = "2 workers and 3 paused ones took 1 GB", False
     assert settings.run(settings.with_workers(2)) is None
-    assert list(settings.failed.values()) == ["2 workers, with 3 held beside them, took 1 GB"]
+    assert list(settings.failed.values()) == ["2 workers and 3 paused ones took 1 GB"]
     assert settings.most == 2
     assert proved(settings).best.workers == 3
 

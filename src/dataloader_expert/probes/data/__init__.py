@@ -1,1 +1,1 @@
-"""What the data are: layout and one pass over the samples."""
+"""The data: layout and one pass over the samples."""

@@ -1,4 +1,4 @@
-"""What the data are, from names and metadata: format, fields, splits, files. No sample is decoded for it."""
+"""The data's format, fields, splits and files, from names and metadata. No sample is decoded."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SAMPLES = Quantity("samples", "samples", "samples in the data set")
 FILES = Quantity("files", "files", "files of the data set")
 BYTES = Quantity("bytes", "bytes", "bytes on disk")
 SPLITS = Quantity("splits", "samples", "samples of each split")
-SHARDING = Quantity("sharding", "", "how samples lie in files")
-STREAM = Quantity("stream", "", "whether the data are a stream, without indices")
+SHARDING = Quantity("sharding", "", "how samples are distributed over files")
+STREAM = Quantity("stream", "", "whether the data are a stream without indices")
 PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")
 
 
@@ -63,7 +63,7 @@ class Layout(Probe):
 
 
 def described(bench: Bench) -> Iterable[Observation]:
-    """Fields, label and modality: of a reference only after samples were read."""
+    """Fields, label and modality; for user code only after samples were read."""
     source = bench.source
     seen = evidence("sampled" if source.format == "reference" else "declared", "layout")
     fields = [{"name": f.name, "kind": f.kind, "dtype": f.dtype, "shape": list(f.shape)} for f in source.fields]

@@ -1,4 +1,4 @@
-"""One pass over the samples with every check: what could be read, and what it holds."""
+"""One pass over the samples with every check: what could be read, and what it contains."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dataloader_expert.probes.data.layout import described
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 
-CHECKED = Quantity("checked", "", "each check's status, count and how much it looked at")
-FIRST = Quantity("first_sample", "s", "reading the very first sample, with whatever the dataset does then")
-RAISES = Quantity("sample_raises", "samples", "samples whose reading raised in the user's code, with the error")
-CRASHES = Quantity("sample_crashes", "units", "units on which the reading process died, with its exit code")
-SCANNED = Quantity("scanned", "samples", "samples read by the scan, of how many, and in what time")
+CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
+FIRST = Quantity("first_sample", "s", "time to read the very first sample, including what the dataset sets up then")
+RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's code, with the error")
+CRASHES = Quantity("sample_crashes", "units", "units that killed the process reading them, with its exit code")
+SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how many, and the time it took")
 PARALLEL_S = 0.4
 STREAM_MOST = 20_000
 RAISED_MOST = 200
@@ -29,7 +29,7 @@ RAISED_MOST = 200
 
 @dataclass(frozen=True)
 class Scan(Probe):
-    """``share``: of the time that is left; ``checks`` None: all; ``most``: samples at the most (None: all)."""
+    """``share``: of the time left; ``checks`` None: all; ``most``: the most samples (None: all)."""
 
     name: ClassVar[str] = "scan"
     share: float = 0.6
@@ -107,17 +107,19 @@ class Scan(Probe):
             bench.classes = declared if declared is not None else tuple(counts.value)
 
     def _context(self, source: Source, seed: int) -> Context:
-        """What the checks know, with the fields that the request names.
+        """The context of the checks, with the fields that the request names.
 
         Raises:
-            RequestError: ``invalid-argument`` if a named field is not there.
+            RequestError: ``invalid-argument`` if a named field does not exist.
         """
         context = Context.of(source, seed, self.near)
         for name in ("group", "time", "length", "difficulty"):
             field = getattr(self, name)
             if field is not None and source.field(field) is None:
                 there = ", ".join(f.name for f in source.fields)
-                raise RequestError("invalid-argument", f"{name} names {field}, which is no field; fields are: {there}")
+                raise RequestError(
+                    "invalid-argument", f"{name} names {field}, which is not a field; fields are: {there}"
+                )
             setattr(context, name, field)
         return context
 
@@ -125,7 +127,7 @@ class Scan(Probe):
         return {name: cls(context) for name, cls in all_checks().items()}
 
     def _units(self, bench: Bench, source: Source, deadline: float | None) -> Any:
-        """Checks over a source of ours, in as many processes as pay."""
+        """Checks over a built-in source, in as many processes as pay off."""
         import numpy as np
 
         from dataloader_expert.engines.pool import fold
@@ -150,7 +152,7 @@ class Scan(Probe):
         processes = min(max(1, int(bench.cpus)), len(rest)) if cost > PARALLEL_S else 1
         parts = [first]
         if rest:
-            # units in order are read fastest; the seeded choice matters only where not all can be read
+            # units are read fastest in order; the random order matters only if not all can be read
             fits = deadline is None or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
             folded = fold(
                 work,
@@ -176,7 +178,7 @@ class Scan(Probe):
         return checks
 
     def _reference(self, bench: Bench, source: Reference, deadline: float | None) -> Any:
-        """Checks over the user's own samples, read in this process one by one."""
+        """Checks over the user's own samples, read one by one in this process."""
         import numpy as np
 
         until = time.monotonic() + 10.0 if deadline is None and source.iterable else deadline
@@ -232,7 +234,7 @@ class Scan(Probe):
                 bench.progress(f"read {count} samples", None)
         if checks is None:
             if not waiting:
-                text = next(iter(raised.values()), "the dataset gave no sample")
+                text = next(iter(raised.values()), "the dataset yielded no sample")
                 raise RequestError(
                     "dataset-raised", f"{text}; {len(raised)} of {len(raised)} samples raised; fix the dataset"
                 )
@@ -262,7 +264,7 @@ class Scan(Probe):
         return checks
 
     def _begin(self, bench: Bench, source: Reference, waiting: list[Block]) -> dict[str, Check]:
-        """Fields from the first samples, then all checks over them."""
+        """Determines fields from the first samples, then runs all checks over them."""
         merged = Block(waiting[0].unit, {})
         for name in waiting[0].columns:
             values = [v for b in waiting if name in b.columns for v in b.columns[name].values]
@@ -271,7 +273,9 @@ class Scan(Probe):
         if bench.ref.label is not None:
             if source.field(bench.ref.label) is None:
                 names = ", ".join(f.name for f in source.fields)
-                raise RequestError("label-not-found", f"field {bench.ref.label} is not there; fields are: {names}")
+                raise RequestError(
+                    "label-not-found", f"field {bench.ref.label} does not exist; the fields are: {names}"
+                )
             source.label, source.label_how = bench.ref.label, "as asked"
         context = self._context(source, bench.seed)
         if source.loader is not None:
@@ -290,7 +294,7 @@ class Scan(Probe):
 def look(
     source: Source, hand: list[int], checks: dict[str, Check], at: Callable[[int], None], until: float | None
 ) -> None:
-    """Reads, decodes and checks units; one that cannot be read is noted and passed over."""
+    """Reads, decodes and checks units; those that cannot be read are recorded and skipped."""
     integrity = checks["integrity"]
     assert isinstance(integrity, Integrity)
     active = [c for c in checks.values() if c.applies()]
@@ -359,11 +363,11 @@ def _together(values: list[Any]) -> Any:
 
 
 def garbled(error: BaseException) -> str:
-    """The name of an exception that torch cannot make anew in the main process from its message; else nothing."""
+    """The name of an exception that torch cannot rebuild from its message in the main process; else empty."""
     kind = type(error)
     try:
         kind("message")
-    except Exception:  # its own __init__ raises what it likes
+    except Exception:  # its own __init__ may raise anything
         return kind.__name__
     return ""
 

@@ -1,1 +1,1 @@
-"""One change each, run beside what stands: what it would gain."""
+"""Experiments: each compares one change with the present state and measures its gain."""

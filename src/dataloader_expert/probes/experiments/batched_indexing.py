@@ -1,4 +1,4 @@
-"""Whether a dataset gives a whole batch for many indices at once, and what that would gain."""
+"""Whether a dataset returns a whole batch for many indices at once, and what that gains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import flat, serving
 
 WHOLE = Quantity(
-    "batched_fetch", "x", "batches by one indexing over batches sample by sample, in this process, by pairs"
+    "batched_fetch",
+    "x",
+    "speed of batches fetched by one indexing over batches fetched sample by sample, in this process, in pairs",
 )
 PAIRS, MOST_PAIRS, LEAST_S, WORTH = 6, 18, 0.02, 1.2
 
@@ -54,7 +56,8 @@ class BatchedIndexing(Probe):
 
 
 def _asking(collate: Any, dataset: Any, indices: list[int]) -> Callable[[], Any] | None:
-    """A call that gives these indices' batch at once, if one kind of index does; equal to the samples' own batch."""
+    """A call that returns the batch of these indices at once, if some kind of index works and equals the collated
+    one."""
     import numpy as np
     import torch
 
@@ -66,7 +69,7 @@ def _asking(collate: Any, dataset: Any, indices: list[int]) -> Callable[[], Any]
     for make in (torch.tensor, np.array, list):
         try:
             same = _alike(dataset[make(first)], expected)
-        except Exception:  # it takes no such index: what most datasets answer
+        except Exception:  # most datasets do not accept such an index
             continue
         if same:
             given = make(indices)

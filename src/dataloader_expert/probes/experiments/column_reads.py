@@ -1,7 +1,8 @@
-"""Columns that the user's code reads through pyarrow, and datasets that it reads through h5py: noted, and left out.
+"""Records the columns that the user's code reads with pyarrow and the datasets that it reads with h5py, and withholds
+some.
 
-The libraries' own methods are replaced for as long as is asked, in this process and in those forked meanwhile; one that
-the user's code has not imported is not imported here. What is read without them (C++ scanners, memory maps) is not seen.
+The libraries' methods are patched for a limited time, in this process and in those forked meanwhile; a library that the
+user's code has not imported is not imported here. Reads that bypass them (C++ scanners, memory maps) are not seen.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MAGIC = {"Parquet": b"PAR1", "Arrow": b"ARROW1"}
 
 @dataclass(frozen=True)
 class Read:
-    """A call that read these columns. ``again`` reads the same rows with some of them; None where that cannot be done."""
+    """A call that read these columns. ``again`` reads the same rows with some of them; None if that is not possible."""
 
     format: str
     columns: tuple[str, ...]
@@ -33,14 +34,14 @@ class Read:
 
 @dataclass
 class ColumnWatch:
-    """``without``: columns that are kept from the user's code; ``live``: files are named and calls can be made again."""
+    """``without``: columns withheld from the user's code; ``live``: files are identified and calls can be repeated."""
 
     without: frozenset[str] = frozenset()
     live: bool = False
     reads: list[Read] = field(default_factory=list)
 
     def table(self, found: Any, kind: str, seconds: float, file: str, again: Any) -> Any:
-        """Notes what a table or record batch holds; gives it without what is left out."""
+        """Records the columns of a table or record batch; returns it without those withheld."""
         names = tuple(found.schema.names)
         self.reads.append(Read(kind, names, seconds, file, again))
         left = [n for n in names if n not in self.without]
@@ -68,7 +69,7 @@ def watchable() -> bool:
 
 
 def _methods(watch: ColumnWatch) -> Iterator[tuple[Any, str, Any]]:
-    """Classes, the names of their methods, and what makes a method's stand-in."""
+    """Classes, method names, and factories of the replacement methods."""
     parquet, ipc, h5 = (sys.modules.get(name) for name in ("pyarrow.parquet.core", "pyarrow.ipc", "h5py"))
     if parquet is not None:
         for name in PARQUET_FILE:
@@ -118,7 +119,7 @@ def _parquet_again(plain: Any, reader: Any, args: Any, named: Any, file: str) ->
 
 
 def _arrow_again(plain: Any, reader: Any, args: Any, named: Any, file: str) -> Any:
-    """A file is told which columns to read when it is opened."""
+    """For Arrow files the columns to read are set when the file is opened."""
     if not file:
         return None
     import pyarrow as pa
@@ -149,7 +150,7 @@ def _of_datasets(watch: ColumnWatch, plain: Any) -> Any:
 
 
 def other_than(value: Any) -> Any:
-    """Other numbers of the same kind and shape: a sample that stays the same has not used them."""
+    """Different numbers of the same dtype and shape: a sample that stays the same has not used them."""
     import numpy as np
 
     if isinstance(value, np.ndarray | np.generic):
@@ -161,7 +162,7 @@ def other_than(value: Any) -> Any:
 
 
 def file_of(reader: Any, kind: str) -> str:
-    """The file behind a reader: as its dataset names it, else the one open file that describes itself alike."""
+    """The file behind a reader: as its dataset names it, else the only open file with the same metadata."""
     files = getattr(reader, "files", None)
     if files is not None:
         return str(files[0]) if len(files) == 1 else os.path.commonpath(files)
@@ -198,7 +199,7 @@ def _open_files() -> list[str]:
 
 
 def _mapped() -> set[str]:
-    """Files of data that are mapped into this process's memory."""
+    """Data files that are mapped into this process's memory."""
     with suppress(OSError), open("/proc/self/maps") as file:
         parts = [line.split(maxsplit=5) for line in file]
         return {p[5].strip() for p in parts if len(p) > 5 and p[5].startswith("/") and ".so" not in p[5]}

@@ -1,7 +1,8 @@
-"""What it costs to give freed memory back to the kernel with every sample: processes that keep it beside ones that do not.
+"""The cost of returning freed memory to the kernel with every sample: compares processes that keep it with ones that do
+not.
 
-What an allocator gives back depends on what was freed before, and judging data frees much. So a process is forked before
-anything is read, and forks those that are timed: each is what a script would be that has just made this dataset.
+What an allocator returns depends on what was freed before, and scanning frees much. So a process is forked before
+anything is read, and forks those that are timed: each is in the state of a script that has just created this dataset.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import Reference
 
-PAGES = Quantity("pages_taken", "pages", "pages of memory that a process takes anew for each sample, once it is warm")
+PAGES = Quantity("pages_taken", "pages", "pages of memory that a warmed-up process allocates anew for each sample")
 FREED = Quantity(
-    "freed_memory_kept", "x", "samples/s of a process that keeps what it frees over one as it is, by pairs"
+    "freed_memory_kept", "x", "samples/s of a process that keeps freed memory over an unchanged one, in pairs"
 )
 MANY = 128
-"""Pages a sample from which on it is tried: half a megabyte, which costs a tenth of a millisecond."""
+"""The fewest pages per sample for the experiment: half a megabyte, which costs a tenth of a millisecond."""
 PAIRS = 6
 WARM, LEAST = 4, 4
-"""Samples read before any is counted, and the fewest that are."""
+"""Warm-up samples, and the fewest samples that are counted."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _experiment(dataset: Any, seconds: float) -> dict[str, Any]:
 
 
 def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[float, float, int]:
-    """Samples/s, pages a sample and samples of a process forked for it; TimeoutError where it has none by then."""
+    """Samples/s, pages per sample and samples of a forked process; TimeoutError if it has none in time."""
     from dataloader_expert.loaders.freeing import keep_freed_memory
 
     reading, writing = os.pipe()
@@ -101,7 +102,7 @@ def _apart(dataset: Any, keeps: bool, seconds: float, until: float) -> tuple[flo
     os.close(writing)
     came, _, _ = select.select([reading], [], [], max(0.0, until - time.monotonic()) + 0.2)
     if not came:
-        os.kill(pid, signal.SIGKILL)  # in the user's code
+        os.kill(pid, signal.SIGKILL)  # it may hang in the user's code
     told = os.read(reading, 1 << 12)
     os.close(reading)
     os.waitpid(pid, 0)
@@ -120,7 +121,7 @@ def _read(dataset: Any, seconds: float) -> tuple[float, float, int]:
     while n < LEAST or time.perf_counter() < end:
         dataset[(WARM + n * 7919) % len(dataset)]
         n += 1
-    took = time.perf_counter() - begun - (queue.read() - waited)  # waiting for a core is the machine's
+    took = time.perf_counter() - begun - (queue.read() - waited)  # waiting for a core does not count
     return n / took, (_pages() - pages) / n, n
 
 

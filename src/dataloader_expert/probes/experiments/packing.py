@@ -1,7 +1,7 @@
-"""What fewer and larger tensors a batch would gain: the loader's own batches beside the same batches packed by dtype.
+"""The gain of fewer and larger tensors per batch: the loader's own batches against the same batches packed by dtype.
 
-Each tensor that comes from a worker costs a file in shared memory, a descriptor and a message, however small it is. Both
-loaders really run, in alternating blocks, with the same workers, samples and settings.
+Each tensor from a worker costs a file in shared memory, a descriptor and a message, however small it is. Both loaders
+really run, in alternating blocks, with the same workers, samples and settings.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
 PACKED = Quantity(
     "packed",
     "x",
-    "throughput of batches with one tensor for all fields of a dtype against batches as they are, by pairs",
+    "throughput of batches with one tensor per dtype over unchanged batches, in pairs",
 )
 FIELDS = 8
-"""Tensors of one dtype in a batch from which on packing is tried."""
+"""The fewest tensors of one dtype in a batch for which packing is tried."""
 PAIRS, MOST_PAIRS = 4, 8
 TENSOR_S, LEAST_SHARE = 1e-3, 0.05
-"""What one more tensor may cost at the most, and the share of a batch's time below which all of them are not worth a run."""
+"""The most that one more tensor may cost; if all together take less than this share of a batch's time, packing is not
+tried."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Packing(Probe):
 
 
 def tensors_by_dtype(batch: Any) -> Counter[str]:
-    """Tensors of a batch that hold a row for each sample, by their dtype."""
+    """The number of tensors in a batch with one row per sample, by dtype."""
     import torch
 
     fields = [] if batch is None else batch["fields"]
@@ -87,7 +88,7 @@ def packed_by(served: Serving) -> Serving:
 
 
 def gains(plan: Any, plain: Serving, packed: Serving, until: float, block_s: float) -> Paired:
-    """Throughput of packed batches against plain ones."""
+    """Throughput of packed batches compared with plain ones."""
     with contextlib.ExitStack() as ending:
         ending.enter_context(tapped())
         runners = [Runner(plan, served) for served in (packed, plain)]
@@ -99,8 +100,8 @@ def gains(plan: Any, plain: Serving, packed: Serving, until: float, block_s: flo
 
 @dataclass(frozen=True)
 class Pack:
-    """A collate function whose batch has one tensor for all fields of a dtype. ``first``: samples are packed before
-    ``inner`` stacks them, as one would write it; what another collate function makes is packed afterwards."""
+    """A collate function whose batch has one tensor per dtype. ``first``: samples are packed before ``inner`` stacks
+    them, as one would write it; the result of any other collate function is packed afterwards."""
 
     inner: Any
     first: bool
@@ -113,7 +114,7 @@ class Pack:
 
 
 def row_of(sample: Any) -> dict[str, Any]:
-    """A sample's numbers as one row for each dtype; the rest by its name."""
+    """A sample's numbers as one row per dtype; everything else by name."""
     import torch
 
     rows: dict[str, list[Any]] = {}
@@ -121,7 +122,7 @@ def row_of(sample: Any) -> dict[str, Any]:
     for name, value in flat(sample):
         try:
             tensor = torch.as_tensor(value, dtype=torch.float64) if isinstance(value, float) else torch.as_tensor(value)
-        except (TypeError, ValueError, RuntimeError):  # a text, say: it stays what it is
+        except (TypeError, ValueError, RuntimeError):  # a string, for example, stays as it is
             rest[name] = value
         else:
             rows.setdefault(str(tensor.dtype), []).append(tensor.reshape(-1))
@@ -129,7 +130,7 @@ def row_of(sample: Any) -> dict[str, Any]:
 
 
 def table_of(batch: Any, n: int) -> dict[str, Any]:
-    """A batch's tensors of ``n`` rows side by side, one table for each dtype; the rest by its name."""
+    """A batch's tensors of ``n`` rows side by side, one table per dtype; everything else by name."""
     import torch
 
     tables: dict[str, list[Any]] = {}

@@ -1,8 +1,9 @@
 """Whether the user's code reads columns of Parquet, Arrow or HDF5 files that no sample needs, and what they cost.
 
-A column is needed if a sample changes, or fails, once it is kept from the code: tried in processes forked for it, so that
-what the code keeps in memory stays as it was, and random numbers come alike. Columns are left out in halves, all that is
-surely not needed together. Then the same rows are read with all columns and with those needed, in alternating blocks.
+A column is needed if a sample changes, or fails, when it is withheld from the code. This is tried in forked processes,
+so that the code's state in memory and its random numbers stay the same. Columns are withheld by bisection, together
+with all those known not to be needed. Then the same rows are read with all columns and with those needed, in
+alternating blocks.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import is_users, items_of
 
 COLUMNS = Quantity(
-    "columns", "", "columns that a sample's reading takes from a file, and those without which it changes"
+    "columns", "", "columns that are read from a file for a sample, and those that the sample depends on"
 )
 PROJECTION = Quantity(
-    "projection", "x", "reading the same rows with only the columns needed against all that are read, by pairs"
+    "projection", "x", "speed of reading the same rows with only the columns needed over reading all of them, in pairs"
 )
 SAMPLES, MOST_READ = 6, 2
-"""Samples looked at, and of those that read something (others come out of memory) how many are read again."""
+"""Samples examined, and how many of those that read something (others come from memory) are read again."""
 TRIES = 10
-"""Times that one of those must fit into the time that is then left."""
+"""How often one of those must fit into the time left then."""
 PAIRS, MOST_PAIRS, LEAST_S = 4, 12, 0.015
 SEARCH_SHARE = 0.7
-"""Of this probe's time, for finding the columns that are needed."""
+"""The share of this probe's time for finding the columns that are needed."""
 QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
-NO_FILE = "the file that is read cannot be told, so that it could be read with fewer columns"
-LATE = "the budget ended before columns could be left out: raise budget_s"
+NO_FILE = "the file that the samples come from could not be identified, so reading fewer columns was not timed"
+LATE = "the budget ended before reading without some columns could be tried: raise budget_s"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Projection(Probe):
             return
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         dataset = bench.source.dataset  # type: ignore[attr-defined]  # a reference's source has it
-        if sample_s(bench) > until - time.monotonic():  # by the scan's first, a cold one
+        if sample_s(bench) > until - time.monotonic():  # judged by the scan's first sample, a cold one
             return
         which = list(range(SAMPLES)) if bench.source.iterable else spread(bench.seed, len(dataset))
         first = forked(lambda: look(dataset, which), until)
@@ -73,7 +74,10 @@ class Projection(Probe):
         if before is None or once_more is None or None in before["words"]:
             return
         if before["words"] != once_more["words"]:
-            yield Unknown("reading.fields_used", "a sample read twice differs: which columns it needs cannot be told")
+            yield Unknown(
+                "reading.fields_used",
+                "a sample differs when read twice, so the columns that it needs cannot be determined",
+            )
             return
 
         def same(without: frozenset[str]) -> bool:
@@ -111,7 +115,7 @@ class Projection(Probe):
 
 
 def timed_reads(dataset: Any, which: list[int], needed: frozenset[str], until: float) -> dict[str, Any]:
-    """The reads of these samples, made again with the columns needed and with all: ratios of the rates, and the file."""
+    """Repeats the reads of these samples with the columns needed and with all: ratios of the rates, and the file."""
     watch = ColumnWatch(live=True)
     with watch.watching():
         for ask in asking(dataset, which):
@@ -125,8 +129,8 @@ def timed_reads(dataset: Any, which: list[int], needed: frozenset[str], until: f
 
 
 def rate(reads: Sequence[Read], keep: frozenset[str] | None) -> float:
-    """Times a second that all can be read, of each only the columns to keep: by the fastest time of a block, since other
-    processes only make it longer."""
+    """How often per second all can be read with only the columns to keep: by the fastest time of a block, since other
+    processes can only slow it down."""
     begun, fastest = time.perf_counter(), math.inf
     while time.perf_counter() - begun < LEAST_S or math.isinf(fastest):
         start = time.perf_counter()
@@ -141,9 +145,9 @@ def rate(reads: Sequence[Read], keep: frozenset[str] | None) -> float:
 def unneeded(
     names: Sequence[str], guess: Sequence[str], same: Callable[[frozenset[str]], bool], late: Callable[[], bool]
 ) -> tuple[frozenset[str], list[str]]:
-    """Columns without which, all together, samples stay the same; and those of which it became too late to tell.
+    """Columns without all of which samples stay the same; and those left undecided for lack of time.
 
-    ``guess``: those likely to be needed; the others are left out first. A group that is needed is tried in halves.
+    ``guess``: those likely to be needed; the others are withheld first. A group that is needed is bisected.
     """
     dropped: frozenset[str] = frozenset()
     todo = [group for group in ([n for n in names if n not in guess], list(guess)) if group]
@@ -157,7 +161,7 @@ def unneeded(
 
 
 def texts_of_users() -> set[str]:
-    """Texts that stand in quotes in the user's own modules: columns are mostly named so where they are used."""
+    """String literals in the user's own modules: columns are mostly named by these where they are used."""
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     found: set[str] = set()
     for file in files:
@@ -167,14 +171,14 @@ def texts_of_users() -> set[str]:
 
 
 def spread(seed: int, n: int) -> list[int]:
-    """A few samples far from each other: what lies in one group of rows may be read with the first of them."""
+    """A few samples far apart: samples of one row group may all be read with the first of them."""
     import numpy as np
 
     return [int(i) for i in np.random.default_rng(seed).permutation(n)[:SAMPLES]]
 
 
 def forked(look: Callable[[], dict[str, Any]], until: float) -> dict[str, Any] | None:
-    """What a look gives in a process of its own; None where it does not come in time."""
+    """The result of a look in a forked process; None if it does not arrive in time."""
     child = Untouched(lambda seconds: look())
     try:
         return child.ask(max(0.0, until - time.monotonic()))
@@ -183,7 +187,7 @@ def forked(look: Callable[[], dict[str, Any]], until: float) -> dict[str, Any] |
 
 
 def look(dataset: Any, which: list[int], without: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Each sample as a word (None: it raised), whether it read, and what was read in all."""
+    """A digest of each sample (None: it raised), whether it read, and everything that was read."""
     words: list[str | None] = []
     watch, read, fields = ColumnWatch(without), [], set[str]()
     begun = time.perf_counter()
@@ -194,7 +198,7 @@ def look(dataset: Any, which: list[int], without: frozenset[str] = frozenset()) 
                 sample = ask()
                 words.append(word_of(sample))
                 fields |= {name for name, _ in items_of(sample)}
-            except Exception:  # of the user's code, without a column that it needs
+            except Exception:  # the user's code may raise without a column that it needs
                 words.append(None)
             read.append(len(watch.reads) > n)
     return {
@@ -209,7 +213,7 @@ def look(dataset: Any, which: list[int], without: frozenset[str] = frozenset()) 
 
 
 def asking(dataset: Any, which: list[int]) -> list[Callable[[], Any]]:
-    """A call for each sample: by index, or the stream's next."""
+    """A call for each sample: by index, or the next of the stream."""
     if is_indexed(dataset):
         return [lambda i=i: dataset[i] for i in which]  # type: ignore[misc]  # bound to this index
     stream = iter(dataset)
@@ -217,7 +221,7 @@ def asking(dataset: Any, which: list[int]) -> list[Callable[[], Any]]:
 
 
 def is_indexed(dataset: Any) -> bool:
-    """Torch's streams have the method too, and it raises."""
+    """Whether samples have indices; torch's streams have ``__getitem__`` too, but it raises."""
     from torch.utils.data import IterableDataset
 
     return hasattr(dataset, "__getitem__") and not isinstance(dataset, IterableDataset)

@@ -1,4 +1,4 @@
-"""What keeping samples in memory would gain: a loader over kept samples beside one that makes them, both really run."""
+"""The gain of caching samples in memory: a loader over cached samples against one that makes them, both really run."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from dataloader_expert.probes.sharding import PATIENCE_S
 CACHED = Quantity(
     "cached",
     "x",
-    "throughput over kept samples against samples made anew, by pairs; bytes that all samples would take",
+    "throughput with cached samples over samples made anew, in pairs; bytes that all samples would take",
 )
 STAGES = ("read", "decode", "transform", "unattributed")
 PAIRS = 6
 FILL_SHARE = 0.25
-"""The share of this probe's time in which the samples are read that are to be kept."""
+"""The share of this probe's time for reading the samples to cache."""
 LEAST_SAMPLES, BATCHES = 8, 8
 EPOCH = 50
-"""How often the same samples come in an epoch of these loaders."""
+"""How often the same samples occur in an epoch of these loaders."""
 ROUNDS = 16
-"""Batches of each worker in three blocks, with those that are dropped."""
+"""Batches of each worker in three blocks, including those that are dropped."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class SampleCache(Probe):
         each = max(1e-7, sample_s(bench))
         most = min(len(served.dataset), BATCHES * plan.batch_size * max(1, plan.workers), int(room / each))
         if most < LEAST_SAMPLES:
-            yield Unknown("cacheable", "samples take too long for some to be kept within the budget: raise budget_s")
+            yield Unknown("cacheable", "samples take too long to cache some within the budget: raise budget_s")
             return
-        fits = int((until - time.monotonic() - room) / each / ROUNDS)  # dear samples in smaller batches
+        fits = int((until - time.monotonic() - room) / each / ROUNDS)  # slow samples in smaller batches
         plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
         try:
             made, kept, size = both(bench, served, most, time.monotonic() + room)
@@ -83,26 +83,24 @@ class SampleCache(Probe):
         if found.doubtful:
             yield Unknown(
                 "cacheable",
-                f"kept samples came {found.mean:.2f} times as fast, but the blocks vary too much to prove it",
+                f"cached samples loaded {found.mean:.2f} times as fast, but the blocks vary too much to prove it",
             )
 
 
 def unfit(bench: Bench) -> str:
-    """Why samples cannot be kept, or be shown to be worth it; empty where they can."""
+    """Why samples cannot be cached, or the gain not be shown; empty if both are possible."""
     if bench.source.iterable:
-        return "a stream's samples have no index by which they could be kept"
+        return "the samples of a stream have no index under which to cache them"
     if bench.facts.find(LOADER_FAILED) is not None:
         return "the loader fails"
     differ = bench.facts.value(NONDETERMINISTIC)
     if differ is None:
-        return "whether samples are the same each time is not known"
-    return (
-        "the same index gives different content: keeping samples would freeze what is random in them" if differ else ""
-    )
+        return "it is not known whether samples are the same each time"
+    return "the same index gives different content: a cache would freeze the randomness in samples" if differ else ""
 
 
 def chosen(bench: Bench, current: LoaderPlan) -> LoaderPlan:
-    """The recommended settings, or the present ones where none are; each epoch in an order of its own."""
+    """The recommended settings, else the present ones; each epoch in a new order."""
     found = bench.facts.value(RECOMMENDED)
     plan = current.but(shuffle=True, drop_last=False)
     if found is None:
@@ -115,7 +113,7 @@ def chosen(bench: Bench, current: LoaderPlan) -> LoaderPlan:
 
 
 def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Serving, Serving, float]:
-    """The same samples made each time, and kept; and the bytes of one."""
+    """The same samples made anew each time, and cached; and the bytes of one."""
     import numpy as np
     from torch.utils.data import Subset
 
@@ -139,7 +137,7 @@ def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Servin
 
 
 def gains(plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s: float) -> Paired:
-    """Throughput over kept samples against those made anew, in alternating blocks."""
+    """Throughput with cached samples compared with samples made anew, in alternating blocks."""
     with contextlib.ExitStack() as ending:
         ending.enter_context(tapped())
         runners = [Runner(plan, served) for served in (made, kept)]
@@ -150,7 +148,7 @@ def gains(plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s:
 
 
 def bytes_of(value: Any) -> int:
-    """What a leaf of a sample holds, in bytes."""
+    """The size of a leaf of a sample, in bytes."""
     if hasattr(value, "element_size"):
         return int(value.element_size() * value.nelement())
     size = getattr(value, "nbytes", None)
@@ -158,7 +156,7 @@ def bytes_of(value: Any) -> int:
 
 
 def costliest(bench: Bench) -> str:
-    """The stage of making a sample that a kept one saves most of."""
+    """The stage whose time caching a sample saves most."""
     found = {s: f.value["ms"] for s in STAGES if (f := bench.facts.find(STAGE, stage=s)) is not None}
     return max(found, key=lambda s: found[s], default="unattributed")
 

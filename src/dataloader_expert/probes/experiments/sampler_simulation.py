@@ -1,4 +1,4 @@
-"""An epoch really drawn by a sampler: what repeats, what is never seen, what a batch holds, what padding costs."""
+"""An epoch drawn by the real sampler: what repeats, what is never seen, what a batch contains, what padding costs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 if TYPE_CHECKING:
     from dataloader_expert.probes.serving import Serving
 
-DRAWN = Quantity("drawn_epoch", "", "what one epoch drawn by a strategy holds")
-SPEED = Quantity("sampler_throughput", "samples/s", "samples per second of a real DataLoader over a strategy's batches")
-STRATEGY = Quantity("strategy", "", "the strategy that the data and the objective ask for, and why")
-SAMPLER = Quantity(
-    "sampler", "", "what a strategy draws with: the sampler's class and arguments, and the field it reads"
+DRAWN = Quantity("drawn_epoch", "", "the contents of one epoch drawn by a strategy")
+SPEED = Quantity(
+    "sampler_throughput", "samples/s", "samples per second of a real DataLoader that uses the strategy's batches"
 )
+STRATEGY = Quantity("strategy", "", "the strategy that suits the data and the objective, and why")
+SAMPLER = Quantity("sampler", "", "the sampler that a strategy uses: class, arguments and the field it reads")
 MOST = 2_000_000
 ALL_UP_TO = 200_000
-"""Samples up to which the alternatives are drawn too."""
+"""Up to this many samples the alternatives are drawn too."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A sampler as data, from which an epoch is drawn here and code is printed by the tool: one and the same.
+    """A sampler as data, from which an epoch is drawn here and the tool prints the same sampler as code.
 
     Attributes:
         sampler: a class of ``dataloader_expert.samplers``.
         reads: what its first argument is: ``data`` (their number alone), ``weights`` (1 / count of the label),
-            ``labels``, ``lengths``, ``groups``, ``difficulty``, or ``order`` (each sample's own place).
+            ``labels``, ``lengths``, ``groups``, ``difficulty``, or ``order`` (each sample's own position).
         field: the field that it is read from, if any.
         arguments: its keyword arguments.
-        batches: whether it gives batches rather than indices.
+        batches: whether it yields batches rather than indices.
     """
 
     sampler: str
@@ -46,7 +46,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Draws(Probe):
-    """``objective`` as the tool's; the strategy is chosen from what the scan saw, then drawn."""
+    """``objective`` is the tool's; the strategy is chosen from what the scan saw, then an epoch is drawn."""
 
     name: ClassVar[str] = "draws"
     batch_size: int | None = 32
@@ -69,13 +69,13 @@ class Draws(Probe):
             evidence("derived", "draws", derived_from=("class_counts", "lengths")),
         )
         if bench.source.iterable:
-            yield Unknown("simulation", "a stream has no index: no sampler applies, no epoch can be drawn")
+            yield Unknown("simulation", "a stream has no indices: no sampler applies and no epoch can be drawn")
             return
         n = len(labels) if labels is not None else len(lengths) if lengths is not None else whole
         n = len(rows) if rows is not None else n
         yield self._said(chosen, bench)
         if n > MOST:
-            yield Unknown("simulation", f"{n} samples: only epochs up to {MOST} are drawn")
+            yield Unknown("simulation", f"{n} samples: only epochs of up to {MOST} are simulated")
             return
         labelled = labels is not None and n <= ALL_UP_TO
         others = ["random", *(["weighted", "class-balanced-batch", "stratified"] if labelled else [])]
@@ -101,7 +101,7 @@ class Draws(Probe):
                 )
 
     def _only_training(self, bench: Bench) -> Any:
-        """Leaves the training split's labels, lengths and groups on the bench; gives its samples' indices, or None."""
+        """Reduces labels, lengths and groups on the bench to the training split; returns its indices, or None."""
         import numpy as np
 
         if bench.train is None or bench.ref.split is not None:
@@ -122,7 +122,7 @@ class Draws(Probe):
         served = serving(bench, self.batch_size, 0)
         seen = n if rows is None else len(bench.train)
         if served.user_loader is None and len(served.dataset) != seen:
-            yield Unknown("throughput of the sampler", "not every sample was read, so that its indices are not known")
+            yield Unknown("throughput of the sampler", "not every sample was read, so its indices are not known")
             return
         if served.fit(bench, 0.05 * bench.left()):
             yield Unknown("throughput of the sampler", "a batch takes too long to load: raise budget_s")
@@ -173,12 +173,12 @@ class Draws(Probe):
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
         if bench.source.iterable:
-            return "stream", "a stream has no index: no sampler applies; shuffle by a buffer and shard by worker"
+            return "stream", "a stream has no indices: no sampler applies; shuffle with a buffer and shard by worker"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
             return "random", f"objective {objective} needs class labels and none were found"
         if objective == "balanced":
-            return "weighted", "asked for balance: each class is drawn equally often, rare samples repeat"
+            return "weighted", "balance was requested: each class is drawn equally often, so rare samples repeat"
         if objective == "metric":
             return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
         if objective == "curriculum":
@@ -189,33 +189,45 @@ class Draws(Probe):
                 if bench.lengths is not None
                 else "order in the data"
             )
-            return "curriculum", f"asked for easy samples first; easy is told by {by}"
+            return "curriculum", f"easy samples first, as requested; difficulty is given by {by}"
         if objective == "representative" and bench.labels is not None:
-            return "stratified", "every batch holds the classes in the data's own proportions, each sample comes once"
+            return (
+                "stratified",
+                "every batch has the classes in the data's own proportions, and each sample occurs once",
+            )
         if objective == "representative":
-            return "random", "a plain shuffle shows each sample once an epoch, in the data's own proportions"
+            return "random", "a plain shuffle shows each sample once per epoch, in the data's own proportions"
         if self.group_by is not None:
             return "grouped", f"samples of one {self.group_by} stay in one batch"
         if objective == "throughput":
             if ragged:
-                return "length-bucketed", "batches of like length pad less"
+                return "length-bucketed", "batches of similar length need less padding"
             return (
                 "random",
-                "lengths do not vary, so that no order pads less; none that is offered reads shard by shard",
+                "lengths do not vary, so no order saves padding, and no available sampler reads shard by shard",
             )
         if ratio is not None and ratio > 10:
-            return "weighted", f"the classes are {ratio:.1f} to 1: batches of a plain shuffle hardly show the rare ones"
+            return (
+                "weighted",
+                f"the classes are {ratio:.1f} to 1: batches of a plain shuffle rarely contain the rare ones",
+            )
         if ragged and collated_by_padding(bench):
-            return "length-bucketed", "lengths vary widely: batches of like length pad less and stay shuffled"
+            return (
+                "length-bucketed",
+                "lengths vary widely: batches of similar length need less padding and stay shuffled",
+            )
         near = f"the classes are {ratio:.1f} to 1" if ratio is not None else "there are no class labels"
-        return "random", f"{near} and lengths do not call for more: a plain shuffle shows each sample once an epoch"
+        return (
+            "random",
+            f"{near} and lengths need no special treatment: a plain shuffle shows each sample once per epoch",
+        )
 
     def _said(self, strategy: str, bench: Bench) -> Fact:
         drawing = asdict(self._drawing(strategy, bench))
         return Fact(SAMPLER, drawing, evidence("derived", "draws", derived_from=("strategy",)), {"strategy": strategy})
 
     def _drawing(self, strategy: str, bench: Bench) -> Drawing:
-        """The sampler of a strategy; a plain shuffle where what it reads is not there."""
+        """The sampler of a strategy; a plain shuffle if the data that it needs are missing."""
         from dataloader_expert.checks.labels import LENGTHS
 
         size, seed = self._size(bench), {"seed": bench.seed}
@@ -242,7 +254,7 @@ class Draws(Probe):
         return Drawing("ShuffleSampler", "data", None, seed, batches=False)
 
     def _batches(self, strategy: str, n: int, bench: Bench) -> Iterator[list[int]]:
-        """The first epoch that the first of the processes gets."""
+        """The first epoch of the first process."""
         import numpy as np
         from torch.utils.data import BatchSampler
 
@@ -262,9 +274,10 @@ class Draws(Probe):
 
 
 def as_the_dataset_has_them(bench: Bench) -> None:
-    """Numbers the classes on the bench as the loaded data set does, in its own order rather than by first sight.
+    """Numbers the classes on the bench as the loaded data set does, in its own order rather than that of first
+    occurrence.
 
-    A sampler draws by codes in sorted order: only so is an epoch drawn here the one that the printed code draws.
+    A sampler draws by codes in sorted order: only then is an epoch drawn here the same as that of the printed code.
     """
     import numpy as np
 
@@ -277,7 +290,7 @@ def as_the_dataset_has_them(bench: Bench) -> None:
 
 
 def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:
-    """P classes by K samples for a batch: at least two of each where the batch allows."""
+    """P classes times K samples for a batch: at least two of each if the batch size allows."""
     import numpy as np
 
     distinct = len(np.unique(labels))
@@ -294,7 +307,7 @@ def collated_by_padding(bench: Bench) -> bool:
 
 
 def describe(batches: Iterator[list[int]], labels: Any, lengths: Any, n: int, classes: int = 0) -> dict[str, Json]:
-    """The contract's simulation fields from an epoch's batches; ``classes`` there are, drawn from or not."""
+    """The simulation fields of the result, from an epoch's batches; ``classes``: their total number, drawn or not."""
     import numpy as np
 
     kept = [np.asarray(b) for b in batches]
@@ -336,7 +349,7 @@ def padding(batches: list[Any], lengths: Any) -> float:
 
 
 def present_batches(loader: Any) -> Iterator[list[int]] | None:
-    """An epoch of the user's own sampler's batches; None where it gives no indices."""
+    """An epoch of batches of the user's own sampler; None if it yields no indices."""
     if loader.batch_sampler is None:
         return None
     first = [list(b) for b in loader.batch_sampler]

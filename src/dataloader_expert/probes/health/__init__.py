@@ -1,1 +1,1 @@
-"""What is wrong with a loader, seen before and while workers run."""
+"""Faults of a loader, detected before and while workers run."""

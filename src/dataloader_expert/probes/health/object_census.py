@@ -1,9 +1,9 @@
-"""Python objects that a dataset holds, by attribute. Reading one writes to it: references to it are counted in it.
+"""Python objects that a dataset holds, by attribute. Reading an object writes to it, as its reference count is in it.
 
-No code of the user's runs, neither properties nor methods: containers are read by the methods of the built-in type that they
-are, attributes by the interpreter's own descriptors. A seeded sample of a large container is looked at, and what its elements
-hold is extrapolated slot by slot: the first elements of tuples with each other, the values of one key with each other. So a
-class name that a million tuples share counts once, and a path of each tuple's own counts a million times.
+No user code runs, neither properties nor methods: containers are read by the methods of their built-in type, attributes
+by the interpreter's own descriptors. Of a large container a seeded sample is examined, and what its elements hold is
+extrapolated slot by slot: the first elements of all tuples together, the values of one key together. So a class name
+that a million tuples share counts once, and a path of each tuple's own counts a million times.
 """
 
 from __future__ import annotations
@@ -21,29 +21,32 @@ from typing import Any
 from dataloader_expert.facts import Quantity
 
 OBJECTS = Quantity(
-    "objects_held", "", "the attribute of the dataset that holds most Python objects: its class, their number and bytes"
+    "objects_held",
+    "",
+    "the dataset attribute that holds the most Python objects: its class, and their number and bytes",
 )
 SECONDS = 0.05
 SAMPLE = 256
-"""Elements of a slot that are looked at."""
+"""Elements of a slot that are examined."""
 DEEPEST, MOST_OWNERS = 6, 256
 FIELDS = 16
-"""A container with no more elements is a record: each element has a slot of its own."""
+"""A container with at most this many elements is a record: each element has a slot of its own."""
 FEW = 64
-"""A container with no more objects is looked into for objects with attributes, such as the parts of a ConcatDataset."""
+"""A container with at most this many objects is searched for objects with attributes, such as a ConcatDataset's
+parts."""
 FIRST = 20_000
-"""Entries of a dict or set among which the sample is drawn: they cannot be had by their number."""
+"""The first entries of a dict or set, from which the sample is drawn: they cannot be accessed by position."""
 
 CONTAINERS: tuple[Any, ...] = (list, tuple, dict, set, frozenset)
 EXACT = (*CONTAINERS, str, bytes, bytearray, int, float, complex, bool)
 PASSED_OVER = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
-# what the interpreter knows of a class, whatever its metaclass says
+# what the interpreter knows about a class, whatever its metaclass returns
 _bases, _members, _name = (type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__name__"))
 
 
 @dataclass(frozen=True)
 class Held:
-    """``attribute`` of the class ``owner`` holds so many objects; ``whole``: all were looked at, none extrapolated."""
+    """``attribute`` of the class ``owner`` holds so many objects; ``whole``: all were examined, none extrapolated."""
 
     attribute: str
     owner: str
@@ -75,7 +78,8 @@ def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
 
 
 def attributes(thing: object) -> dict[str, object]:
-    """What an object's ``__dict__`` and ``__slots__`` hold; empty for containers, classes, modules and functions."""
+    """The contents of an object's ``__dict__`` and ``__slots__``; empty for containers, classes, modules and
+    functions."""
     found: dict[str, object] = {}
     if _container(thing) is not None or issubclass(type(thing), PASSED_OVER):
         return found
@@ -100,12 +104,12 @@ def _own_dict(thing: object) -> dict[str, object]:
 
 
 def _container(thing: object) -> Any:
-    """The built-in container that a thing is, or that its class derives from; None for anything else."""
+    """The built-in container type of a thing or of its base classes; None for anything else."""
     return next((base for base in CONTAINERS if issubclass(type(thing), base)), None)
 
 
 def _inner(value: object) -> Iterator[object]:
-    """The objects with attributes that a value is, or that a small container holds."""
+    """The value itself if it has attributes, or such objects in a small container."""
     base = _container(value)
     if base is None:
         candidates: Iterator[object] = iter((value,))
@@ -117,11 +121,11 @@ def _inner(value: object) -> Iterator[object]:
 
 
 Slot = tuple[object, list[object], int]
-"""A name, some of the elements that stand there, and how many do."""
+"""A name, some of the elements in this slot, and their total number."""
 
 
 class _Walk:
-    """``whole``: whether all was looked at so far; ``seen``: containers and objects that were counted."""
+    """``whole``: whether everything was examined so far; ``seen``: containers and objects already counted."""
 
     def __init__(self, seed: int, until: float) -> None:
         self.random, self.until = Random(seed), until
@@ -132,7 +136,8 @@ class _Walk:
         return time.monotonic() > self.until
 
     def tally(self, values: list[object], population: float, depth: int) -> tuple[float, float]:
-        """Objects and bytes of a slot with ``population`` places, of which ``values`` are some, and of all they hold."""
+        """Objects and bytes of a slot of ``population`` elements, ``values`` being a sample, with all that they
+        hold."""
         fresh = [v for v in values if id(v) not in self.seen]
         if not fresh:
             return 0.0, 0.0
@@ -192,7 +197,7 @@ class _Walk:
 
 
 def distinct(times: Counter[int], population: float) -> float:
-    """How many different objects stand in a slot, by how often each was drawn (Chao's estimate)."""
+    """The number of distinct objects in a slot, from how often each was drawn (Chao's estimator)."""
     drawn, different = times.total(), len(times)
     if drawn >= population - 0.5:
         return different
@@ -203,7 +208,7 @@ def distinct(times: Counter[int], population: float) -> float:
 
 
 def _bytes(thing: object) -> int:
-    """The object's own bytes: by the built-in type that it is, else of its fields and its ``__dict__``."""
+    """The object's own bytes: by its built-in type, else of its fields and its ``__dict__``."""
     if type(thing) in EXACT:
         return sys.getsizeof(thing)
     base = _container(thing) or object

@@ -1,4 +1,4 @@
-"""What starting a worker costs by each start method, once: it is seconds before the first batch, not throughput."""
+"""The cost of starting one worker with each start method, once: seconds before the first batch, not throughput."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from dataloader_expert.probes.health.static_checks import PICKLING
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
 
-START = Quantity("worker_start", "s", "from making an iterator with one worker to its first batch, by start method")
+START = Quantity(
+    "worker_start", "s", "time from creating an iterator with one worker to its first batch, by start method"
+)
 METHODS = ("fork", "forkserver", "spawn")
 
 
 @dataclass(frozen=True)
 class StartUp(Probe):
-    """Where the budget leaves ``least_s``: a worker that is not forked imports torch and the user's modules anew."""
+    """Runs if the budget leaves ``least_s``: a worker that is not forked imports torch and the user's modules anew."""
 
     name: ClassVar[str] = "start_up"
     least_s: float = 6.0
@@ -39,7 +41,7 @@ class StartUp(Probe):
             began = time.perf_counter()
             try:
                 spent = _first_batch(served, method, self.share * bench.left())
-            except Exception as e:  # what does not travel, does not import or takes too long: an outcome
+            except Exception as e:  # the loader may not pickle, not import or take too long
                 took = time.perf_counter() - began
                 yield Unknown(f"start_methods: {method}", f"{type(e).__name__} after {took:.1f} s: {str(e)[-200:]}")
                 continue
@@ -48,12 +50,12 @@ class StartUp(Probe):
 
     def _unfit(self, bench: Bench, method: str) -> str:
         if method not in multiprocessing.get_all_start_methods():
-            return "this system has no such method"
+            return "this system does not have this start method"
         if bench.left() < self.least_s + 4 * sample_s(bench):
-            return "the budget does not hold the start of another worker: raise budget_s"
+            return "the budget leaves no time to start another worker: raise budget_s"
         pickled = bench.facts.value(PICKLING)
         if method != "fork" and pickled is not None and pickled["why"] is not None:
-            return f"the loader does not pickle: {pickled['why']}"
+            return f"the loader cannot be pickled: {pickled['why']}"
         return ""
 
 
@@ -67,7 +69,7 @@ def _first_batch(served: Serving, method: str, patience: float) -> float:
         next(iterator, None)
         return time.perf_counter() - begun
     finally:
-        # what is not forked ends as an interpreter does, and torch's threads abort one in twenty then: after its batch
+        # such a worker shuts down its interpreter, and torch's threads abort one in twenty then: after the batch
         with contextlib.suppress(RuntimeError):
             release(made, iterator)
 

@@ -1,4 +1,4 @@
-"""How the user's loader stands before it runs: its order, length, seeds, timeout, and whether its parts can travel."""
+"""The user's loader before it runs: its order, length, seeds, timeout, and whether its parts can be pickled."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.serving import Serving, serving
 
-ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler give the same order, and what seeds it")
-LENGTH = Quantity("length", "samples", "what the loader delivers of the dataset's samples in an epoch, by arithmetic")
-PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that does not pickle")
-SENDING = Quantity("sending", "", "whether a batch pickles as a worker sends it")
-SETTINGS = Quantity("loader_settings", "", "settings of the user's loader that bear on its health")
+ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler have the same order, and what seeds it")
+LENGTH = Quantity("length", "samples", "how many of the dataset's samples the loader delivers in an epoch, computed")
+PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that cannot be pickled")
+SENDING = Quantity("sending", "", "whether a batch can be pickled the way a worker sends it")
+SETTINGS = Quantity("loader_settings", "", "settings of the user's loader that affect its health")
 WEIGHTS = Quantity("sampler_weights", "weights", "weights of the loader's WeightedRandomSampler")
-LEFT_OVER = Quantity("left_in_shm", "", "entries of torch's in /dev/shm whose process has gone")
-SNAPSHOTS = Quantity("state_snapshots", "s", "seconds of one state_dict() of the dataset, and of a batch")
+LEFT_OVER = Quantity("left_in_shm", "", "torch's files in /dev/shm whose process has ended")
+SNAPSHOTS = Quantity("state_snapshots", "s", "seconds that state_dict() of the dataset takes, and that a batch takes")
 LOOKED = 256
 PICKLE_MOST = 256 << 20
 
@@ -51,7 +51,7 @@ class StaticChecks(Probe):
 
 
 def left_over() -> Iterator[Observation]:
-    """Shared memory of torch's that no living process names: only that is told, never removed."""
+    """Torch's shared memory files that belong to no running process: reported, never removed."""
     try:
         names = os.listdir("/dev/shm")
     except OSError:
@@ -66,7 +66,7 @@ def left_over() -> Iterator[Observation]:
 
 
 def travelling(served: Serving) -> Iterator[Observation]:
-    """Whether the dataset pickles, as workers of spawn and forkserver need, and how long that takes."""
+    """Whether the dataset can be pickled, as spawn and forkserver require, and how long that takes."""
     import multiprocessing
 
     context = getattr(served.user_loader, "multiprocessing_context", None)
@@ -88,7 +88,7 @@ def travelling(served: Serving) -> Iterator[Observation]:
 
 
 class _Counting(io.RawIOBase):
-    """Counts what is written and keeps nothing."""
+    """Counts the bytes written and keeps none."""
 
     bytes = 0
 
@@ -107,7 +107,7 @@ class _TooLarge(Exception):
 
 
 def _unpicklable(value: Any, into: _Counting, path: str = "the dataset") -> str | None:
-    """The innermost attribute that does not pickle, and why."""
+    """The innermost attribute that cannot be pickled, and why."""
     error = _fails(value, into)
     if error is None:
         return None
@@ -122,7 +122,7 @@ def _fails(value: Any, into: _Counting) -> str | None:
     import torch
 
     class Pickler(pickle.Pickler):
-        """Tensors travel through shared memory: they are not looked at, and so not moved there."""
+        """Tensors are sent through shared memory: they are skipped here, so that they are not moved there."""
 
         def reducer_override(self, thing: Any) -> Any:
             return (int, (0,)) if isinstance(thing, torch.Tensor) else NotImplemented
@@ -131,7 +131,7 @@ def _fails(value: Any, into: _Counting) -> str | None:
         Pickler(into).dump(value)
     except _TooLarge:
         return None
-    except Exception as e:  # whatever the user's __reduce__ raises
+    except Exception as e:  # the user's __reduce__ may raise anything
         return f"{type(e).__name__}: {str(e)[:160]}"
     return None
 
@@ -142,11 +142,11 @@ def _part(loader: Any, name: str) -> str | None:
 
 
 def sending(bench: Bench, served: Serving) -> Iterator[Observation]:
-    """Whether a batch can be sent by a worker, and pinned."""
+    """Whether a worker can send a batch, and whether it can be pinned."""
     try:
         sample = next(iter(served.dataset)) if bench.source.iterable else served.dataset[0]
         batch = served.collate([sample])
-    except Exception:  # the scan says which samples raise, the search what the collate function does
+    except Exception:  # the scan reports which samples raise, the search what the collate function raises
         return
     why = _fails(batch, _Counting())
     loader = served.user_loader
@@ -159,7 +159,7 @@ def sending(bench: Bench, served: Serving) -> Iterator[Observation]:
 
 
 def length(served: Serving) -> Iterator[Observation]:
-    """What an epoch delivers of the samples that there are."""
+    """How many of the samples an epoch delivers."""
     n, plan = len(served.dataset), served.current
     try:
         served.dataset[n - 1]
@@ -185,7 +185,7 @@ def settings(served: Serving) -> Iterator[Observation]:
         begun = time.perf_counter()
         try:
             state()
-        except Exception as e:  # the user's code: an outcome
+        except Exception as e:  # the user's code may raise anything
             yield Unknown("health: state snapshots", f"state_dict() raised {type(e).__name__}: {str(e)[:160]}")
             return
         took = (time.perf_counter() - begun) / max(1, getattr(loader, "snapshot_every_n_steps", 1))
@@ -195,7 +195,7 @@ def settings(served: Serving) -> Iterator[Observation]:
 
 
 def _batch_s(served: Serving) -> float:
-    """Seconds of a batch, from a few samples read here."""
+    """Seconds of a batch, estimated from a few samples read here."""
     n = min(4, len(served.dataset))
     begun = time.perf_counter()
     for i in range(n):
@@ -211,7 +211,7 @@ def order(served: Serving) -> Iterator[Observation]:
     loader = served.user_loader
     try:
         one, two = (list(itertools.islice(orders(loader), LOOKED)) for _ in range(2))
-    except Exception as e:  # the user's sampler: an outcome
+    except Exception as e:  # the user's sampler may raise anything
         yield Unknown("health: order of epochs", f"the sampler raised {type(e).__name__}: {str(e)[:160]}")
         return
     told = hasattr(loader.sampler, "set_epoch")

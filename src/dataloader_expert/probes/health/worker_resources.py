@@ -1,4 +1,5 @@
-"""Two workers at work on the user's dataset: their memory, files, threads and calls, and open files that they move."""
+"""Two workers running the user's dataset: their memory, files, threads and calls, and shared file positions they
+move."""
 
 from __future__ import annotations
 
@@ -24,19 +25,22 @@ from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import PATIENCE_S, WORKERS
 from dataloader_expert.probes.system.malloc import give_back
 
-GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers over the samples that they read")
-OPENS = Quantity("opens", "", "how often the workers opened a file, by path, and samples read meanwhile")
+GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers as they read samples")
+OPENS = Quantity("opens", "", "how often the workers opened each file, and the samples read meanwhile")
 POSITIONS = Quantity(
     "positions_moved", "", "open files of the main process whose position moved while only workers read"
 )
-COUNTS = Quantity("worker_counts", "", "calls, threads, pauses and waiting of two workers over what they read")
-HELD = Quantity("descriptors_held", "", "descriptors of the main process over the batches that it received")
+COUNTS = Quantity(
+    "worker_counts", "", "calls, threads, collector pauses and waiting of two workers as they read samples"
+)
+HELD = Quantity("descriptors_held", "", "descriptors of the main process as it receives batches")
 MOST_PATHS = 100
-"""Paths that are kept of those opened, the most often opened first."""
+"""The number of opened paths that are kept, those opened most often first."""
 
 
 class Mark(NamedTuple):
-    """Of a worker at a time: samples read, and bytes: private, shared, anonymous, and free in its allocator's hands."""
+    """A worker at one time: samples read, and its private, shared and anonymous bytes and those free in its
+    allocator."""
 
     samples: int
     private: int
@@ -56,22 +60,22 @@ class WorkerResources(Probe):
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         if too_many(bench) <= WORKERS:
-            yield Unknown("health of workers", f"{WORKERS} workers take more than the memory allowed")
+            yield Unknown("health of workers", f"{WORKERS} workers need more memory than is allowed")
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
         if most < 1:
-            yield Unknown("health of workers", "batches take too long for two workers to be watched within the budget")
+            yield Unknown("health of workers", "batches take too long to observe two workers within the budget")
             return
-        if served.sizable:  # dear samples in smaller batches
+        if served.sizable:  # slow samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))
         yield from objects(served.dataset, bench.seed)
         yield from crowd(bench, served, until)
 
 
 def objects(dataset: Any, seed: int) -> Iterator[Observation]:
-    """What workers will find in memory when they are forked: the attribute that holds most Python objects."""
+    """What workers inherit in memory at the fork: the attribute that holds the most Python objects."""
     held = census(dataset, seed)
     if held is not None:
         value = {"attribute": held.attribute, "owner": held.owner, "objects": held.objects, "bytes": held.bytes}
@@ -80,7 +84,7 @@ def objects(dataset: Any, seed: int) -> Iterator[Observation]:
 
 
 def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
-    """Two workers at work: their memory, files, threads and calls; open files of this process that they move."""
+    """Runs two workers: their memory, files, threads and calls, and file positions of this process that they move."""
     from dataloader_expert.loaders.building import release
 
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=PATIENCE_S)
@@ -103,7 +107,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
                     files.append(_files())
                     if time.monotonic() > until:
                         break
-    except Exception as e:  # the user's code, in workers: an outcome that the search reports too
+    except Exception as e:  # the user's code, in workers, may raise anything; the search reports it too
         failed = f"{type(e).__name__} in two workers: {str(e)[-200:]}"
     finally:
         release(loader, iterator)
@@ -146,7 +150,7 @@ def _io(pulse: dict[str, Any], name: str) -> int:
 
 
 def positions() -> dict[str, int]:
-    """Where this process's open regular files stand, by descriptor and path."""
+    """The positions of this process's open regular files, by descriptor and path."""
     found = {}
     with contextlib.suppress(OSError):
         for fd in os.listdir("/proc/self/fd"):
@@ -172,8 +176,8 @@ def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Observ
 
 
 def memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:
-    """How the workers' memory grows over the samples that they read: by thirds of the run, and in bytes after the first
-    third, until which workers copy pages of the interpreter itself. ``batch``: the bytes of one."""
+    """How the workers' memory grows with the samples read: in each third of the run, and in bytes after the first
+    third, in which workers copy pages of the interpreter itself. ``batch``: bytes of a batch."""
     rows = [
         [Mark(p["samples"], p["map"]["private"], p["map"]["shared"], p["anon"], p["free"]) for p in ps if "map" in p]
         for ps in by_process(lines)
@@ -202,7 +206,7 @@ def memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:
 
 
 def _slopes(rows: list[list[Mark]], name: str, parts: int) -> list[float]:
-    """Bytes a sample of one kind of memory, by equal parts of the run, mean over workers."""
+    """Growth of one kind of memory in bytes per sample, for equal parts of the run, averaged over workers."""
     marks = [[r[i * (len(r) - 1) // parts] for i in range(parts + 1)] for r in rows]
     slopes = [
         [(getattr(b, name) - getattr(a, name)) / max(1, b.samples - a.samples) for a, b in pairwise(m)] for m in marks
@@ -211,8 +215,8 @@ def _slopes(rows: list[list[Mark]], name: str, parts: int) -> list[float]:
 
 
 def _steady(rows: list[list[Mark]]) -> bool:
-    """Whether memory that is no file's grows all the time: a leak does, an allocator that keeps what it once needed grows
-    by leaps and then no more."""
+    """Whether anonymous memory grows steadily: a leak does, while an allocator that keeps its peak grows in jumps and
+    then stops."""
     later = [r[len(r) // 3 :] for r in rows]
     parts = _slopes(later, "anon", min(4, *(len(r) - 1 for r in later)))
     return min(parts) > 0.25 * sum(parts) / len(parts)

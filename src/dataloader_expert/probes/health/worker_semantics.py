@@ -1,6 +1,6 @@
-"""What the user's code gives once workers run it: random numbers, shares of a stream, what they know of epochs.
+"""How the user's code behaves in workers: random numbers, sharding of a stream, whether workers see new epochs.
 
-Each is an experiment with the user's own dataset in two real workers, made as their loader makes them.
+Each is an experiment with the user's own dataset in two real workers, started the way the user's loader starts them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import WORKERS, digests, of_two
 
 TWINS = Quantity(
-    "twins", "", "first reads of one sample: in two workers, in the next epoch, and again from the same seed"
+    "twins", "", "first reads of one sample: in two workers, in the next epoch, and again with the same seed"
 )
 EPOCHS = Quantity(
-    "epochs_seen", "", "whether persistent workers gave other content after set_epoch, as the main process did"
+    "epochs_seen",
+    "",
+    "whether set_epoch changed the content that persistent workers read, as it did in the main process",
 )
 MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
 FIRST = 512
-"""Samples of each epoch whose places are compared."""
+"""Samples of each epoch whose positions are compared."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class WorkerSemantics(Probe):
 
 
 def twins(bench: Bench, served: Serving) -> Iterator[Observation]:
-    """Two workers read one sample twice each; then the next epoch's; then again from the first seed."""
+    """Two workers each read one sample twice; then in the next epoch; then again with the first seed."""
     index = next((i for i in (0, len(served.dataset) // 2) if _reads(served, i)), None)
     if index is None:
         return
@@ -104,7 +106,8 @@ def _seeded(seed: int, loader: Any) -> None:
 
 
 def epochs(served: Serving) -> Iterator[Observation]:
-    """Whether persistent workers learn of ``dataset.set_epoch``, where the dataset has it and the loader keeps them."""
+    """Whether ``dataset.set_epoch`` reaches persistent workers, if the dataset has it and the loader keeps its
+    workers."""
     loader = served.user_loader
     tell = getattr(served.dataset, "set_epoch", None)
     if tell is None or loader is None or not loader.persistent_workers or not loader.num_workers:
@@ -132,7 +135,7 @@ def epochs(served: Serving) -> Iterator[Observation]:
 
 
 def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
-    """How far samples of a stream move from one epoch to the next: rank correlation over the first of both."""
+    """How well a stream is shuffled between epochs: rank correlation of the order of the first samples."""
     until = min(deadline + 1.0, time.monotonic() + 1.0)
 
     def epoch() -> list[str]:
@@ -145,7 +148,7 @@ def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
 
     try:
         one, two = epoch(), epoch()
-    except Exception:  # the scan has said what the stream raises
+    except Exception:  # the scan reports what the stream raises
         return
     places = {word: i for i, word in enumerate(two)}
     both = [(i, places[word]) for i, word in enumerate(one) if word in places]
@@ -156,7 +159,7 @@ def mixing(served: Serving, deadline: float) -> Iterator[Observation]:
 
 
 def correlation(pairs: list[tuple[int, int]]) -> float:
-    """Spearman's rank correlation of two orders of the same things."""
+    """Spearman's rank correlation of two orders of the same items."""
     n = len(pairs)
     rank = {j: r for r, j in enumerate(sorted(j for _, j in pairs))}
     moved = sum((r - rank[j]) ** 2 for r, (_, j) in enumerate(pairs))

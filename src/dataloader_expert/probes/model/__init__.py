@@ -1,1 +1,1 @@
-"""What a model takes: a real batch, and the memory of a step."""
+"""What a model needs: a batch that it accepts, and the memory of a step."""

@@ -1,4 +1,4 @@
-"""A real batch: its fields, shapes, dtypes and bytes, as the DataLoader delivers it; and how a model takes it."""
+"""A real batch as the DataLoader delivers it: fields, shapes, dtypes and bytes; and whether a model accepts it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dataloader_expert.probes.serving import Serving, flat, serving
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
 COLLATE = Quantity("collate", "", "the collate function and why")
 BATCH_SIZE_USED = Quantity("batch_samples", "samples", "samples in each batch looked at")
-MODEL = Quantity("model_check", "", "whether the model takes a batch: what it expects, what it got, the error")
+MODEL = Quantity("model_check", "", "whether the model accepts a batch: what it expects, what it got, the error")
 STEP = Quantity("step_ms", "ms", "one training step of the model on a real batch: forward, backward, optimizer")
 BATCHES = 4
 FIT = 0.02
@@ -44,7 +44,7 @@ class BatchLook(Probe):
             if time.monotonic() > until:
                 break
         if not batches:
-            raise RuntimeError("the loader delivers no batch; is drop_last on with fewer samples than a batch?")
+            raise RuntimeError("the loader delivers no batch: is drop_last set with fewer samples than a batch?")
         sizes = [served.count(b) for b in batches]
         leaves = [dict(flat(b)) for b in batches]
         padded = {n for b in leaves for n in b if f"{n}_lengths" in b} if served.collate_name == "pad" else set()
@@ -61,12 +61,12 @@ class BatchLook(Probe):
 
 
 def here(served: Serving) -> LoaderPlan:
-    """The user's loader as it is; ours in this process."""
+    """The plan of the user's loader unchanged; a built-in loader without workers."""
     return served.current if served.user_loader is not None else served.current.but(workers=0)
 
 
 def in_this_process(served: Serving) -> Any:
-    """The loader without workers, whose batches are the same; the user's as it is where it cannot be made so."""
+    """The loader without workers, whose batches are the same; the user's unchanged if it cannot be rebuilt."""
     from dataloader_expert.loaders.building import CannotRebuild
 
     try:
@@ -76,9 +76,9 @@ def in_this_process(served: Serving) -> Any:
 
 
 def field_of(name: str, values: list[Any], sizes: list[int], padded: bool = False) -> dict[str, Json]:
-    """One field over several batches; a dimension that differs between them varies and is null.
+    """One field over several batches; a dimension that differs between them is null (varies).
 
-    That of a padded field varies in any case: the longest sample of some batches may be as long by chance.
+    That of a padded field always varies: the longest samples of some batches may have the same length by chance.
     """
     first = values[0]
     if hasattr(first, "shape") and hasattr(first, "dtype"):
@@ -105,19 +105,21 @@ def field_of(name: str, values: list[Any], sizes: list[int], padded: bool = Fals
 
 def why(served: Serving) -> str:
     if served.user_loader is not None:
-        return "the user's own, kept"
+        return "the user's own"
     if served.collate_name == "pad":
-        return "a field varies in its first dimension: it is padded with zeros to the longest, its lengths are kept"
+        return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept"
     if served.collate_name == "list":
-        return "the default collate cannot stack these samples: batches are plain lists until one is written"
+        return (
+            "the default collate cannot stack these samples: batches are plain lists until you write a collate function"
+        )
     if served.size is not None:
-        return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stack"
+        return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stacked"
     return "all fields stack as they are"
 
 
 @dataclass(frozen=True)
 class ModelCheck(Probe):
-    """Feeds a real batch to the user's model, and says what a training step and a forward pass hold."""
+    """Feeds a real batch to the user's model, and measures the memory of a training step and a forward pass."""
 
     name: ClassVar[str] = "model"
     model: str = ""
@@ -171,7 +173,7 @@ class ModelCheck(Probe):
 
 @dataclass(frozen=True)
 class StepTime(Probe):
-    """The consumer's step, where its time is not known: median of the steps after two warm ones."""
+    """The consumer's step, if its time is not given: median of the steps after two warm-up steps."""
 
     name: ClassVar[str] = "step"
     model: str = ""
@@ -192,7 +194,7 @@ class StepTime(Probe):
         model = load(self.model, dict(self.model_args or {}), bench.ref.roots).to(where).train()
         served = serving(bench, self.batch_size, 0)
         if served.fit(bench, FIT * bench.left()):
-            raise TooDear("a whole batch takes too long to load for a step to be timed on one: pass step_ms")
+            raise TooDear("a whole batch takes too long to load to time a step on one: pass step_ms")
         batch = next(iter(served.loader(here(served))))
         inputs = [v.to(where) for v in prepared(inputs_of(batch, bench.source.label), model)]
         optimizer = torch.optim.AdamW(model.parameters())
@@ -213,7 +215,7 @@ class StepTime(Probe):
 
 
 def known(model: str, bench: Bench) -> None:
-    """Refuses a reference that names nothing; the working directory stays the source's."""
+    """Rejects a reference that does not resolve; the working directory stays that of the source."""
     from dataloader_expert.sources.reference import named
 
     folder = os.getcwd()
@@ -224,7 +226,7 @@ def known(model: str, bench: Bench) -> None:
 
 
 def inputs_of(batch: Any, label: str | None) -> list[Any]:
-    """What goes into the model: all tensors but the label and the lengths that padding added."""
+    """The model's inputs: all tensors except the label and the lengths that padding added."""
     import torch
 
     leaves = [(n, v) for n, v in flat(batch) if isinstance(v, torch.Tensor)]
@@ -235,7 +237,7 @@ def inputs_of(batch: Any, label: str | None) -> list[Any]:
 
 
 def prepared(inputs: list[Any], model: Any) -> list[Any]:
-    """Whole-number images as floats on [0, 1], as a training loop feeds them; the rest as it is."""
+    """Integer images as floats in [0, 1], as a training loop feeds them; everything else unchanged."""
     import torch
 
     first = next((p for p in model.parameters()), None) if hasattr(model, "parameters") else None
@@ -246,7 +248,7 @@ def prepared(inputs: list[Any], model: Any) -> list[Any]:
 
 
 def expects(model: Any) -> str:
-    """What the model's first layers say of their input, in words."""
+    """What the model's first layers expect as input, as text."""
     import torch
 
     for module in model.modules() if hasattr(model, "modules") else ():

@@ -1,4 +1,5 @@
-"""What a training step and a forward pass hold: probed on a CUDA device; without one derived from the CPU's tensors."""
+"""Memory of a training step and a forward pass: measured on a CUDA device; without one derived from tensors on the
+CPU."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ from dataloader_expert.probes.base import Observation, evidence
 from dataloader_expert.probes.serving import flat
 
 DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak memory of forward, backward and step on a real batch")
-HELD = Quantity("device_held_bytes", "bytes", "parameters, gradients and optimizer states, whatever the batch")
+HELD = Quantity("device_held_bytes", "bytes", "parameters, gradients and optimizer states, independent of the batch")
 FORWARD = Quantity("forward_bytes", "bytes", "peak of a forward pass without gradients, beyond the parameters")
 STATES = {"adamw": 2, "adam": 2, "sgd": 0}
-"""Tensors of a parameter's size that the optimizer keeps."""
+"""Tensors of each parameter's size that the optimizer keeps."""
 
 
 def footprint(
     model: Any, inputs: list[Any], n: int, optimizer: str, precision: str, device: bool
 ) -> Iterable[Observation]:
-    """Held by the model, by a training step and by a forward pass on a batch of ``n``."""
+    """Memory of the model, of a training step and of a forward pass on a batch of ``n``."""
     trained = _bytes(p for p in model.parameters() if p.requires_grad)
     held = _bytes([*model.parameters(), *model.buffers()]) + trained * (1 + STATES[optimizer])
     yield Fact(HELD, held, evidence("derived", "model", seen=1), {})
@@ -36,7 +37,7 @@ def footprint(
 
 
 def _probed(model: Any, inputs: list[Any], optimizer: str, precision: str) -> tuple[int, int]:
-    """Peaks of a training step, after two warm ones, and of a forward pass, by CUDA's own statistics."""
+    """Peaks of a training step, after two warm-up steps, and of a forward pass, from CUDA's own statistics."""
     import torch
 
     model = model.to("cuda").eval()
@@ -44,7 +45,7 @@ def _probed(model: Any, inputs: list[Any], optimizer: str, precision: str) -> tu
     dtype = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}[precision]
     cast = torch.autocast("cuda", dtype=dtype or torch.float16, enabled=dtype is not None)
     with torch.no_grad(), cast:
-        model(*moved)  # the libraries' work spaces are then there
+        model(*moved)  # allocates the libraries' workspaces
         before = torch.cuda.memory_allocated() - _bytes(moved)
         torch.cuda.reset_peak_memory_stats()
         model(*moved)
@@ -65,7 +66,7 @@ def _probed(model: Any, inputs: list[Any], optimizer: str, precision: str) -> tu
 
 
 def _derived(model: Any, inputs: list[Any], precision: str) -> tuple[int, int]:
-    """Bytes that a step saves for its backward pass, and those of its input and its largest layer's work."""
+    """Bytes that a step saves for its backward pass, and those of its input and its largest layer's workspace."""
     import torch
 
     own = {t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers(), *inputs)}
@@ -87,7 +88,7 @@ def _derived(model: Any, inputs: list[Any], precision: str) -> tuple[int, int]:
 
 @contextmanager
 def _widest(model: Any) -> Iterator[list[int]]:
-    """The bytes that go into and come out of each module that holds no other, as they run."""
+    """Input and output bytes of each leaf module, as they run."""
     found: list[int] = []
 
     def ran(_: Any, given: Any, got: Any) -> None:

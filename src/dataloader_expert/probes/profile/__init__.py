@@ -1,1 +1,1 @@
-"""Where a sample's time goes: clocks and stacks inside the processes that load."""
+"""Where a sample's time goes: timers and stacks inside the loading processes."""

@@ -1,4 +1,4 @@
-"""Clocks: wall and this thread's CPU, and the time for which this thread waited for a core."""
+"""Clocks: wall time, this thread's CPU time, and the time that this thread waited for a core."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import time
 
 Spent = tuple[float, float, float]
-"""Seconds: wall, CPU of this thread, waiting for a core. What is left of the wall is blocked."""
+"""Seconds: wall, CPU of this thread, waiting for a core. The rest of the wall time is blocked."""
 BLOCKED_LEAST_S = 30e-6
-"""Off the CPU for less than this, nobody asks whether it was for a core: the counter costs a read."""
+"""Below this time off the CPU the counter of waiting for a core is not read, as reading it costs too much."""
 
 
 class QueueClock:
@@ -32,15 +32,15 @@ class QueueClock:
 
 
 class StolenClock:
-    """What a hypervisor gave to others of the CPUs that this process may use, since it was made: Linux's ``steal``
-    (proc(5)); elsewhere always 0. A thread's counters hold such time neither as its CPU time nor as waiting for a core,
-    so it would pass for time blocked."""
+    """Time that a hypervisor took from the CPUs of this process since creation: Linux's ``steal`` (proc(5)); elsewhere
+    always 0. A thread's counters include such time neither in CPU time nor in waiting for a core, so it would count as
+    blocked."""
 
     def __init__(self) -> None:
         self._begun = _ticks()
 
     def rate(self) -> float:
-        """Seconds taken for each that the CPUs computed."""
+        """Stolen seconds per second that the CPUs computed."""
         taken, computed = (b - a for a, b in zip(self._begun, _ticks(), strict=True))
         return taken / computed if computed > 0 else 0.0
 
@@ -54,7 +54,7 @@ def _ticks() -> tuple[int, int]:
 
 
 def ticks_in(stat: str, cpus: set[int]) -> tuple[int, int]:
-    """Ticks that were taken from these CPUs, and those in which they computed."""
+    """Stolen ticks of these CPUs, and ticks in which they computed."""
     names, taken, computed = {f"cpu{n}" for n in cpus}, 0, 0
     for line in stat.splitlines():
         name, *counts = line.split()
@@ -65,17 +65,17 @@ def ticks_in(stat: str, cpus: set[int]) -> tuple[int, int]:
 
 
 def apart(spent: list[Spent], rate: float) -> list[Spent]:
-    """The same with what a hypervisor took, ``rate`` for each CPU second of all, as waiting for a core. When it did is not
-    known: of what seems blocked each gives the same part."""
+    """Moves stolen time, ``rate`` per CPU second overall, from blocked to waiting for a core. As it is unknown when it
+    was stolen, the same share of each blocked time is moved."""
     cpu, blocked = sum(c for _, c, _ in spent), sum(max(0.0, w - c - q) for w, c, q in spent)
     part = min(1.0, rate * cpu / blocked) if blocked else 0.0
     return [(w, c, q + part * max(0.0, w - c - q)) for w, c, q in spent]
 
 
 class Laps:
-    """This thread's time split into stages: what passes between two laps belongs to the stage that the second names.
+    """This thread's time split into stages: the time between two laps belongs to the stage that the second one names.
 
-    ``spent`` sums them by stage; ``each`` holds ``(index, wall, CPU, waiting for a core)`` of every sample closed.
+    ``spent``: sums by stage; ``each``: ``(index, wall, CPU, waiting for a core)`` of every finished sample.
     """
 
     def __init__(self, rest: str) -> None:
@@ -84,7 +84,7 @@ class Laps:
         self.begin()
 
     def begin(self) -> None:
-        """Forgets what was, and starts the clocks."""
+        """Resets everything and starts the clocks."""
         self.spent: dict[str, Spent] = {}
         self.each: list[tuple[int, float, float, float]] = []
         self._whole: Spent = (0.0, 0.0, 0.0)
@@ -103,7 +103,7 @@ class Laps:
         self._whole = plus(self._whole, (took, busy, queue))
 
     def sample(self, index: int) -> None:
-        """Closes a sample: what its stages did not claim is ``rest``."""
+        """Finishes a sample: time that no stage claimed goes to ``rest``."""
         self.lap(self.rest)
         done, self._closed = self._closed, self._whole
         self.each.append((index, *(b - a for a, b in zip(done, self._whole, strict=True))))  # type: ignore[arg-type]  # three of three

@@ -1,4 +1,4 @@
-"""torch's fetchers, which read and collate a batch in whichever process loads: wrapped for as long as is asked."""
+"""Temporarily wraps torch's fetchers, which read and collate a batch in the loading process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Fetch = Callable[[Any, Any], Any]
 
 @contextmanager
 def wrapped(wrap: Callable[[Fetch], Fetch]) -> Iterator[None]:
-    """``wrap(fetch)`` stands in for ``fetch`` in this process, and for ever in workers that are forked meanwhile.
+    """Replaces ``fetch`` with ``wrap(fetch)`` in this process, and permanently in workers forked meanwhile.
 
-    The measuring process ends with its request: nothing of a user's outlives this.
+    The measuring process ends with its request, so the user's own processes are not affected.
     """
     from torch.utils.data._utils import fetch
 

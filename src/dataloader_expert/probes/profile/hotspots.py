@@ -1,7 +1,7 @@
-"""Which functions a sample's time is spent in, from sampled stacks weighed by the time that the clocks saw.
+"""The functions in which a sample's time is spent, from sampled stacks weighted by the measured times.
 
-A stack counts for its innermost function (exclusive) and once for every function on it (inclusive): a helper of the
-user's that calls a library shows as what it costs, whatever stage it belongs to.
+A stack counts for its innermost function (exclusive) and once for every function on it (inclusive): so a helper of the
+user's that calls a library shows its full cost, in any stage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataloader_expert.probes.profile.remote_stack import Stack
 from dataloader_expert.probes.profile.sampling_profiler import Tick
 from dataloader_expert.probes.profile.stage_classifier import FETCHING, OURS, Namer, is_users, place_of
 
-HOTSPOTS = Quantity("hotspots", "", "the functions that cost most, by their share of a sample's CPU and blocked time")
+HOTSPOTS = Quantity("hotspots", "", "the most expensive functions, by their share of a sample's CPU and blocked time")
 USER_FUNCTIONS = Quantity(
     "user_functions",
     "",
@@ -28,18 +28,18 @@ USER_FUNCTIONS = Quantity(
 )
 MOST, LEAST_SHARE = 10, 0.01
 Function = tuple[str, str, int]
-"""File, name, and the line where it begins: a file may have several of one name."""
+"""File, name and first line: a file may have several functions of one name."""
 Spot = tuple[Function, str, bool, bool]
-"""Function, stage, and whether its line inflates and looks files up."""
+"""Function, stage, whether its line decompresses, and whether it looks up files."""
 Weighed = list[tuple[Stack, float]]
 """Stacks, each with its share of a sample's CPU and blocked time."""
 INNER = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
-"""Code that is written inside a function and runs in a frame of its own: to a reader it is that function's."""
+"""Code inside a function that runs in a frame of its own; it is attributed to that function."""
 
 
 def weighed(namer: Namer, ticks: list[Tick], seconds: Mapping[tuple[bool, bool], float], total: float) -> Weighed:
-    """Running stacks stand for CPU time and blocked ones for blocked time. ``seconds`` of a sample are given by whether
-    they were spent in collating, and whether on a CPU; ``total`` with what no stack is seen of."""
+    """Weights stacks: running ones share the CPU time, blocked ones the blocked time. ``seconds`` of a sample are keyed
+    by (collating, on a CPU); ``total`` includes what no stack covers."""
     sums: Counter[tuple[bool, bool]] = Counter()
     for tick in ticks:
         collates = namer.stage_of(tick.stack) == "collate"
@@ -58,7 +58,7 @@ def weighed(namer: Namer, ticks: list[Tick], seconds: Mapping[tuple[bool, bool],
 
 
 def hotspot_facts(namer: Namer, stacks: Weighed, seen: int) -> Iterator[Fact]:
-    """Both lists of functions; ``seen`` stacks."""
+    """Both lists of functions; ``seen``: the number of stacks."""
     said = evidence("sampled", "stages", seen=seen)
     within = inclusive(namer, stacks)
     yield Fact(HOTSPOTS, costliest(namer, stacks, within), said)
@@ -69,7 +69,7 @@ def hotspot_facts(namer: Namer, stacks: Weighed, seen: int) -> Iterator[Fact]:
 
 @dataclass
 class Spent:
-    """Of a function: its shares with and without what it calls, and the first by line and by stage."""
+    """A function's shares with and without what it calls; the former also by line and by stage."""
 
     inclusive: float = 0.0
     exclusive: float = 0.0
@@ -78,12 +78,12 @@ class Spent:
 
 
 def inclusive(namer: Namer, stacks: Weighed) -> dict[Function, Spent]:
-    """Every function on a stack has the stack's whole share, once however often it calls itself."""
+    """Every function on a stack gets the stack's whole share, once even if it is recursive."""
     found: dict[Function, Spent] = {}
     for stack, share in stacks:
         stage, lines = namer.stage_of(stack), dict[Function, int]()
         for function, line in theirs(stack):
-            lines.setdefault(function, line)  # of one that calls itself the innermost line
+            lines.setdefault(function, line)  # for a recursive function the innermost line
         for innermost, (function, line) in enumerate(lines.items()):
             spent = found.setdefault(function, Spent())
             spent.inclusive += share
@@ -107,7 +107,7 @@ def told(function: Function, spent: Spent) -> dict[str, Any]:
 
 
 def costliest(namer: Namer, stacks: Weighed, within: Mapping[Function, Spent]) -> list[dict[str, Any]]:
-    """Innermost functions by stage, with the line, and inside a library the user's line that led there."""
+    """Innermost functions by stage, with the line; for a library also the user's line that led there."""
     cost: defaultdict[Spot, float] = defaultdict(float)
     lines: dict[Spot, defaultdict[tuple[int, str | None], float]] = defaultdict(lambda: defaultdict(float))
     for stack, share in stacks:
@@ -141,7 +141,7 @@ def costliest(namer: Namer, stacks: Weighed, within: Mapping[Function, Spent]) -
 
 
 def theirs(stack: Stack) -> list[tuple[Function, int]]:
-    """The functions on a stack that are not ours, innermost first, each with its line."""
+    """The functions on a stack that are not this package's, innermost first, each with its line."""
     frames = [f for f in stack if not f[0].startswith(OURS) and f"{FETCHING}/fetch" not in f[0]]
     found = []
     for depth, (file, line, name) in enumerate(frames):
@@ -153,7 +153,7 @@ def theirs(stack: Stack) -> list[tuple[Function, int]]:
 
 
 def beginning(file: str, line: int, name: str) -> int:
-    """The line of the innermost ``def`` of this name around a line; 0 where the source does not tell."""
+    """The line of the innermost ``def`` of this name around a line; 0 if the source does not show it."""
     return max((first for first, last in _definitions(file).get(name, ()) if first <= line <= last), default=0)
 
 

@@ -1,8 +1,9 @@
-"""Watching real DataLoaders from inside: clocks around what their processes fetch and collate, and their counters.
+"""Instruments real DataLoaders from inside: timers around fetch and collate in their processes, and process counters.
 
-torch's fetchers are wrapped; workers forked meanwhile inherit that. Each process appends to an unnamed file a line of JSON
-for a batch (of cheap ones only some), now and then with the kernel's counters of the process.
-A worker of another start method imports torch anew and leaves no line: the caller then has nothing to read.
+torch's fetchers are wrapped; workers forked meanwhile inherit that. Each process appends a line of JSON per batch to an
+unnamed file (for cheap batches only for some), occasionally with the kernel's counters of the process.
+
+A worker of another start method imports torch anew and writes no lines: the caller then has nothing to read.
 """
 
 from __future__ import annotations
@@ -26,25 +27,26 @@ from dataloader_expert.probes.profile.sampling_profiler import Ticker
 from dataloader_expert.probes.system.malloc import PAGE, free_bytes
 
 PULSE_S, SOON_S = 0.5, 0.05
-"""The most and the least seconds between two readings of a process's counters: between them half of the time so far."""
+"""The most and the least seconds between two readings of a process's counters; in between, half of the time so far."""
 LAP_S, LINE_S = 8e-6, 150e-6
-"""What it costs to close a sample with its clocks, and to write a batch's line, by code that the samples have pushed out of
-the caches: three times what it takes in a loop."""
+"""The cost of timing a sample, and of writing a batch's line, with code that samples have evicted from the caches:
+three times the cost in a loop."""
 FIRST = 4
-"""Batches of a process that are timed in any case."""
+"""The first batches of a process, which are always timed."""
 COUNTED = 2
-"""Batches of a process after which its counters are read in any case: growth shows between two readings."""
+"""After this many batches a process's counters are always read: growth is seen between two readings."""
 SLOW_TIMES, SLOW_LEAST_S = 10, 0.01
-"""Slow is what takes so many times the usual, and so long: a sample, or a batch whose samples are not timed."""
+"""A sample, or a batch whose samples are not timed, is slow if it takes this many times the usual and at least this
+long."""
 WORTH = 0.0025
-"""The share of the time that this may cost: of cheaper batches only some are timed."""
+"""The share of the time that timing may cost: of cheap batches only some are timed."""
 
 
 @dataclass
 class Watch:
-    """``rest`` names what no stage of a fetch claims; ``at`` is told each sample before it is read; ``ticker`` samples
-    stacks, where it is given; ``maps`` asks for the memory map with each reading, which costs milliseconds;
-    ``calls`` counts the files that a worker opens and the pixels of pictures that it makes smaller."""
+    """``rest``: the name for time that no stage of a fetch claims; ``at``: called with each sample before it is read;
+    ``ticker``: samples stacks, if given; ``maps``: read the memory map with each reading, which costs milliseconds;
+    ``calls``: count the files that a worker opens and the pixels of images that it shrinks."""
 
     rest: str
     at: Callable[[int], None]
@@ -55,7 +57,7 @@ class Watch:
     file: int = field(default_factory=lambda: unnamed())
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Every line so far, in the order in which they were written."""
+        """All lines so far, in the order in which they were written."""
         size = os.fstat(self.file).st_size
         for line in os.pread(self.file, size, 0).splitlines():
             yield json.loads(line)
@@ -65,7 +67,7 @@ class Watch:
 
 
 def unnamed() -> int:
-    """A file without a name to which several processes may append whole lines."""
+    """An unnamed file to which several processes can append whole lines."""
     fd = os.memfd_create("watch") if hasattr(os, "memfd_create") else os.open("/tmp", os.O_TMPFILE | os.O_RDWR)
     fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_APPEND)
     return fd
@@ -73,7 +75,7 @@ def unnamed() -> int:
 
 @contextlib.contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Loaders whose iterators are made meanwhile are watched."""
+    """Loaders whose iterators are created in this context are watched."""
     try:
         with wrapped(lambda fetch: _watched(watch, fetch)):
             yield
@@ -85,9 +87,9 @@ def watching(watch: Watch) -> Iterator[None]:
 
 
 _EYE: list[Eye] = []
-"""This process's eye, once it has fetched; a worker inherits its parent's and makes its own."""
+"""This process's eye, once it has fetched; a worker inherits its parent's and replaces it with its own."""
 _PULSED: dict[int, float] = {}
-"""When this process's counters were read last, by worker."""
+"""When this process's counters were last read, by worker."""
 
 
 def _watched(watch: Watch, fetch: Fetch) -> Fetch:
@@ -106,7 +108,7 @@ def _watched(watch: Watch, fetch: Fetch) -> Fetch:
 
 
 class Eye:
-    """What watches one process's fetcher; in the main process a new one each epoch."""
+    """Watches one process's fetcher; in the main process a new one for each epoch."""
 
     fetcher: Any = None
 
@@ -126,14 +128,14 @@ class Eye:
         self.opened: Counter[str] = Counter()
         gc.callbacks.append(self._collecting)
         self.sized = [0, 0]
-        if watch.calls and self.worker >= 0:  # hooks stay for ever: in a worker that ends with its loader only
+        if watch.calls and self.worker >= 0:  # hooks cannot be removed: only in a worker, which ends with its loader
             sys.addaudithook(self._audit)
             self._size_up()
         if watch.ticker is not None:
             watch.ticker.start(self.worker)
 
     def adopt(self, fetcher: Any) -> None:
-        """Puts clocks before the user's collate function and, where samples are read one by one, around each."""
+        """Puts timers before the user's collate function and, if samples are read one by one, around each."""
         self.fetcher = fetcher
         self.dataset = fetcher.dataset
         self.clocked = hasattr(self.dataset, "clock")
@@ -186,7 +188,7 @@ class Eye:
             self._write({**line, "pulse": pulse} if pulse else line)
 
     def _timed(self, wall: float, n: int) -> None:
-        """Writes a batch's stages down; how many of the next are let pass follows from what this one cost."""
+        """Records a batch's stages; its cost decides how many of the next batches are skipped."""
         laps, begun = self.laps, time.thread_time()
         laps.lap(self.watch.rest if self.collated == 0 else "collate")
         if self.clocked:
@@ -211,7 +213,7 @@ class Eye:
         self.cost += time.thread_time() - begun + LAP_S * len(laps.each)
 
     def _pulse(self) -> dict[str, Any]:
-        """This process's counters, where it is time for them; else nothing."""
+        """This process's counters, if it is time for them; else nothing."""
         now = time.monotonic()
         pause = max(SOON_S, min(PULSE_S, (now - self.watch.begun) / 2))
         soon = now - _PULSED.get(self.worker, 0.0) <= pause
@@ -231,7 +233,7 @@ class Eye:
         os.write(self.watch.file, json.dumps(line).encode() + b"\n")
 
     def rest(self) -> None:
-        """Reads the counters a last time, and stops what goes on by itself in this process."""
+        """Reads the counters a last time, and stops everything that runs by itself in this process."""
         _PULSED.clear()
         line = {"worker": self.worker, "batch": self.batches, "n": 0, "timed": False, "slow": []}
         self._write({**line, "pulse": self._pulse()})
@@ -243,7 +245,7 @@ class Eye:
             self.opened[given[0]] += 1
 
     def _size_up(self) -> None:
-        """Counts the pixels that go into and come out of Pillow's resizing; its classes are this worker's own."""
+        """Counts the input and output pixels of Pillow's resizing, by patching its classes in this worker."""
         image = sys.modules.get("PIL.Image")
         if image is None:
             return
@@ -264,9 +266,9 @@ class Eye:
 
 
 class _Timed:
-    """The user's dataset as a fetcher sees it: each sample closed on the clock.
+    """The user's dataset as a fetcher sees it: each sample is timed.
 
-    A sample that raises is given as the last one that did not: the scan says which raise; here time is measured.
+    A sample that raises is replaced by the last one that did not: the scan reports errors; here only time is measured.
     """
 
     def __init__(self, eye: Eye) -> None:
@@ -290,8 +292,8 @@ class _Timed:
 
 
 def counters(maps: bool) -> dict[str, Any]:
-    """What the kernel counts of this process: bytes and calls of I/O, descriptors, CPU and waiting of its threads;
-    ``own_bytes`` are those that asking for it read."""
+    """The kernel's counters of this process: bytes and calls of I/O, descriptors, CPU and waiting of its threads;
+    ``own_bytes``: bytes read to obtain them."""
     read: list[int] = []
 
     def text(path: str) -> bytes:
@@ -320,7 +322,7 @@ def counters(maps: bool) -> dict[str, Any]:
 
 
 def contents(path: str) -> bytes:
-    """Of a file of the kernel's, which one call reads whole; nothing where there is none."""
+    """The contents of a kernel file, which one call reads whole; empty if it does not exist."""
     with contextlib.suppress(OSError):
         fd = os.open(path, os.O_RDONLY)
         try:
@@ -331,7 +333,7 @@ def contents(path: str) -> bytes:
 
 
 def task_times(path: str) -> tuple[float, float]:
-    """A thread's seconds on a CPU and waiting for one, from its ``schedstat``."""
+    """A thread's seconds on a CPU and waiting for a CPU, from its ``schedstat``."""
     return times_in(contents(path))
 
 
@@ -346,13 +348,13 @@ def io_counts(io: bytes) -> dict[str, int]:
 
 
 def anonymous_bytes(statm: bytes) -> int:
-    """Resident memory that no file backs: what the kernel calls RssAnon."""
+    """Resident memory not backed by a file, which the kernel calls RssAnon."""
     parts = statm.split()
     return (int(parts[1]) - int(parts[2])) * PAGE if len(parts) > 2 else 0
 
 
 def rollup(smaps: bytes) -> dict[str, int]:
-    """Bytes of this process's memory that it alone holds, written to, and that it shares."""
+    """Bytes of this process's memory that are private dirty, and that are shared."""
     found = {"private": 0, "shared": 0}
     for line in smaps.decode().splitlines():
         name, _, rest = line.partition(":")

@@ -1,8 +1,9 @@
-"""The Python stack of another process, read from its memory: it is neither stopped nor signalled, and nothing in it runs.
+"""The Python stack of another process, read from its memory: the process is not stopped or signalled and runs no extra
+code.
 
-Where CPython keeps what differs between its versions, and is therefore looked for: a process reads the one that forked
-it, whose frames, code objects and texts it knows from its own copy. Where they are not found, nothing is read. A stack
-may change while it is read; whatever is no code object on the way makes it none.
+CPython's layout of frames differs between versions and is therefore searched for: a process reads the one that forked
+it, whose frames, code objects and strings it knows from its own copy. If they are not found, nothing is read. A stack
+may change while it is read; it is discarded if anything on the way is not a code object.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ Stack = tuple[tuple[str, int, str], ...]
 """Frames ``(file, line, function)``, innermost first."""
 
 Buffer = bytes
-"""The type, by a name that no method of ``Memory`` takes."""
+"""Another name for the type, as ``Memory`` has a method called bytes."""
 WORD = 8
 WHOLE_WORD, HALF_WORD = struct.Struct("<Q").unpack_from, struct.Struct("<I").unpack_from
 FRAME, STATE = 16 * WORD, 64 * WORD
-"""How far into a frame, and into a thread's state, members are looked for."""
+"""How far into a frame, and into a thread's state, members are searched for."""
 BLOCK = 4096
 DEEPEST = 400
 TEXT_STATE = 34 if sys.version_info >= (3, 14) else 32
-"""The byte that tells the kinds of text apart."""
+"""The byte that distinguishes the kinds of strings."""
 KNOWN_TEXTS = tuple(
     ("".join(map(chr, range(first, first + 24))), encoding)
     for first, encoding in ((65, "latin-1"), (200, "latin-1"), (0x2200, "utf-16-le"), (0x1F600, "utf-32-le"))
@@ -38,10 +39,10 @@ KNOWN_TEXTS = tuple(
 
 
 class Memory:
-    """A process's memory, read by blocks, which :meth:`forget` drops: a stack lies in one or two.
+    """A process's memory, read in blocks, which :meth:`forget` drops: a stack lies in one or two.
 
     Raises:
-        OSError: where it may not be read, or nothing is mapped.
+        OSError: if it may not be read, or nothing is mapped.
     """
 
     def __init__(self, pid: int) -> None:
@@ -61,7 +62,7 @@ class Memory:
         return block[begins : begins + n]
 
     def around(self, at: int, n: int) -> tuple[Buffer, int]:
-        """Bytes that hold ``n`` from ``at`` on, and where these begin in them."""
+        """A buffer that contains ``n`` bytes from ``at`` on, and their offset in it."""
         start = at & -BLOCK
         block, begins = self.blocks.get(start), at - start
         if begins + n > BLOCK:
@@ -76,7 +77,7 @@ class Memory:
         return int.from_bytes(self.bytes(at, size), "little")
 
     def pointer(self, at: int) -> int:
-        """Some versions mark pointers in their lowest bits."""
+        """The pointer at an address; some versions tag pointers in their lowest bits."""
         return self.number(at) & ~3
 
     def where(self, at: int, value: int, span: int, size: int = WORD) -> set[int]:
@@ -87,10 +88,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets in bytes: ``head`` from a thread's state to its innermost frame, a pointer each; of a frame its code, the
-    frame that called it and its instruction (where ``counted``, the number of instructions before it); of a code object
-    its file, name, first line and table of lines. ``texts``: by the bits of a text's state that tell the kinds of text
-    apart, ``mask``, where its characters begin, how long each is, and how they are encoded."""
+    """Offsets in bytes: ``head``: pointers from a thread's state to its innermost frame; in a frame its code, its
+    caller's frame and its instruction (if ``counted``, the number of instructions before it); in a code object its
+    file, name, first line and line table. ``texts``: by the state bits under ``mask``, which distinguish kinds of
+    strings: where the characters begin, how wide each is, and their encoding."""
 
     head: tuple[int, ...]
     code: int
@@ -106,16 +107,16 @@ class Layout:
 
 
 def find_layout(pid: int, state: int, frame: FrameType) -> Layout | None:
-    """The layout of process ``pid``, which forked this one and waits in ``frame``; None where it can't be told.
+    """The layout of process ``pid``, which forked this one and waits in ``frame``; None if it cannot be determined.
 
     Args:
         state: the address of its first thread's state.
-        frame: this process's copy of it; its callers, up to seven, are compared as well, and one at least is needed.
+        frame: this process's copy of it; up to seven of its callers are compared too, and at least one is needed.
     """
     try:
         with closing(Memory(pid)) as memory, closing(Memory(os.getpid())) as own:
             return _found(memory, own, state, frame)
-    except (OSError, ValueError):  # not allowed; nothing to take the least of
+    except (OSError, ValueError):  # not permitted; min() of nothing
         return None
 
 
@@ -125,15 +126,15 @@ def _found(memory: Memory, own: Memory, state: int, frame: FrameType) -> Layout:
         known.append(known[-1].f_back)
     code: set[int] = set()
     at: list[int] = []
-    for inside in (0, *range(2 * WORD, 6 * WORD, WORD)):  # a frame object is the frame, or points at it
+    for inside in (0, *range(2 * WORD, 6 * WORD, WORD)):  # a frame object is the frame, or points to it
         at = [own.pointer(id(f) + inside) if inside else id(f) for f in known]
         if all(at):
             code = _common(memory.where(a, id(f.f_code), FRAME) for a, f in zip(at, known, strict=True))
             if code:
                 break
-    # from C into Python, some versions put a frame of their own between two
+    # for a call from C into Python some versions insert a frame of their own
     backs = [memory.where(a, b, FRAME) for a, b in pairwise(at)]
-    outer = [(a, f.f_lasti, id(f.f_code)) for a, f in zip(at, known, strict=True)][1:]  # where it waits: further on
+    outer = [(a, f.f_lasti, id(f.f_code)) for a, f in zip(at, known, strict=True)][1:]  # the waiting frame has moved on
     pointed = _common(memory.where(a, begin(c) + lasti, FRAME) for a, lasti, c in outer)
     counted = _common(memory.where(a, lasti // 2, FRAME, 4) for a, lasti, _ in outer)
     codes, size = [f.__code__ for f in (Memory.bytes, Memory.number, os.walk)], CodeType.__basicsize__
@@ -161,7 +162,7 @@ def _common(found: Iterable[set[int]]) -> set[int]:
 
 
 def begin(code: int) -> int:
-    """The address of a code object's instructions, where they are part of it."""
+    """The address of a code object's instructions, in versions where they are part of it."""
     return code + CodeType.__basicsize__
 
 
@@ -199,26 +200,26 @@ class Code:
     lines: list[int]
 
     def line(self, offset: int) -> int:
-        """Of the instruction at ``offset`` bytes."""
+        """The line of the instruction at ``offset`` bytes."""
         return self.lines[max(0, bisect_right(self.starts, offset) - 1)]
 
 
 @dataclass
 class Reader:
-    """Reads the stack of one process's first thread. ``codes``: what was found at an address so far."""
+    """Reads the stack of one process's first thread. ``codes``: code objects decoded so far, by address."""
 
     memory: Memory
     layout: Layout
     state: int
     codes: dict[int, Code] = field(default_factory=dict)
     spots: dict[tuple[int, int], tuple[str, int, str]] = field(default_factory=dict)
-    """By the address of code and an instruction."""
+    """Decoded frames by the addresses of code and instruction."""
 
     def stack(self, mark: str) -> Stack:
-        """Down to the function ``mark``, which stays out; empty where there is none such, or the stack changed.
+        """The stack down to the function ``mark``, without it; empty if ``mark`` is not on it or the stack changed.
 
-        It runs every few milliseconds beside what is measured, its code cold each time: a frame is three numbers out of a
-        block that is read once, and what they mean is remembered.
+        This runs every few milliseconds next to what is measured, each time with cold caches: so a frame is three
+        numbers from a block that is read once, and what they mean is cached.
         """
         self.memory.forget()
         layout, spots, reach, around = self.layout, self.spots, self.reach, self.memory.around
@@ -241,7 +242,7 @@ class Reader:
                 if spot[2]:
                     found.append(spot)
                 at = WHOLE_WORD(block, begins + layout.back)[0]
-        except (OSError, LookupError, ValueError, OverflowError, struct.error):  # no longer what it was
+        except (OSError, LookupError, ValueError, OverflowError, struct.error):  # memory has changed
             pass
         return ()
 
@@ -250,7 +251,7 @@ class Reader:
         return WORD + max(self.layout.code, self.layout.back, self.layout.instruction)
 
     def _spot(self, address: int, instruction: int) -> tuple[str, int, str]:
-        """File, line and function; nothing of what some versions put between two calls through C, without code."""
+        """File, line and function; empty for the frames without code that some versions insert for calls through C."""
         if address == id(None):
             return "", 0, ""
         code = self.codes.get(address) or self._code(address)

@@ -1,4 +1,4 @@
-"""Samples read again: those that were slow once, and a few whose content should be the same each time."""
+"""Samples read again: those that were slow once, and a few whose content should be the same every time."""
 
 from __future__ import annotations
 
@@ -16,43 +16,47 @@ from dataloader_expert.probes.profile.instrumentation import SLOW_LEAST_S, SLOW_
 from dataloader_expert.probes.serving import Serving
 
 SLOW = Quantity("slow_samples", "samples", "samples that take at least ten times the median")
-SLOW_SHARE = Quantity("slow_share", "", "the share of samples that are slow, of those that were read as they came")
-NONDETERMINISTIC = Quantity("nondeterministic", "", "whether the same index gave different content twice")
+SLOW_SHARE = Quantity("slow_share", "", "the share of slow samples among those read in turn")
+NONDETERMINISTIC = Quantity("nondeterministic", "", "whether reading the same index twice gave different content")
 AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
 
 
 def slow_samples(
     bench: Bench, served: Serving, took: list[tuple[float, int]], first: list[tuple[float, int]], doubtful: list[int]
 ) -> Iterable[Observation]:
-    """Samples that take ten times the median, and do so again each time they are read alone: not a busy machine.
+    """Samples that take ten times the median, also whenever they are read alone, which rules out a busy machine.
 
-    ``took`` are seconds and indices of samples, ``first`` those of batches that warmed up, which say nothing of the
-    median, ``doubtful`` those of batches that took long and whose samples were not timed.
+    ``took``: seconds and indices of samples; ``first``: those of warm-up batches, which do not count for the median;
+    ``doubtful``: samples of batches that took long and whose samples were not timed.
     """
-    if not took and not bench.source.iterable:  # they come in whole batches: some are read one by one
+    if not took and not bench.source.iterable:  # samples are fetched in whole batches: read some one by one
         n = len(served.dataset)
         took = [(_read_again(served, i), i) for i in range(0, n, max(1, n // ONE_BY_ONE))]
     if not took:
-        yield Unknown("health.slow_samples", "its samples are not timed one by one")
+        yield Unknown("health.slow_samples", "samples are not timed one by one")
         return
     median = statistics.median(t for t, _ in took)
-    first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be asked again
+    first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be read again
     came = {i for _, i in (*took, *first)}
     took = took + first + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]
-    slowest = {i: t for t, i in sorted(took)}  # one that came in several epochs counts once
+    slowest = {i: t for t, i in sorted(took)}  # a sample read in several epochs counts once
     suspects = sorted(
         ((t, i) for i, t in slowest.items() if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True
     )
     until = bench.until(0.1)
     if suspects and bench.source.iterable:
-        yield Unknown("health.slow_samples", f"{len(suspects)} seemed slow, and a stream's cannot be read again")
+        yield Unknown(
+            "health.slow_samples", f"{len(suspects)} seemed slow, but the samples of a stream cannot be read again"
+        )
         return
     slow: list[tuple[float, int]] = []
     unread = 0
     for k, (_, index) in enumerate(suspects):
         if until is not None and time.monotonic() > until:
             unread = len({i for _, i in suspects[k:]} & came)
-            yield Unknown("health.slow_samples", f"{len(suspects) - k} seemed slow; the budget held no second look")
+            yield Unknown(
+                "health.slow_samples", f"{len(suspects) - k} seemed slow; the budget left no time to read them again"
+            )
             break
         bench.at(index)
         again = min(_read_again(served, index) for _ in range(AGAIN))
@@ -73,9 +77,10 @@ def slow_samples(
 
 
 def share_of_slow(slow: int, doubtful: int, seen: int, population: int | None) -> Fact:
-    """Of the samples that came in turn: those that were looked up because their batch was slow would raise it.
+    """The share among samples read in turn; those read because their batch was slow would bias it upwards.
 
-    The interval begins where only ``slow`` are, and ends where the ``doubtful`` ones, not read again, are slow as well.
+    The interval's lower end assumes that only ``slow`` ones are slow, its upper end that all ``doubtful`` ones, which
+    were not read again, are slow too.
     """
     low, high = wilson(slow, seen)[0], wilson(slow + doubtful, seen)[1]
     if population is not None and seen >= population:
@@ -85,7 +90,7 @@ def share_of_slow(slow: int, doubtful: int, seen: int, population: int | None) -
 
 
 def wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share seen ``k`` times in ``n`` (Wilson, JASA 22, 1927): true also where none was seen."""
+    """The 95 % interval of a share seen ``k`` times in ``n`` (Wilson, JASA 22, 1927); also valid for ``k`` = 0."""
     p, w = k / n, z * z / n
     middle, half = p + w / 2, z * math.sqrt(p * (1 - p) / n + w / (4 * n))
     return max(0.0, (middle - half) / (1 + w)), min(1.0, (middle + half) / (1 + w))
@@ -95,13 +100,13 @@ def _read_again(served: Serving, index: int) -> float:
     begun = now()
     try:
         served.dataset[index]
-    except Exception:  # it was read before: what it is now is not slow
+    except Exception:  # it could be read before; an error now does not make it slow
         return 0.0
     return since(begun)[0]
 
 
 def word_of(sample: Any) -> str:
-    """The content of a sample as a word."""
+    """A digest of a sample's content."""
     from dataloader_expert.checks.fingerprint import content, digest64
     from dataloader_expert.sources.reference import items_of
 

@@ -1,12 +1,12 @@
-"""Stacks of the processes that load, sampled whoever holds the interpreter lock.
+"""Samples stacks of the loading processes, whoever holds the interpreter lock.
 
-A scribe, a process of its own, notes whether a loading process's first thread runs or is blocked, and reads that
-thread's stack from outside (``frames``). It does so in bursts across a sample, of one process after the other: a first
-look, its code and what it looks at gone from the caches, costs several times as much as the next, and processes that keep
-step with each other would tell the same at the same time. A thread that samples sees nothing of code that holds the lock;
-a signal at which faulthandler writes the stack may come while a frame is being made, and crashed one call in
-two hundred. The shares of running stacks then split the CPU time that the clocks saw, those of blocked ones the blocked
-time, and a busy machine bends neither.
+A separate process, the scribe, records whether a loading process's first thread runs or is blocked, and reads that
+thread's stack from outside (``remote_stack``). It does so in bursts that span samples, of one process after another:
+with cold caches the first stack of a burst costs several times as much as the next, and processes that run in step
+would show the same at the same time. A sampling thread would not see code that holds the lock; a signal at which
+faulthandler writes the stack may arrive while a frame is being created, and crashed one call in two hundred. The shares
+of running stacks divide the measured CPU time, those of blocked stacks the blocked time, so a busy machine biases
+neither.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ from dataloader_expert.facts import Json
 from dataloader_expert.probes.profile.remote_stack import WORD, Layout, Memory, Reader, Stack, find_layout
 
 BURST, LEAST_GAP_S = 8, 0.001
-"""Looks of a burst, and the least seconds between two: closer ones see the same."""
+"""Stacks per burst, and the least seconds between two: closer ones are the same."""
 ACROSS = 2
-"""Samples that a burst goes across: where a thread also waits for a core, about one."""
+"""Samples that a burst spans; about one if the thread also waits for a core."""
 LEAST = 30 * BURST
 WORTH = 0.007
-"""The share of a process's time that reading its stacks may take: where they are deep or the machine is slow, the scribe
-pauses longer. Of several processes less of each, by the root of their number: together they still give more stacks."""
+"""The share of a process's time that reading its stacks may take: if stacks are deep or the machine is slow, the scribe
+pauses longer. With several processes the share of each is divided by the root of their number; together they still give
+more stacks."""
 LONGEST = 8
-"""Times the pause asked for that it pauses at the most between bursts: some stacks are always read."""
+"""The longest pause between bursts, as a multiple of the requested one: some stacks are always read."""
 MARK = "watched_fetch"
-"""The function of ours below which everything is the loader's."""
+"""This package's function around each fetch; a stack is read down to it."""
 PR_SET_PTRACER = 0x59616D61
-"""Of prctl(2): which process may read this one's memory although it is no ancestor (Yama)."""
+"""An option of prctl(2): which process may read this one's memory without being an ancestor (Yama)."""
 SEEN, DOUBT, WHO = range(3)
-"""The words shared with the scribe: stacks so far, how far off the share of the commonest may be in millionths, at 95 %,
+"""The words shared with the scribe: stacks so far, the 95 % uncertainty of the commonest stack's share in millionths,
 then two for each process."""
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A stack below the fetch, and how often it was seen."""
+    """A stack within the fetch, and how often it was seen."""
 
     stack: Stack
     running: int
@@ -59,11 +60,11 @@ class Tick:
 
 
 class Ticker:
-    """The scribe that samples ``workers`` processes (0: this one) once they have called :meth:`start`.
+    """Starts the scribe, which samples ``workers`` processes (0: this one) once they have called :meth:`start`.
 
     Args:
-        every_s: seconds between two stacks, of whichever process, on average.
-        sample_s: about what a sample takes: a burst of stacks goes across it.
+        every_s: mean seconds between two stacks, over all processes.
+        sample_s: approximate seconds of a sample, which a burst of stacks spans.
     """
 
     def __init__(self, workers: int, every_s: float, sample_s: float = 0.0) -> None:
@@ -75,7 +76,7 @@ class Ticker:
         if self._pid == 0:
             try:
                 ours.close()
-                theirs.recv(1)  # from here the parent waits in this frame's own copy
+                theirs.recv(1)  # from here on the parent waits in its own copy of this frame
                 layout = find_layout(parent, state, frame)
                 theirs.send(b"!")
                 if layout is not None:
@@ -91,25 +92,25 @@ class Ticker:
         self._ending = ours
 
     def enough(self, half: float) -> bool:
-        """Whether the share of the commonest stack is known within ``half`` at 95 %, and so of any stage: each holds it whole
-        or not at all. (Not that of a line: one loop may serve every stage.)"""
+        """Whether the share of the commonest stack is known within ``half`` at 95 %, and thus that of any stage, as a
+        stack belongs to one stage. (This does not hold for a line: one loop may serve every stage.)"""
         return word(self._shared, SEEN) >= LEAST and word(self._shared, DOUBT) <= 1e6 * half
 
     def start(self, worker: int) -> None:
-        """From here on this process is sampled."""
+        """This process is sampled from now on."""
         let_read(self._pid)
         at = WHO + 2 * max(0, worker)
         put(self._shared, at + 1, thread_state())
         put(self._shared, at, os.getpid())
 
     def finish(self) -> tuple[list[Tick], float]:
-        """What was seen, and the scribe's CPU seconds."""
+        """The stacks seen, and the scribe's CPU seconds."""
         with contextlib.suppress(OSError):  # it may have ended
             self._ending.send(b".")
         self._ending.close()
         until = time.monotonic() + 2.0
         while not os.waitpid(self._pid, os.WNOHANG)[0]:
-            if time.monotonic() > until:  # no core for it: what it wrote is lost
+            if time.monotonic() > until:  # it got no core: its result is lost
                 os.kill(self._pid, signal.SIGKILL)
             time.sleep(0.002)
         text = os.pread(self._result, os.fstat(self._result).st_size, 0)
@@ -136,14 +137,14 @@ def thread_state() -> int:
 
 
 def let_read(pid: int) -> None:
-    """Some systems let only ancestors read a process's memory; elsewhere this changes nothing."""
+    """Lets process ``pid`` read this one's memory, on systems where only ancestors may; elsewhere without effect."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(pid), 0, 0, 0)
 
 
 @dataclass
 class Sampled:
-    """A process, known once it has said who it is; a later epoch's worker takes its predecessor's place."""
+    """A process to sample, known once it has reported its id; a later epoch's worker replaces its predecessor."""
 
     layout: Layout
     pid: int = 0
@@ -167,7 +168,7 @@ class Sampled:
         self.stat, self.reader = -1, None
 
     def look(self) -> tuple[Stack, bool]:
-        """The stack below the fetch, if it is there, and whether its thread ran or waited for a core."""
+        """The stack within the fetch, if in one, and whether its thread ran or waited for a core."""
         if self.reader is None:
             return (), False
         try:
@@ -181,7 +182,8 @@ class Sampled:
 
 @dataclass
 class Looks:
-    """Of a stack, or of all: looks, those of bursts squared, and times all looks of the burst."""
+    """Of one stack or all: the sum of its counts per burst, of their squares, and of their products with the burst's
+    size."""
 
     looks: int = 0
     squares: int = 0
@@ -194,7 +196,7 @@ class Looks:
 
 
 def doubt(part: Looks, whole: Looks, bursts: int) -> float:
-    """Half the 95 % interval of a share, from how it differs between bursts: looks of one burst are alike.
+    """Half the 95 % interval of a share, from its variation between bursts, as stacks of one burst are correlated.
 
     The variance of a ratio from clusters of unequal size (Cochran, Sampling Techniques, 1977, section 3.12).
     """
@@ -204,7 +206,7 @@ def doubt(part: Looks, whole: Looks, bursts: int) -> float:
 
 
 def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, shared: mmap.mmap, result: int) -> None:
-    """Samples until told to stop; keeps how often each stack's thread ran and was blocked."""
+    """Samples until told to stop; counts how often the thread ran and was blocked with each stack."""
     gc.disable()
     begun = time.process_time()
     processes = [Sampled(layout) for _ in range((len(shared) // WORD - WHO) // 2)]
@@ -212,13 +214,13 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
     by_bursts: dict[Stack, Looks] = {}
     whole, commonest, bursts = Looks(), Looks(), 0
     spread, worth, at, pause, turn = random.Random(0), 0.0, time.monotonic(), gap_s, 0
-    # sampling is this: at uneven distances, so no stage keeps step; the end is heard between bursts
+    # intervals are random, so that no stage stays in step; the request to end is checked between bursts
     while not select.select([ending], [], [], pause * spread.uniform(0.5, 1.5))[0]:
         sampled, burst = processes[turn], Counter[Stack]()
         sampled.is_now(word(shared, WHO + 2 * turn), word(shared, WHO + 2 * turn + 1))
         for look in range(BURST):
             if look:
-                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # as the pause; select costs more, and a burst is short
+                time.sleep(gap_s * spread.uniform(0.5, 1.5))  # random like the pause; select would cost more
             stack, running = sampled.look()
             if stack:
                 stacks.setdefault(stack, [0, 0])[0 if running else 1] += 1
@@ -237,7 +239,7 @@ def scribe(layout: Layout, every_s: float, gap_s: float, ending: socket.socket, 
         turn = next((i for i in known if i > turn), min(known, default=0))
         rate = WORTH * math.sqrt(max(1, len(known)))
         worth, at = worth + rate * (time.monotonic() - at), time.monotonic()
-        owed = (time.process_time() - begun - worth) / rate  # its own start counts too
+        owed = (time.process_time() - begun - worth) / rate  # including its own start
         pause = min(max(BURST * (every_s - gap_s) + gap_s, owed), LONGEST * BURST * every_s)
     told = {"ticks": [[list(s), *times] for s, times in stacks.items()], "cpu": time.process_time() - begun}
     os.write(result, json.dumps(told).encode())

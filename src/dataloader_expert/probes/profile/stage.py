@@ -12,7 +12,8 @@ STAGE = Quantity("stage", "ms", "time per sample in a stage: wall, CPU, blocked,
 
 
 def stage_fact(name: str, spent: list[Spent], stacks: int | None = None) -> Fact:
-    """Mean times per sample in ms with a 95 % interval of the wall time; ``stacks`` by which they were split, if so."""
+    """Mean times per sample in ms with a 95 % interval of the wall time; ``stacks``: the number that divided them, if
+    any."""
     n = len(spent)
     wall = [1e3 * w for w, _, _ in spent]
     mean = sum(wall) / n

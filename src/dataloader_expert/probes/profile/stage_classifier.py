@@ -1,9 +1,9 @@
-"""Which stage a stack belongs to, and which function of it is the costly one.
+"""Which stage a stack belongs to, and which of its functions is the expensive one.
 
-Three kinds of evidence, the strongest first, each looked for from the innermost frame outwards: what a line calls in a
-library that does one thing (zlib inflates, Pillow's decoder decodes, a file's ``read`` reads); what the user calls the
-function; what a line merely computes or waits for. A line's calls are found in its source and looked up in its module,
-so that ``from zlib import decompress as d`` is known for what it is. What none of these decides is unattributed.
+Three kinds of evidence are used, the strongest first, each searched from the innermost frame outwards: a line's calls
+into a library that does one thing (zlib inflates, Pillow's decoder decodes, a file's ``read`` reads); the name of the
+user's function; what a line itself computes or waits for. A line's calls are found in its source and looked up in its
+module, so that ``from zlib import decompress as d`` is recognised. If none of these decides, the stack is unattributed.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ NAMED = {
     "GaussianBlur warpPerspective pad encode_batch tokenize batch_encode_plus transform augment jitter interpolate "
     "affine grid_sample",
 }
-"""Methods and functions by their last name, where the library is not known."""
+"""Methods and functions by their last name, if the library is not known."""
 FUNCTIONS = {
     "decode": r"decod|decompress|inflat|unpack|parse|deserial|unzip",
     "transform": r"transform|augment|normali[sz]|crop|resiz|flip|rotat|jitter|tokeni[sz]|preproc|scale|mixup|noise|"
     r"standardi[sz]|blur",
     "read": r"read|fetch|download|open|retriev|load|seek|request",
 }
-"""What users call their functions."""
+"""Common names of users' functions."""
 WEAK = {
     "transform": "numpy torch math random _random array statistics cv2 PIL.Image",
 }
@@ -73,7 +73,7 @@ _FUNCTION = {stage: re.compile(words, re.IGNORECASE) for stage, words in FUNCTIO
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cost sits: the innermost frame, and the user's line that led there."""
+    """Where a cost arises: the innermost frame, and the user's line that led there."""
 
     function: str
     file: str
@@ -82,7 +82,7 @@ class Place:
 
 
 def place_of(stack: Stack) -> Place | None:
-    """The innermost frame that is not ours."""
+    """The innermost frame outside this package."""
     theirs = [f for f in stack if not f[0].startswith(OURS) and f"{FETCHING}/fetch" not in f[0]]
     if not theirs:
         return None
@@ -96,7 +96,7 @@ def is_users(file: str) -> bool:
 
 
 class Namer:
-    """Names stages; ``dataset`` is where ``self.something`` on a line is looked up."""
+    """Assigns stages; ``self.something`` on a line is looked up on ``dataset``."""
 
     def __init__(self, dataset: Any = None) -> None:
         self.objects: dict[str, Any] = {}
@@ -115,7 +115,7 @@ class Namer:
         return self._known[stack]
 
     def traits(self, stack: Stack) -> tuple[bool, bool]:
-        """Whether the innermost line inflates compressed data, and whether it looks files up."""
+        """Whether the innermost line decompresses data, and whether it looks up files."""
         frames = [f for f in stack if not f[0].startswith(OURS)]
         if not frames:
             return False, False
@@ -124,7 +124,7 @@ class Namer:
         return bool(names & INFLATING), bool(names & LOOKING_UP) or _module_name(file) in LOOKING_UP_FILES
 
     def _last_name(self, file: str, call: ast.Call) -> str:
-        """A call's name as its library has it, where it is known, else as the line has it."""
+        """A call's name in its library if that is known, else as written on the line."""
         dotted = dotted_name(call.func)
         target = None if dotted is None else _resolve(file, dotted)
         own = getattr(target, "__name__", None)
@@ -152,9 +152,9 @@ class Namer:
         return "unattributed"
 
     def _strong(self, file: str, line: int, innermost: bool) -> str | None:
-        """What the calls of a line say; where they disagree, decoding is the dearest.
+        """The stage that a line's calls indicate; if they disagree, the most expensive, which is decoding.
 
-        By its mere name a call counts on the innermost line only: further out it led to a frame that was asked before.
+        A call counts by its name alone only on the innermost line: further out it led to a frame already examined.
         """
         found = {s for call in calls(file, line) if (s := self._call_stage(file, call, innermost)) is not None}
         if innermost and self._maps(file, line):
@@ -174,11 +174,11 @@ class Namer:
             if stage is not None:
                 return stage
             if is_users(getattr(sys.modules.get(str(module)), "__file__", None) or ""):
-                return None  # the user's own function: its frames speak for themselves
+                return None  # the user's own function is judged by its own frames
         return names.get(dotted.rpartition(".")[2])
 
     def _maps(self, file: str, line: int) -> bool:
-        """Whether a line takes something out of a memory map that the dataset holds."""
+        """Whether a line reads from a memory map that the dataset holds."""
         for node in _nodes(file, line):
             if isinstance(node, ast.Subscript):
                 value = self._attribute(node.value)
@@ -187,7 +187,7 @@ class Namer:
         return False
 
     def _attribute(self, node: ast.AST) -> Any:
-        """``self.a.b`` without running anything of the user's: from instances' dictionaries."""
+        """The value of ``self.a.b``, from instance dictionaries, so that no user code runs."""
         if isinstance(node, ast.Subscript):
             held = self._attribute(node.value)
             return next(iter(held), None) if isinstance(held, list | tuple) else None
@@ -216,7 +216,7 @@ class Namer:
 
 
 def _file_stage(file: str) -> str | None:
-    """The stage of a library's own file."""
+    """The stage of a library's Python file."""
     return None if is_users(file) else _by_prefix(_module_name(file), _FILES)
 
 
@@ -245,12 +245,12 @@ _FILES = {
     ),
     **dict.fromkeys(["selectors", "genericpath", "posixpath", "glob", "pathlib", "fsspec"], "read"),
 }
-"""Libraries whose Python files do one thing, whatever their lines say."""
+"""Libraries whose Python files do one thing, whatever is on the line."""
 
 
 @functools.lru_cache(4096)
 def _module_name(file: str) -> str:
-    """``PIL.ImageFile.`` of a file of a library, for prefixes."""
+    """The module of a library's file with a dot, such as ``PIL.ImageFile.``, for prefixes."""
     path = file.replace("\\", "/")
     at = path.rfind("site-packages/")
     inner = path[at + 14 :] if at >= 0 else path[len(STANDARD) :].lstrip("/") if path.startswith(STANDARD) else ""
@@ -258,7 +258,7 @@ def _module_name(file: str) -> str:
 
 
 def _by_prefix(name: str, table: dict[str, str]) -> str | None:
-    """The stage of the longest dotted prefix that the table knows."""
+    """The stage of the longest dotted prefix in the table."""
     parts = name.strip(".").split(".")
     return next((table[p] for n in range(len(parts), 0, -1) if (p := ".".join(parts[:n])) in table), None)
 
@@ -269,7 +269,7 @@ def _holds(owner: Any, name: str) -> bool:
 
 @functools.lru_cache(256)
 def _tree(file: str) -> dict[int, list[ast.AST]]:
-    """A file's syntax by line: of each statement that fits on it or spans it, the expressions that lie on that line."""
+    """A file's syntax tree by line: for each statement on the line or spanning it, its expressions on that line."""
     text = "".join(linecache.getlines(file))
     found: dict[int, list[ast.AST]] = {}
     try:
@@ -308,7 +308,7 @@ def _module_of(file: str) -> Any:
 
 
 def _resolve(file: str, dotted: str) -> Any:
-    """What a dotted name at the top of a file's module leads to, without running anything of the user's."""
+    """What a dotted name at the top level of a file's module refers to, without running user code."""
     first, *rest = dotted.split(".")
     module = _module_of(file)
     if module is None:

@@ -1,8 +1,8 @@
-"""Where a sample's time goes, stage by stage, inside the processes that load it; and what reading it leaves behind.
+"""Where a sample's time goes, stage by stage, inside the loading processes; and what reading it leaves behind.
 
-The present loader runs with clocks around what its processes fetch and collate (``watching``). A source of ours says
-itself where it reads and decodes; of the user's code stacks are sampled (``ticking``) and named (``naming``): the
-shares of running stacks split the CPU time, those of blocked ones the blocked time.
+The present loader runs with timers around fetch and collate in its processes (``instrumentation``). Built-in sources
+report where they read and decode; for user code stacks are sampled (``sampling_profiler``) and classified
+(``stage_classifier``): the shares of running stacks divide the CPU time, those of blocked stacks the blocked time.
 """
 
 from __future__ import annotations
@@ -26,28 +26,30 @@ from dataloader_expert.probes.profile.stage_classifier import Namer, place_of
 from dataloader_expert.probes.profile.transfer import to_device, transport, trip
 from dataloader_expert.probes.serving import Serving, flat, serving
 
-OVERHEAD = Quantity("overhead", "", "the measuring's own CPU time as a share of a sample's CPU and blocked time")
-READING = Quantity("reading", "", "bytes that a sample's process read, and bytes that were delivered")
-COSTS = Quantity("sample_costs", "s", "CPU and blocked seconds of single samples, together, as they came")
+OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a share of a sample's CPU and blocked time")
+READING = Quantity("reading", "", "bytes read by the loading process and bytes delivered, per sample")
+COSTS = Quantity("sample_costs", "s", "pairs of CPU and blocked seconds of single samples, in turn")
 RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
-PULSES = Quantity("pulses", "s", "seconds of the loading processes, and those that their garbage collectors took")
+PULSES = Quantity("pulses", "s", "seconds that loading processes ran, and that their garbage collectors took")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
-MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after a first pass")
+MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after the first pass")
 EVERY_S, EVERY_OURS_S = 0.012, 0.03
-"""Seconds between two stacks, of whichever process: the user's code is known by them, of ours they only name functions."""
+"""Seconds between two stacks over all processes: user code is classified by them; for built-in sources they only name
+functions."""
 OURS_S = 2.5
-"""The most seconds where no share rests on stacks."""
+"""The most seconds if no share depends on stacks."""
 HALF = 0.025
-"""Stacks are gathered until a share is known within this at 95 %."""
+"""Stacks are collected until a share is known within this at 95 %."""
 SETTLED = 4
-"""Batches of a process from which on growth is judged: the first ones are on their way with files of their own."""
+"""Growth is measured after this many batches of a process: the first ones, in transit, hold files of their own."""
 KEPT = 256
-"""Samples whose costs are kept, for the forecast."""
+"""Samples whose costs are kept for the forecast."""
 
 
 @dataclass
 class Seen:
-    """What watching the loader gave: lines of its processes, stacks, and what the main process saw of its batches."""
+    """The result of watching the loader: lines of its processes, stacks, and what the main process saw of its
+    batches."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
     ticks: list[Tick] = field(default_factory=list)
@@ -81,7 +83,7 @@ class Stages(Probe):
         seen = watched(bench, served, deadline, self.half)
         timed = [line for line in seen.lines if line["timed"] and line["n"]]
         if not timed:
-            why = "no batch came back" if not seen.batches else "its workers start anew and cannot be watched from here"
+            why = "no batch came back" if not seen.batches else "its workers are not forked and cannot be observed"
             yield Unknown("stages", why)
             return
         yield from stage_facts(served, timed, seen)
@@ -103,11 +105,11 @@ class Stages(Probe):
         elif 6 * per < 0.1 * bench.left():
             yield from same_twice(bench, served, [i for _, i in each[:3]] or [0])
         else:
-            yield Unknown("health.nondeterministic", "samples are too slow to be read twice within the budget")
+            yield Unknown("health.nondeterministic", "samples take too long to read twice within the budget")
 
 
 def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen:
-    """Runs the present loader until stacks and time suffice."""
+    """Runs the present loader until there are enough stacks and enough time has passed."""
     plan, workers = served.current, served.current.workers
     if served.user_loader is None and workers:
         plan = plan.but(timeout=max(5.0, deadline - time.monotonic()))
@@ -134,9 +136,8 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
 
 
 def stolen_rate(lines: list[dict[str, Any]], ticks: list[Tick], most: float) -> float:
-    """Seconds that a hypervisor took from these processes for each CPU second: what is blocked by their clocks, beyond the
-    share of stacks that were seen blocked, and at most what it took from all: CPUs that are woken often wait for their
-    start, and computed little."""
+    """Stolen seconds per CPU second of these processes: their blocked time beyond the share of stacks seen blocked, and
+    at most what the hypervisor took in total: CPUs that are woken often wait to be scheduled, and computed little."""
     spent = [v for line in lines for v in line.get("spent", {}).values()]
     wall, cpu, queue = (sum(part) for part in zip(*spent, strict=True)) if spent else (0.0, 0.0, 0.0)
     blocked, looks = sum(t.blocked for t in ticks), sum(t.running + t.blocked for t in ticks)
@@ -146,8 +147,8 @@ def stolen_rate(lines: list[dict[str, Any]], ticks: list[Tick], most: float) -> 
 
 
 def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any]]:
-    """The same with what a hypervisor took of stages as waiting for a core, which is the machine's. Not of single samples:
-    of the slow ones it would leave nothing, and they are read again."""
+    """Moves stolen time in stages to waiting for a core, which is charged to the machine. Single samples are left as
+    they are: nothing would remain of the slow ones, and those are read again anyway."""
     found = [{**line, "spent": dict(line.get("spent", {}))} for line in lines]
     for stage in {stage for line in found for stage in line["spent"]}:
         those = [line["spent"] for line in found if stage in line["spent"]]
@@ -157,7 +158,8 @@ def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any
 
 
 def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
-    """Batches of epoch after epoch. A source of ours forgets what it decoded: each epoch is as the first."""
+    """Batches of one epoch after another. A built-in source drops what it decoded, so that each epoch is like the
+    first."""
     import torch
 
     from dataloader_expert.loaders.building import release
@@ -195,18 +197,18 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
 
 
 def _each(lines: Iterable[dict[str, Any]]) -> list[tuple[float, int]]:
-    """Seconds without waiting for a core, and index, of each sample on the clock."""
+    """Seconds without waiting for a core, and index, of each timed sample."""
     return [(wall - queue, i) for line in lines for i, wall, _, queue in line.get("each", ())]
 
 
 def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without each process's first batch, which opens files and warms up, where others follow that go through the same
-    stages. Where none does, the first did what the epoch needs once, such as decoding a table."""
+    """Drops each process's first batch, which opens files and warms up, if later ones go through the same stages. If
+    none does, the first did what an epoch needs once, such as decoding a table, and stays."""
     others: dict[int, set[str]] = defaultdict(set)
     for line in lines:
         if line["batch"] and line["timed"]:
             others[line["worker"]].update(line["spent"])
-    first = {"timed": False, "slow": []}  # its counters still count
+    first = {"timed": False, "slow": []}  # its counters are kept
     return [
         {**line, **first}
         if not line["batch"] and line["worker"] in others and others[line["worker"]].issuperset(line.get("spent", ()))
@@ -216,7 +218,7 @@ def first_dropped(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Iterable[Observation]:
-    """Stages of a fetch, split by stacks where no clock of ours stands; transfer; hotspots; overhead."""
+    """Stages of a fetch, divided by stacks where there are no timers; transfer; hotspots; overhead."""
     spent: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     namer = Namer(served.dataset)
     running, blocked = shares(namer, seen.ticks)
@@ -233,7 +235,7 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
             for name in {*on, *off}:
                 f, g = on[name] / sum(on.values()), off[name] / sum(off.values())
                 spent[name].append(((f * (cpu + queue) + g * waits) / n, f * cpu / n, f * queue / n))
-    for parts in spent.values():  # a batch that did not go through a stage spent nothing there
+    for parts in spent.values():  # a batch that skipped a stage spent no time in it
         parts += [(0.0, 0.0, 0.0)] * (len(timed) - len(parts))
     if served.current.workers:
         spent["worker_transfer"] = _transfer(seen)
@@ -245,7 +247,9 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         stacks = weighed(namer, seen.ticks, seconds_of(spent), total)
         yield from hotspot_facts(namer, stacks, sum(t.running + t.blocked for t in seen.ticks))
     else:
-        yield Unknown("hotspots", "no stack of a loading process could be read: too short a run, or not allowed here")
+        yield Unknown(
+            "hotspots", "no stack of a loading process could be read: the run was too short, or the system forbids it"
+        )
     yield Fact(OVERHEAD, overhead(seen, total), evidence("derived", "stages", seen=len(seen.lines)))
     keep = timed[:: max(1, len(timed) // KEPT)]
     pairs = [
@@ -268,10 +272,10 @@ def _fetch(line: dict[str, Any]) -> list[tuple[float, float, float]]:
 
 
 def shares(namer: Namer, ticks: list[Tick]) -> tuple[Counter[str], Counter[str]]:
-    """How often each stage of a fetch was seen running, and blocked. Collating has clocks of its own.
+    """How often each stage of a fetch was seen running, and blocked. Collating has its own timers.
 
-    Where no frame of theirs is left a sample's function has returned and its values are freed: that belongs to what made
-    them, and is shared as all else is, unless nothing else was seen.
+    If no user frame is left, a sample's function has returned and its values are being freed: that time belongs to
+    whatever made them and is distributed in proportion, unless nothing else was seen.
     """
     running: Counter[str] = Counter()
     blocked: Counter[str] = Counter()
@@ -292,13 +296,13 @@ def _transfer(seen: Seen) -> list[tuple[float, float, float]]:
 
 
 def spans(lines: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any], int]]:
-    """The first and the last pulse of every process, and the samples that it read between them."""
+    """The first and last counters of every process, and the samples that it read between them."""
     found = [(p[0], p[-1], p[-1]["samples"] - p[0]["samples"]) for p in by_process(lines)]
     return [(a, b, m) for a, b, m in found if m > 0]
 
 
 def seconds_of(spent: dict[str, list[tuple[float, float, float]]]) -> dict[tuple[bool, bool], float]:
-    """Seconds of a sample by whether they were spent in collating, and whether on a CPU; transport has no stacks."""
+    """Seconds of a sample keyed by (collating, on a CPU); transport has no stacks."""
     collating = spent.get("collate", [])
     of_fetch = [v for name, v in spent.items() if name not in ("collate", "worker_transfer")]
     return {
@@ -310,7 +314,7 @@ def seconds_of(spent: dict[str, list[tuple[float, float, float]]]) -> dict[tuple
 
 
 def overhead(seen: Seen, per_sample: float) -> float | None:
-    """CPU seconds of sampling and of our bookkeeping, over those that the samples took, blocked ones too."""
+    """CPU seconds of sampling and bookkeeping, over the CPU and blocked seconds of the samples."""
     parts = spans(seen.lines)
     samples = sum(m for _, _, m in parts)
     if not samples or not per_sample or not seen.samples:
@@ -330,7 +334,7 @@ def _blocked(spent: list[tuple[float, float, float]]) -> float:
 
 
 def kept(served: Serving, seen: Seen) -> Iterable[Observation]:
-    """What later judging needs of the run: reading, receiving, pauses."""
+    """Facts of the run that rules need later: reading, receiving, pauses."""
     parts = spans(seen.lines)
     samples = sum(m for _, _, m in parts)
     delivered = seen.bytes / max(1, seen.samples)
@@ -375,7 +379,7 @@ def kept(served: Serving, seen: Seen) -> Iterable[Observation]:
 def health(seen: Seen, on_way: int) -> Iterable[Observation]:
     """Growth of descriptors and of private memory in the loading processes, after the first third of what they read.
 
-    ``on_way``: tensors of one worker's batches that wait for the main process: it holds a descriptor for each.
+    ``on_way``: tensors of one worker's batches that the main process has not received: it holds a descriptor for each.
     """
     files, memory, span = 0.0, 0.0, 0
     first_file, judged = 0.0, 0
@@ -392,9 +396,9 @@ def health(seen: Seen, on_way: int) -> Iterable[Observation]:
         memory += pulses[-1]["anon"] - start["anon"]
         judged += done - start["samples"] if done >= SETTLED * pulses[0]["samples"] else 0
     if not span:
-        yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too shortly for growth to show")
+        yield Unknown("health.open_files_per_1000, memory_mb_per_1000", "the loader ran too briefly to see growth")
         return
-    # growth counts only if it went on after the first batches and is more than a file or two
+    # growth counts only if it continues after the first batches and exceeds a file or two
     conditions = {"samples_settled": judged, "files_gained": first_file}
     counted = evidence("counted", "stages", seen=span, conditions=conditions)
     yield Fact(OPEN_FILES, round(files / span * 1000, 3), counted)
@@ -402,7 +406,7 @@ def health(seen: Seen, on_way: int) -> Iterable[Observation]:
 
 
 def by_process(lines: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The pulses of each process in turn: a worker of a later epoch is another process."""
+    """The counters of each process in order: a worker of a later epoch is another process."""
     found: list[list[dict[str, Any]]] = []
     at: dict[int, int] = {}
     last: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""What it costs to move a ready batch: from a worker to the main process, into pinned memory, to the device."""
+"""The cost of moving a finished batch: from a worker to the main process, into pinned memory, to the device."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dataloader_expert.probes.serving import flat, samples_in
 
 TO_DEVICE = Quantity("to_device_gb_s", "GB/s", "host-to-device copy of a real pinned batch, by CUDA events")
 TRIP = Quantity(
-    "trip", "s", "from a batch's being made to its successor's being begun, where a worker has nothing else to do"
+    "trip", "s", "from the end of one batch to the start of the next, in a worker that has no other batch queued"
 )
 FETCH_S = 0.005
-"""What stands for fetching where a trip is measured; it hides the trip where the next batch is ordered ahead."""
+"""Simulated fetch time for measuring a trip; it hides the trip if the next batch was requested ahead."""
 
 
 class _Ready:
-    """A dataset of one ready batch, given again and again: what a loader over it costs is transport."""
+    """A dataset that returns one finished batch again and again: the cost of a loader over it is transport."""
 
     def __init__(self, batch: Any, n: int, fetch_s: float = 0.0) -> None:
         self.batch, self.n, self.fetch_s = batch, n, fetch_s
@@ -35,12 +35,13 @@ class _Ready:
         if index >= self.n:
             raise IndexError(index)
         if self.fetch_s:
-            time.sleep(self.fetch_s)  # waiting is all that this stand-in for a fetch is to do
+            time.sleep(self.fetch_s)  # stands in for a fetch, which here only waits
         return self.batch
 
 
 def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
-    """Seconds per sample to bring a ready batch from one worker to this process: ten after two dropped."""
+    """Seconds per sample to transfer a finished batch from one worker to this process: ten batches after two
+    dropped."""
     from dataloader_expert.loaders.building import deliver
 
     out = []
@@ -56,7 +57,8 @@ def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
 
 
 def trip(batch: Any) -> Fact:
-    """How much later a batch comes that is ordered only once the one before has come: medians of ten after two dropped."""
+    """How much later a batch arrives if it is requested only after the previous one arrived: medians of ten after two
+    dropped."""
     from dataloader_expert.loaders.building import deliver
 
     each = []
@@ -67,7 +69,8 @@ def trip(batch: Any) -> Fact:
 
 
 def to_device(batch: Any, size: int) -> Iterable[Observation]:
-    """Pinning a real batch and copying it to the device, by CUDA events, median of ten; nothing without a device."""
+    """Times pinning a real batch and copying it to the device, with CUDA events, median of ten; nothing without a
+    device."""
     import torch
 
     tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.numel()]

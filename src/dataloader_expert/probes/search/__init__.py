@@ -1,1 +1,1 @@
-"""Which loader settings are fastest: costs, candidates, runners, and the tests that compare them."""
+"""The search for the fastest loader settings: costs, candidates, runners, and the tests that compare them."""

@@ -35,7 +35,7 @@ class BatchSizes(Probe):
         widest.fit(bench, 0.03 * bench.left())
         most = widest.current.batch_size
         if most < least:
-            yield Unknown("batch_size", f"a batch of {least} takes too long for sizes to be timed: raise budget_s")
+            yield Unknown("batch_size", f"a batch of {least} takes too long to time several sizes: raise budget_s")
             return
         deadline = bench.until(self.share, 6.0)
         sizes = [b for b in self.sizes if b <= max(least, min(total // 4, most))]

@@ -1,13 +1,13 @@
-"""What is believed of a loader's throughput at settings not yet tried, after each block that was timed.
+"""A posterior over a loader's throughput at settings not yet tried, updated after each timed block.
 
-Method: a few things decide how a loader scales and none of them can be known from single samples: what a sample costs
-in a worker against here, how many cores the work really gets, how many samples a store serves at a time, how much of a
-batch's work is done one worker at a time. Each combination is a hypothesis; blocks weigh them (Bayes' rule, errors of
-logarithms taken as normal). A hypothesis predicts a rate by the bottleneck law of ``simulation``, smoothed at the knee;
-where samples are uneven, what the order of delivery costs is simulated. An epoch's start is part of its rate: workers that
-are not persistent start anew, and at its end they run out of batches. Trials are chosen by expected improvement
-(Jones, Schonlau and Welch, "Efficient Global Optimization of Expensive Black-Box Functions", J. Global Optimization 13,
-1998) per second.
+Method: a few quantities decide how a loader scales, and none of them can be read off single samples: the cost of a
+sample in a worker relative to the main process, how many cores the work really gets, how many samples the storage
+serves in parallel, how much of a batch's work only one worker can do at a time. Each combination is a hypothesis;
+blocks update its weight (Bayes' rule with normal errors of the logarithm). A hypothesis predicts a rate by the
+bottleneck law of ``simulation``, smoothed at the knee; for uneven samples the cost of in-order delivery is simulated. A
+rate covers whole epochs: workers that are not persistent are restarted in each, and at its end they run out of batches.
+Trials are chosen by expected improvement per second (Jones, Schonlau and Welch, "Efficient Global Optimization of
+Expensive Black-Box Functions", J. Global Optimization 13, 1998).
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.simulation import Costs, Pair, Setup, bounds, simulate
 
 SCALES = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0)
-"""Cost of a sample in a worker over its cost here."""
+"""Cost of a sample in a worker over its cost in this process."""
 CORES = (0.5, 0.75, 1.0, 1.3)
-"""Cores that the work gets, over those that there are."""
+"""Cores that the work gets, over those available."""
 SLOTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, math.inf)
-"""Samples that what is waited for serves at a time."""
+"""Samples that the storage or service waited for serves in parallel."""
 SERIAL = (0.0, 0.5, 1.0)
-"""The share of a sample's CPU work that only one process does at a time."""
+"""The share of a sample's CPU work that only one process can do at a time."""
 UNSURE = 0.1
-"""Standard deviation of the logarithm of a rate about what the right hypothesis predicts; blocks differ by as much."""
+"""Standard deviation of a rate's logarithm around the true hypothesis's prediction, and between blocks."""
 KNEE = 6.0
-"""Exponent by which bounds are joined: two that are equal give 89 % of either."""
+"""Exponent of the smooth minimum of the bounds: two equal ones give 89 % of either."""
 CHUNKS, SIMULATED = 4, 60
-"""Parts of a batch, and batches, that are simulated: enough to see what the order costs."""
+"""Parts of a batch, and batches, that are simulated: enough to see what in-order delivery costs."""
 SPREAD = ((-1.35, 0.2), (-0.53, 0.2), (0.0, 0.2), (0.53, 0.2), (1.35, 0.2))
-"""A normal distribution in five equal parts: their means and weights."""
+"""A normal distribution in five equal parts: mean and weight of each."""
 
 
 FORK_S = 0.012
-"""Seconds in which the main process forks a worker."""
+"""Seconds that the main process takes to fork a worker."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """What starting workers takes beyond their forks: seconds that pass however many there are, and CPU seconds of each,
-    which share the cores."""
+    """The cost of starting workers apart from forking: a constant time, and CPU seconds per worker, which share the
+    cores."""
 
     waits_s: float = 0.0
     cpu_s: float = 0.0
@@ -72,7 +72,7 @@ class Hypothesis:
 
 @dataclass
 class Belief:
-    """``seen``: the rates timed, in samples/s, by setting; ``epoch``: samples of one, infinite where that is not known."""
+    """``seen``: timed rates in samples/s by setting; ``epoch``: samples of an epoch, infinite if unknown."""
 
     samples: Sequence[Pair]
     batch_size: int
@@ -94,16 +94,16 @@ class Belief:
 
     @property
     def waiting(self) -> float:
-        """The share of a sample's time in which it waits."""
+        """The share of a sample's time spent waiting."""
         return self.waits / (self.cpu + self.waits) if self.cpu + self.waits else 0.0
 
     def observe(self, setting: Setting, rate: float) -> None:
-        """Takes a block's samples/s into account."""
+        """Updates on a block's samples/s."""
         self.seen.setdefault(setting, []).append(rate)
         self._weights = None
 
     def started(self, start: Start) -> None:
-        """Takes into account what starting workers was found to take."""
+        """Sets the measured cost of starting workers."""
         self.start, self._weights = start, None
 
     @cached_property
@@ -118,7 +118,7 @@ class Belief:
         self._steady.clear()
 
     def weights(self) -> list[float]:
-        """What blocks have left of each hypothesis: weights that sum to 1."""
+        """The posterior weights of the hypotheses; they sum to 1."""
         if self._weights is not None:
             return self._weights
         logs = [math.log(h.prior) for h in self.hypotheses]
@@ -135,25 +135,25 @@ class Belief:
         return self._weights
 
     def rate(self, setting: Setting) -> float:
-        """Samples/s that are expected over whole epochs: the geometric mean over the hypotheses."""
+        """Expected samples/s over whole epochs: the geometric mean of the blocks, else of the hypotheses."""
         known = self.seen.get(setting)
         if known:
             return math.exp(sum(map(math.log, known)) / len(known))
         return self.predicted(setting)
 
     def predicted(self, setting: Setting) -> float:
-        """The same by the hypotheses alone: a single block of the setting itself may have been lucky."""
+        """The same from the hypotheses alone: a single block of the setting itself may have been lucky."""
         return self._mean(self._rates(setting))
 
     def steady(self, setting: Setting) -> float:
-        """Samples/s that are expected within an epoch, once workers run."""
+        """Expected samples/s within an epoch, once workers run."""
         return self._mean(self._steady_rates(setting))
 
     def _mean(self, rates: list[float]) -> float:
         return math.exp(sum(w * math.log(r) for r, w in zip(rates, self.weights(), strict=True) if w))
 
     def ratio(self, setting: Setting, best: float) -> tuple[float, float, float]:
-        """How many times as fast as ``best`` samples/s: what is expected, and the middle 90 % of what is believed."""
+        """Expected ratio to ``best`` samples/s, with its central 90 % interval."""
         found = sorted((r / best, w) for r, w in self._spread(setting))
         total = sum(w for _, w in found)
         mean = math.exp(sum(w * math.log(r) for r, w in found) / total)
@@ -166,11 +166,11 @@ class Belief:
         return mean, low, high
 
     def gain(self, setting: Setting, best: float) -> float:
-        """Expected improvement on ``best`` samples/s, as a share of it."""
+        """Expected improvement over ``best`` samples/s, as a share of it."""
         return sum(w * max(0.0, self._paced(r, setting) / best - 1) for r, w in self._spread(setting))
 
     def _paced(self, rate: float, setting: Setting) -> float:
-        """What a consumer with this step gets."""
+        """The rate that a consumer with this step gets."""
         if not self.step_s:
             return rate
         load = self.batch_size / rate
@@ -192,7 +192,7 @@ class Belief:
         return total
 
     def knee(self) -> int:
-        """The workers from which on no more are expected to help."""
+        """The number of workers beyond which more are not expected to help."""
         rates = [(n, self.rate(Setting(n))) for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)]
         top = max(r for _, r in rates)
         return next(n for n, r in rates if r >= 0.97 * top)
@@ -209,7 +209,7 @@ class Belief:
         return [self.epoch / (start + max(self.epoch / r, rounds * batch_s * h.scale)) for h, r in both]
 
     def _steady_rates(self, setting: Setting) -> list[float]:
-        setting = setting._replace(persistent=False)  # which matters between epochs only
+        setting = setting._replace(persistent=False)  # persistence matters only between epochs
         known = self._steady.get(setting)
         if known is None:
             known = self._steady[setting] = [self._rate(h, setting) for h in self.hypotheses]
@@ -232,7 +232,7 @@ class Belief:
         return b * joined * self._order_keeps(setting)
 
     def _order_keeps(self, setting: Setting) -> float:
-        """The share of the rate that in-order delivery leaves where batches are uneven, by simulation."""
+        """The share of the rate that in-order delivery leaves when batches are uneven, by simulation."""
         if self.waiting < 0.2 or setting.workers < 2 or len(self.samples) < 2:
             return 1.0
         if setting not in self._order:
@@ -251,7 +251,7 @@ class Belief:
 
 
 def numbers(most: int, cpus: float, knee: int, present: int) -> list[int]:
-    """Numbers of workers worth a thought: 0, powers of two, the cores, the knee that is predicted."""
+    """Candidate numbers of workers: 0, powers of two, the cores and twice that, the predicted knee, the present."""
     doubled = [2**k for k in range(11)]
     found = {0, present, round(cpus), 2 * round(cpus), knee, most, *doubled}
     return sorted(n for n in found if 0 <= n <= most)

@@ -1,4 +1,4 @@
-"""What samples and batches cost: some are read and collated here, before any worker is started."""
+"""The cost of samples and batches: some are read and collated in this process, before any worker starts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.serving import Serving
 
 SECONDS, SHARE = 0.25, 0.04
-"""Seconds that are spent on samples, and the share of the time left where that is more; two are read in any case."""
+"""Time spent on samples: these seconds or this share of the time left, whichever is more; two are always read."""
 MOST_SHARE = 0.3
-"""The share of the time left after which a single one is enough."""
+"""Once samples have taken more than this share of the time left, even a single one is enough."""
 MOST, KEPT = 256, 32
-"""Samples that are read, and that are kept to be collated."""
+"""Samples read, and samples kept for collating."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Measured:
 
 
 def measured(served: Serving, bench: Bench) -> Measured:
-    """Costs of samples drawn at random, or first in a stream; the first is cold, and counts only where it is alone."""
+    """Costs of random samples, or of a stream's first; the first one is cold and counts only if it is the only one."""
     size = served.current.batch_size
     batched = not bench.source.iterable and hasattr(served.dataset, "__getitems__")
     limit = SECONDS if bench.deadline is None else max(SECONDS, SHARE * bench.left())
@@ -61,11 +61,11 @@ def measured(served: Serving, bench: Bench) -> Measured:
 
 
 def _collating(served: Serving, samples: list[Any], size: int) -> float:
-    """Seconds of collating a batch, by the faster of two; in proportion where fewer samples are at hand."""
+    """Seconds of collating a batch, the faster of two tries; scaled up if fewer samples are available."""
     took = []
     for _ in range(2):
         begun = time.perf_counter()
-        with contextlib.suppress(Exception):  # what does not collate the loader itself will tell
+        with contextlib.suppress(Exception):  # the loader itself will report what does not collate
             served.collate(samples)
         took.append(time.perf_counter() - begun)
         if took[0] > 0.2:
@@ -74,7 +74,7 @@ def _collating(served: Serving, samples: list[Any], size: int) -> float:
 
 
 def _one_by_one(served: Serving, bench: Bench) -> Iterator[Any]:
-    """Samples; None for one that raises, and no more of a stream that does: the scan has said which do."""
+    """Samples; None for one that raises, and the end of a stream that does: the scan reports which do."""
     import numpy as np
 
     if bench.source.iterable:
@@ -91,7 +91,7 @@ def _one_by_one(served: Serving, bench: Bench) -> Iterator[Any]:
 
 
 def _batches(served: Serving, bench: Bench, size: int) -> Iterator[list[Any]]:
-    """Lists of samples that the dataset gives at once; empty where it raises."""
+    """Lists of samples that the dataset returns at once; empty if it raises."""
     import numpy as np
 
     rng = np.random.default_rng(bench.seed + 2)

@@ -1,4 +1,4 @@
-"""What torch's iterator has given out, received and keeps back: read from its own books."""
+"""What torch's iterator has requested, received and holds back, read from its own bookkeeping."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def in_stock(iterator: Any) -> int:
-    """Batches that are loaded and not yet delivered: on their way, or kept back for the order."""
+    """Batches loaded but not yet delivered: in the queue, or held back to keep the order."""
     tasks, queue = getattr(iterator, "_task_info", {}), getattr(iterator, "_data_queue", None)
     return sum(len(delivered) > 0 for _, *delivered in tasks.values()) + (queue.qsize() if queue is not None else 0)
 
 
 def held_back(iterator: Any) -> int:
-    """How many workers have delivered all they were given, which torch keeps back for the order."""
+    """How many workers have finished all their batches, which torch holds back to keep the order."""
     ready: dict[int, bool] = {}
     for worker, *delivered in getattr(iterator, "_task_info", {}).values():
         ready[worker] = ready.get(worker, True) and bool(delivered)
@@ -25,7 +25,7 @@ def worker_pids(iterator: Any) -> list[int]:
 
 
 def unwatched(iterator: Any) -> None:
-    """Tells torch that the workers may go: it would take their end for a failure."""
+    """Tells torch that the workers may end: it would report that as a failure."""
     from torch.utils.data._utils import signal_handling as handling
 
     if getattr(iterator, "_worker_pids_set", False):
@@ -34,7 +34,7 @@ def unwatched(iterator: Any) -> None:
 
 
 def gone(iterator: Any, until: float) -> None:
-    """Waits until the workers have gone by themselves, and kills those that have not ``until`` (monotonic)."""
+    """Waits for the workers to end by themselves, and kills those that have not ended by ``until`` (monotonic)."""
     workers = getattr(iterator, "_workers", ())
     for worker in workers:
         worker.join(max(0.0, until - time.monotonic()))

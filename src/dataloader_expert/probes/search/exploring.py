@@ -1,4 +1,4 @@
-"""What is tried next: whatever promises most for the seconds that it takes, until nothing is worth a change or time is up."""
+"""The choice of the next trial: the largest expected gain per second, until no gain is worth a change or time is up."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dataloader_expert.probes.search.thresholds import ALIKE, MOST_WORKERS, WORT
 from dataloader_expert.probes.sharding import copied
 
 LIKELY = 0.5
-"""How much of the time that the order keeps workers idle another depth or order is expected to give back: half, as any
-share is as likely as another."""
+"""The share of the idle time caused by in-order delivery that a deeper prefetch or no order is expected to recover:
+half, as any share is equally likely."""
 
 
 @dataclass(frozen=True)
 class Missed:
-    """What would have been tried had there been time, and the seconds that it takes with its proof."""
+    """The setting that would have been tried next, and the seconds that its trial and proof take."""
 
     setting: Setting
     seconds: float
@@ -31,14 +31,14 @@ class Missed:
 
 @dataclass
 class Explorer:
-    """``missed`` is None where the search has converged."""
+    """``missed`` is None if the search has converged."""
 
     settings: Settings
     max_workers: int | None
     missed: Missed | None = None
 
     def explore(self) -> Iterator[Observation]:
-        """Trials, one after another; then fewer workers, where these should do as well."""
+        """Trials, one after another; then fewer workers, if they should be as fast."""
         settings, ledger = self.settings, self.settings.ledger
         while (best := settings.best()) is not None:
             options = [(self._gain(s, best), ledger.trial_s(s), s) for s in self._candidates(best)]
@@ -58,13 +58,13 @@ class Explorer:
             yield from self._trial(fewer)
 
     def _trial(self, setting: Setting) -> Iterator[Observation]:
-        """One block at a setting, if the machine holds it."""
+        """One block at a setting, if it fits on the machine."""
         settings = self.settings
         plan, words = settings.plan_of(setting), settings.words(setting)
         limit = bound(settings.bench, plan)
         if limit is not None:
             settings.out.add(setting)
-            if setting.prefetch == label(settings.with_workers(setting.workers)).prefetch:  # else the depth is too much
+            if setting.prefetch == label(settings.with_workers(setting.workers)).prefetch:  # else too deep
                 settings.most = min(settings.most, setting.workers)
                 words = f"num_workers={setting.workers} and more"
             yield Unknown(f"throughput at {words}", limit)
@@ -75,14 +75,14 @@ class Explorer:
             settings.out.add(setting)
             for error, *_ in settings.broken[before:]:
                 hung, again = "timed out after" in str(error), len(settings.broken) > 1
-                # fewer may run; what hangs, or raises at two numbers, fails with any
+                # fewer workers may run; what hangs, or raises at two numbers of workers, fails at any number
                 settings.most = (
                     0 if hung or (again and not isinstance(error, OSError)) else min(settings.most, setting.workers)
                 )
 
     def _candidates(self, best: Setting) -> list[Setting]:
-        """Settings not yet tried: numbers of workers, persistent or not; and where the order keeps workers idle, a deeper
-        prefetch or no order, at the best and at the present number of workers."""
+        """Settings not yet tried: numbers of workers, persistent or not; where in-order delivery keeps workers idle,
+        also a deeper prefetch or no order, at the best and the present number of workers."""
         settings, ledger = self.settings, self.settings.ledger
         most = self._most()
         counts = numbers(most, settings.served.cpus, min(most, ledger.belief.knee()), settings.now.workers)
@@ -102,7 +102,7 @@ class Explorer:
         return [key._replace(prefetch=2 * key.prefetch), *freely]
 
     def _most(self) -> int:
-        """The most workers that make sense: as allowed, and no more than an epoch has batches."""
+        """The most workers worth trying: as allowed, and at most as many as an epoch has batches."""
         most: float = (
             MOST_WORKERS * max(1.0, self.settings.served.cpus) if self.max_workers is None else self.max_workers
         )
@@ -112,7 +112,7 @@ class Explorer:
         return int(min(most, max(1, batches), self.settings.most))
 
     def _gain(self, setting: Setting, best: Setting) -> float:
-        """Expected improvement on the best, as a share of it."""
+        """Expected improvement over the best, as a share of it."""
         settings = self.settings
         level = settings.paced(best)
         for plain in (setting._replace(prefetch=setting.prefetch // 2), setting._replace(in_order=True)):
@@ -122,7 +122,7 @@ class Explorer:
         return settings.ledger.belief.gain(setting, level)
 
     def _unused(self, runner: Runner) -> float:
-        """The most that would be gained if the order kept no worker idle, as a share: the cores bound it too."""
+        """The most to gain, as a share, if in-order delivery kept no worker idle; the cores limit it too."""
         if runner.plan.workers < 2 or not runner.plan.in_order:
             return 0.0
         held = runner.idle / (1 - min(0.9, runner.idle))
@@ -130,8 +130,8 @@ class Explorer:
         return max(0.0, min(held, ceiling))
 
     def _fewer(self, best: Setting) -> Setting | None:
-        """The fewest workers that are expected to do as well as the best, where those tried are more; else the most of those
-        below that may do as well."""
+        """The fewest workers expected to be as fast as the best, if fewer than those tried; else the largest smaller
+        number that may be as fast."""
         settings, belief = self.settings, self.settings.ledger.belief
         level = min(settings.rate(best), belief.predicted(best)) if best.workers else settings.rate(best)
         alike = min(k.workers for k in settings.runners if ALIKE * settings.rate(k) >= level)
@@ -148,7 +148,7 @@ class Explorer:
 
 
 def replace_workers(setting: Setting, workers: int) -> Setting:
-    """The same with another number of workers; a setting of workers is torch's default where there were none."""
+    """The same setting with another number of workers; torch's defaults if it had no workers."""
     return setting._replace(workers=workers) if setting.workers else Setting(workers)
 
 

@@ -1,4 +1,4 @@
-"""The request's time: what is left for the search, and what a trial, a block and a proof take of it."""
+"""The time budget: what is left for the search, and what a trial, a block and a proof take."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PROOF_SHARE
 
 WAITING, WAITING_ROUNDS = 0.5, 4
-"""The share of waiting in a sample's time from which on workers that were let go together deliver together, so that a
-block needs this many rounds: fewer end anywhere."""
+"""From this share of waiting in a sample's time on, workers released together deliver together, and a block needs this
+many rounds, as a shorter one would end in the middle of one."""
 PATIENCE_S = 30.0
-"""Seconds without progress that are a hang, where there is time: connections and large indexes take as long to open."""
+"""Seconds without progress that count as a hang, if time allows: connections and large indexes take long to open."""
 
 
 class Ledger:
-    """``fine``: samples are counted where they are read; ``first_s`` seconds in which a worker makes its first batch."""
+    """``fine``: samples are counted where they are read; ``first_s``: seconds that a worker takes for its first
+    batch."""
 
     def __init__(self, bench: Bench, deadline: float | None, block_s: float) -> None:
         self.bench, self.deadline, self._block_s = bench, deadline, block_s
@@ -34,31 +35,32 @@ class Ledger:
 
     @property
     def room(self) -> float:
-        """Seconds for what ends in a proof, which may take some of what comes later."""
+        """Seconds for a trial and its proof, which may use some of the time of later probes."""
         return max(self.left, PROOF_SHARE * self.bench.left())
 
     def by(self, present: bool) -> float | None:
-        """When (monotonic) a first block must have ended: a trial may take half of what is left, so that another can be
+        """When (monotonic) a first block must end: a trial may take half of what is left, so that another can still be
         tried and proved."""
         return None if self.deadline is None else time.monotonic() + self.room * (1.0 if present else 0.5)
 
     @property
     def patience(self) -> float:
-        """Seconds without progress that are a hang: longer than anything took here, and no more than half of what is left."""
+        """Seconds without progress that count as a hang: longer than anything took here, at most half of what is
+        left."""
         half: float = 0.5 * self.bench.left()
         return max(LOCKED_S, min(PATIENCE_S, half), 4 * self.first_s)
 
     @property
     def timed_s(self) -> float:
-        """Seconds of a block at the least; twice as many where samples are counted: few come in it."""
+        """The least seconds of a block; twice as many if samples are counted, as it holds few of them."""
         return self._block_s * (2 if self.fine else 1)
 
     def rounds(self, workers: int) -> int:
-        """Rounds of a block at the least."""
+        """The fewest rounds of a block."""
         return WAITING_ROUNDS if workers and self.belief.waiting > WAITING else 1
 
     def ran(self, setting: Setting, runner: Runner) -> None:
-        """Learns from a block what others like it take."""
+        """Learns from a block how long further ones take."""
         if setting not in self._costs and setting.workers and runner.start is not None:
             self.belief.started(runner.start)
             if runner.received and not self.fine:
@@ -66,7 +68,7 @@ class Ledger:
         self._costs[setting] = runner.cost
 
     def trial_s(self, setting: Setting) -> float:
-        """What a trial takes: workers start, fall into step, and are timed."""
+        """Seconds of a trial: workers start, reach the steady state, and are timed."""
         start = self.belief.start.seconds(setting.workers, self.belief.cpus)
         round_s = self._round_s(setting)
         if self.fine or not setting.workers:
@@ -75,7 +77,7 @@ class Ledger:
         return start + round_s + stock + round_s + self.block_s(setting)
 
     def block_s(self, setting: Setting) -> float:
-        """What one more block takes: as the dearest so far, else as the belief says."""
+        """Seconds of one more block: as the longest so far, else as predicted."""
         if self._costs.get(setting):
             return self._costs[setting]
         round_s = self._round_s(setting)
@@ -85,14 +87,14 @@ class Ledger:
         return max(self.timed_s, round_s * (min(rounds, LONG_ROUNDS) if rounds * round_s > LONG_S else rounds))
 
     def proof_s(self, setting: Setting, now: Setting) -> float:
-        """What the pairs take that prove a gain over the present setting."""
+        """Seconds of the pairs that prove a gain over the present setting."""
         return LEAST_PAIRS * (self.block_s(setting) + self.block_s(now))
 
     def fits(self, setting: Setting, now: Setting) -> bool:
-        """Whether there is time for a trial and for the proof of what it finds."""
+        """Whether there is time for a trial and its proof."""
         return self.trial_s(setting) + self.proof_s(setting, now) <= self.room
 
     def _round_s(self, setting: Setting) -> float:
-        """A batch of each worker; where samples are counted, a sample of each."""
+        """Seconds of a batch from each worker; if samples are counted, of a sample from each."""
         one = 1 if self.fine else self.belief.batch_size
         return max(1, setting.workers) * one / self.belief.steady(setting)

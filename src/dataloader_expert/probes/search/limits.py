@@ -1,4 +1,4 @@
-"""What this machine leaves for a loader: shared memory, memory and descriptors, and what a setting would take of them."""
+"""The shared memory, memory and descriptors available to a loader, and how much of them a setting would take."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.search.thresholds import MEMORY_SHARE
 
 WORKER_FILES, TENSOR_FILES = 8, 1
-"""Descriptors of the main process for a worker's queues and pipes, and for a tensor that waits in shared memory."""
+"""Descriptors that the main process needs for a worker's queues and pipes, and for a tensor in shared memory."""
 
 
 def batch_bytes(bench: Bench, batch_size: int) -> int:
-    """Bytes of a batch, each tensor in whole pages; 0 where it was not looked at."""
+    """Bytes of a batch, each tensor in whole pages; 0 if no batch was measured."""
     batch = bench.facts.value(BATCH)
     if batch is None:
         return 0
@@ -23,7 +23,7 @@ def batch_bytes(bench: Bench, batch_size: int) -> int:
 
 
 def bound(bench: Bench, plan: LoaderPlan) -> str | None:
-    """Why a setting cannot be tried here, before it takes the machine down; None where it can."""
+    """Why a setting must not be tried here, as it would exhaust the machine; None if it can be."""
     if not plan.workers:
         return None
     batches = in_flight(plan.workers, plan.prefetch)
@@ -38,12 +38,12 @@ def bound(bench: Bench, plan: LoaderPlan) -> str | None:
     files = WORKER_FILES * plan.workers + TENSOR_FILES * tensors * batches
     most = files_left()
     if files > MEMORY_SHARE * most:
-        return f"it would need {files} more descriptors of the {most} left to this process (ulimit -n)"
+        return f"it would need {files} more descriptors, and this process has {most} left (ulimit -n)"
     return None
 
 
 def shared_free() -> int | None:
-    """Bytes left in /dev/shm now: by the time of a trial others may have taken some."""
+    """Bytes left in /dev/shm now; other processes may take some before the trial."""
     try:
         s = os.statvfs("/dev/shm")
     except OSError:

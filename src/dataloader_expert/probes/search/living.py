@@ -1,8 +1,8 @@
-"""One setting's living DataLoader: started, asked for batches, held at a gate, ended.
+"""One setting's running DataLoader: started, asked for batches, paused at a gate, ended.
 
-A held loader's workers wait at a gate: they neither fill their queues while another setting is timed nor have a stock of
-batches when it is their turn again, so that a block goes on in the steady state in which the last ended. (A signal would
-stop them anywhere, also with a lock in hand that other workers want.)
+The workers of a paused loader wait at a gate. They do not fill their queues while another setting is timed, so the next
+block starts in the steady state in which the last one ended. (A signal could stop a worker anywhere, even while it
+holds a lock that other workers need.)
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from dataloader_expert.probes.search.tap import Count, Installing, Tap, TimeUp, 
 from dataloader_expert.probes.serving import Serving
 
 POLL_S = 0.05
-"""Seconds for which a batch is waited for at a time."""
+"""Seconds of one wait for a batch."""
 LEAVE_S = 3.0
-"""Seconds in which workers that are let go may finish the sample in hand."""
+"""Seconds that dismissed workers have to finish their current sample."""
 
 
 class TooSlow(Exception):
-    """Workers had not started when a trial's time was up; ``str()`` says how long they had."""
+    """Workers had not started when a trial's time was up; ``str()`` gives the time they had."""
 
 
 @dataclass
 class Living:
-    """``fine``: samples are counted as they are read; ``sample``: a sample's mean CPU and waiting seconds, where they are
-    known; ``patience`` seconds without progress are a hang. ``startup``: seconds from making the iterator to the first
-    batch (where samples are counted, to the first sample of each worker); ``epochs``: how many were begun anew."""
+    """``fine``: samples are counted as they are read; ``sample``: a sample's mean CPU and waiting seconds, if known;
+    ``patience``: seconds without progress that count as a hang. ``startup``: seconds from creating the iterator to the
+    first batch (if samples are counted, to the first sample of each worker); ``epochs``: how many further ones
+    began."""
 
     plan: LoaderPlan
     serving: Serving
@@ -55,7 +56,7 @@ class Living:
         self.tap = Tap(self.fine, self.plan.workers)
 
     def next_batch(self, until: float = math.inf) -> int:
-        """Samples in the next batch; a new epoch begins where one ends.
+        """Samples in the next batch; at the end of an epoch the next one begins.
 
         Raises:
             TimeUp: if it has not come by ``until`` (monotonic).
@@ -83,7 +84,7 @@ class Living:
         if self.plan.workers and method != "fork":
             self.tap = Tap(self.fine, self.plan.workers, method)
             given = self.loader.worker_init_fn
-            self._own_start = given.own if isinstance(given, Installing) else given  # not another runner's tap
+            self._own_start = given.own if isinstance(given, Installing) else given  # without another runner's tap
             self.loader.worker_init_fn = Installing(self.tap, self._own_start)
             self.tap.open()
             use(self.tap)
@@ -91,12 +92,12 @@ class Living:
         self.iterator = iter(self.loader)
 
     def has_started(self, at: float) -> None:
-        """The first batch, or each worker's first sample, is there."""
+        """The first batch, or each worker's first sample, has arrived."""
         self.startup, self.start_cpu_s = max(0.0, at - self._begun), cpu_s(self.pids)
 
     @property
     def start(self) -> Start | None:
-        """What starting the workers took, without their first work."""
+        """The cost of starting the workers, without their first work."""
         n = self.plan.workers
         if self.startup is None or not n:
             return None
@@ -107,10 +108,10 @@ class Living:
         return Start(max(0.0, self.startup - FORK_S * n - each * shared - work_waits), max(0.0, each - work_cpu))
 
     def renew(self) -> None:
-        """A new epoch."""
+        """Begins a new epoch."""
         use(self.tap)  # another loader's workers may have been started since
         if hasattr(self.iterator, "_timeout"):
-            self.iterator._timeout = self.patience  # workers that are kept are asked to begin again
+            self.iterator._timeout = self.patience  # torch waits for persistent workers to resume
         self.iterator = iter(self.loader)
         self.epochs += 1
 
@@ -142,22 +143,22 @@ class Living:
                 raise TimeUp
             still = watch.hangs(self._read())
             if still:
-                raise RuntimeError(f"DataLoader timed out after {still:.0f} seconds in which its workers did nothing")
+                raise RuntimeError(f"DataLoader timed out after {still:.0f} seconds without progress by its workers")
 
     def too_slow(self) -> TooSlow:
-        """What ends a trial whose workers have not started by the time that it may take."""
+        """The error for a trial whose workers have not started in its time."""
         took = time.perf_counter() - self._begun
         return TooSlow(f"its workers had delivered nothing after {took:.0f} s: raise budget_s")
 
     def _read(self) -> int:
-        """Samples that the workers have read, where they are counted."""
+        """Samples that the workers have read, if they are counted."""
         return sum(c.samples for c in self.counts()) if self.fine else 0
 
     def counts(self) -> list[Count]:
         return [self.tap.count(worker) for worker in range(max(1, self.plan.workers))]
 
     def length(self) -> float:
-        """Batches of an epoch; infinite where that is not known."""
+        """Batches of an epoch; infinite if unknown."""
         try:
             return float(len(self.loader))
         except Exception:  # a stream has none, or the user's raises
@@ -168,7 +169,7 @@ class Living:
         return worker_pids(self.iterator)
 
     def dismiss(self) -> None:
-        """Lets the workers go, as soon as they are between samples; ``close`` looks after those that do not."""
+        """Lets the workers end as soon as they are between samples; ``close`` handles those that do not."""
         if self.fine and self.startup is not None:
             unwatched(self.iterator)
             self.tap.quit()
@@ -179,7 +180,7 @@ class Living:
         from dataloader_expert.loaders.building import release
 
         iterator, self.iterator = self.iterator, None
-        if self.fine or self.startup is None:  # it would finish its batch, or its start, first
+        if self.fine or self.startup is None:  # otherwise a worker would first finish its batch, or its start
             unwatched(iterator)
             self.tap.quit()
             gone(iterator, time.monotonic() + (LEAVE_S if self.startup is not None else 0.0))

@@ -1,9 +1,9 @@
-"""Throughput of real DataLoaders: settings that a model of the costs calls for, timed in alternating blocks.
+"""Throughput of real DataLoaders: settings chosen by a cost model and timed in alternating blocks.
 
-Method: a few samples and a batch tell what they cost, hence what each setting would deliver (``belief``). What is tried next
-is what promises most for the seconds that it takes, after every block anew, until nothing promises a gain that is worth
-a change, or time is up (``exploring``). Each setting keeps its loader alive, held at a gate while another runs; blocks
-alternate, so that a slow spell of the machine hits all alike, and what is clearly slower gets no more of them. The winner is
+Method: a few samples and a batch are timed, which predicts what each setting would deliver (``belief``). After every
+block the setting with the largest expected gain per second is tried next, until no expected gain is worth a change or
+time is up (``exploring``). Each setting keeps its loader alive, paused at a gate while another runs. Blocks alternate,
+so that a slow phase of the machine affects all equally; a setting that is clearly slower gets no more. The winner is
 checked against the present setting in fresh pairs (``proving``).
 """
 
@@ -38,24 +38,25 @@ from dataloader_expert.probes.serving import Serving, serving
 SPEEDUP = Quantity(
     "speedup",
     "x",
-    "samples/s that the step (if known) gets at the recommended settings over the present ones, by pairs",
+    "samples/s at the recommended settings over the present ones, at the pace of the step if known, in pairs",
 )
-RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that nothing tried beats")
+RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that no other setting tried beats")
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
-UNPROVED = Quantity("unproved_gain", "x", "what looked faster, but not surely so: settings, and how many times as fast")
+UNPROVED = Quantity("unproved_gain", "x", "settings that looked faster without proof, and how many times as fast")
 PREDICTED = Quantity(
-    "predicted_gain", "x", "throughput that is predicted of a setting that time did not allow, over the best tried"
+    "predicted_gain", "x", "predicted throughput of a setting not tried for lack of time, over the best tried"
 )
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
 ENDED = Quantity("search_ended", "", "why no more settings were tried: converged, or out of time")
 
 FRESH_IMPORT_S = 2.0
-"""CPU seconds in which a worker that is not forked imports torch, until one is timed."""
+"""CPU seconds that a worker which is not forked is assumed to take to import torch, until one is timed."""
 
 
 @dataclass(frozen=True)
 class Loading(Probe):
-    """``batch_size``, ``num_workers`` None: the user's loader's, else torch's defaults; ``search`` False: as it is."""
+    """``batch_size``, ``num_workers`` None: the user's loader's, else torch's defaults; ``search`` False: no other
+    setting is tried."""
 
     name: ClassVar[str] = "loading"
     batch_size: int | None = None
@@ -69,7 +70,7 @@ class Loading(Probe):
     local_world_size: int = 1
     step_ms: float | None = None
     also: tuple[int, ...] = ()
-    """Numbers of workers to try whether or not they promise anything: a forecast is fitted on them."""
+    """Numbers of workers to try in any case: the forecast is fitted to them."""
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         served = serving(bench, self.batch_size, self.num_workers)
@@ -95,12 +96,12 @@ class Loading(Probe):
             drop(settings)
             yield from settle(settings)
             if not settings.runners:
-                raise TooDear("the budget ended before a block at the present settings: raise budget_s")
+                raise TooDear("the budget ended before the present settings could be timed: raise budget_s")
             for said in prove(settings):
                 yield from concluded(settings, explorer, said, current) if isinstance(said, Proof) else (said,)
 
     def _present(self, settings: Settings) -> Generator[Observation, None, bool]:
-        """A block at the present settings, or in the main process where these do not run; whether to search on."""
+        """A block at the present settings, or in the main process if these do not run; returns whether to search on."""
         settings.bench.progress("timing the present settings", None)
         if settings.run(settings.served.current) is not None:
             return True
@@ -110,21 +111,21 @@ class Loading(Probe):
             raise (
                 settings.broken[-1][0]
                 if settings.broken
-                else TooDear("no batch came within the budget: raise budget_s")
+                else TooDear("no batch arrived within the budget: raise budget_s")
             )
         return not settings.broken
 
     def _step_s(self, bench: Bench) -> float:
-        """Seconds of the consumer's step; 0 where it is not known."""
+        """Seconds of the consumer's step; 0 if unknown."""
         step: float = self.step_ms if self.step_ms is not None else bench.facts.value(STEP, 0.0)
         return step / 1e3
 
 
 def learn(settings: Settings, step_s: float) -> None:
-    """What samples and a batch cost here, and hence how blocks are counted.
+    """Measures what samples and a batch cost here, which decides how blocks are counted.
 
     Raises:
-        TooDear: if three batches that cannot be counted sample by sample take longer than there is time.
+        TooDear: if samples cannot be counted one by one and three batches take longer than the time left.
     """
     bench, served, ledger = settings.bench, settings.served, settings.ledger
     bench.progress("timing single samples", None)
@@ -136,7 +137,7 @@ def learn(settings: Settings, step_s: float) -> None:
         seen.samples, plan.batch_size, served.cpus, seen.collate_s, step_s=step_s, epoch=epoch_of(bench, served),
         start=Start(0.0, 0.0 if served.start_method(served.user_loader) == "fork" else FRESH_IMPORT_S),
     )  # fmt: skip
-    # where a block does not hold so many batches of one process, it is counted in samples
+    # if a process makes fewer batches than this in a block, samples are counted
     ledger.fine = seen.singly and served.batched and ROUNDS * read_s > ledger.timed_s and read_s > seen.collate_s
     ledger.first_s, served.patience = whole, ledger.patience
     if not ledger.fine and 3 * whole > ledger.room:
@@ -144,17 +145,17 @@ def learn(settings: Settings, step_s: float) -> None:
 
 
 def epoch_of(bench: Bench, served: Serving) -> float:
-    """Samples of an epoch; infinite for a stream that does not say, since what its workers run out of is not known."""
+    """Samples of an epoch; infinite for a stream without a length, as it is unknown when its workers run out."""
     known = bench.facts.value(SAMPLES) if bench.source.iterable else len(served.dataset)
     loader: Any = served.user_loader
     if loader is not None and loader.batch_size is not None and not bench.source.iterable:
-        with contextlib.suppress(Exception):  # a sampler of the user's that has no length
+        with contextlib.suppress(Exception):  # the user's sampler may have no length
             known = len(loader.sampler)
     return float(known) if known else math.inf
 
 
 def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: LoaderPlan) -> Iterator[Observation]:
-    """The facts of a search that is over."""
+    """The facts of a finished search."""
     runners, chosen = settings.runners, settings.runners[proof.best]
     for runner in runners.values():
         if len(runner.blocks) >= ROUNDS or len(runners) == 1:
@@ -191,7 +192,7 @@ def recommended(plan: LoaderPlan) -> dict[str, Any]:
 
 def _speedup(settings: Settings, proof: Proof, current: LoaderPlan) -> Iterator[Observation]:
     if current.workers and settings.now.workers != current.workers:
-        return  # a loader that does not run is no rate to compare with
+        return  # a loader that does not run has no rate to compare with
     if proof.found.ratios:
         ratio, low, high = interval(proof.found.ratios)
         n = len(proof.found.ratios)
@@ -204,7 +205,7 @@ def _speedup(settings: Settings, proof: Proof, current: LoaderPlan) -> Iterator[
 
 
 def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Observation]:
-    """What time did not allow, with what is predicted of it and how much longer it takes."""
+    """The setting not tried for lack of time, with its predicted gain and the seconds that it needs."""
     if explorer.missed is None:
         return
     setting, seconds = explorer.missed.setting, explorer.missed.seconds
@@ -212,7 +213,7 @@ def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Ob
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
     at = {**point(setting), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(setting)}
     yield Fact(PREDICTED, mean, seen, at)
-    why = f"not tried for lack of time; predicted to give {mean:.1f} times the throughput of the best tried"
+    why = f"not tried for lack of time; predicted throughput {mean:.1f} times that of the best tried"
     yield Unknown(f"throughput at {settings.words(setting)}", f"{why} ({low:.1f} to {high:.1f})")
 
 

@@ -1,4 +1,5 @@
-"""Workers that would take the memory allowed are ended before the request is: the trial fails, and what was measured stays."""
+"""Stops workers before they exceed the allowed memory: the trial fails, but the request goes on and keeps its
+results."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from dataloader_expert.probes.system.process_memory import group_bytes, rss_byte
 
 POLL_S, LEAST_S = 0.05, 0.004
 NEAR = 0.5
-"""The share of the memory allowed from which on it is counted exactly."""
+"""From this share of the allowed memory on, usage is counted exactly."""
 STILL_S = 1.0
-"""Time for the ended to go, and for torch to say so, before others are."""
+"""Seconds for stopped workers to end, and for torch to notice, before others are stopped."""
 
 
 class Guard:
-    """``workers`` gives those at work and those that are held; ``tripped`` says what they took, once some were ended,
-    ``alone`` whether they did so without any beside them."""
+    """``workers`` returns the active and the paused workers; ``tripped`` says what memory they took, once some were
+    stopped; ``alone``: whether no paused workers took part in it."""
 
     def __init__(self, limit: int, workers: Callable[[], tuple[list[int], list[int]]]) -> None:
         self.limit, self.workers = limit, workers
@@ -31,7 +32,7 @@ class Guard:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Looks at the workers' memory meanwhile, from a thread: the main one waits for their batches."""
+        """Watches the workers' memory from a thread, as the main thread waits for their batches."""
         thread = threading.Thread(target=self._watch, name="memory guard", daemon=True)
         thread.start()
         try:
@@ -52,10 +53,10 @@ class Guard:
 
     def _end(self, pids: list[int], others: int, used: int) -> None:
         held = {pid: rss_bytes(pid) for pid in pids}
-        beside = f", with {others} held beside them," if others else ""
+        beside = f" and {others} paused ones" if others else ""
         self.alone = not others
         self.tripped = f"{len(pids)} workers{beside} took {used / 1e9:.2f} GB of the {self.limit / 1e9:.2f} GB allowed"
         for pid in sorted(held, key=lambda p: -held[p]):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(STILL_S)  # of this thread: the main one learns meanwhile that they are gone
+        time.sleep(STILL_S)  # only in this thread; meanwhile the main thread notices that they have ended

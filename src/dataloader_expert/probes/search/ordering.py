@@ -1,4 +1,4 @@
-"""Giving up the order of delivery, in pairs of blocks with what keeps it: where samples are uneven, few blocks decide nothing."""
+"""Pairs of blocks with and without in-order delivery: with uneven samples, a few blocks decide nothing."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
 ORDERING = Quantity(
     "ordering",
     "",
-    "share of waiting in which the order kept a worker idle, and what giving it up gains there, by pairs",
+    "share of waiting time in which in-order delivery kept a worker idle, and the gain of in_order=False, in pairs",
 )
 
 
 def without_order(settings: Settings) -> Iterator[Observation]:
-    """Compares each setting that gave up the order with the same in order; one that does not surely gain is dropped, as it
-    costs repeatable runs."""
+    """Compares each in_order=False setting with the same one in order; without a proved gain it is dropped, as it costs
+    repeatability."""
     for setting in [s for s in settings.runners if not s.in_order and s._replace(in_order=True) in settings.runners]:
         yield from _compared(settings, setting, setting._replace(in_order=True))
 

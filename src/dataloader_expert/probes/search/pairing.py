@@ -1,8 +1,8 @@
-"""The paired test by which any two ways of loading are compared: one for the whole product.
+"""The paired test that compares any two ways of loading, used everywhere.
 
-Method: neighbouring blocks of both give a ratio, in alternating order, so that a slow spell of the machine hits both
-alike. Student's t on the logarithms of the ratios bounds the gain. The test is looked at after each pair from the second
-on; the level of 99 % allows for those looks, so that what is said holds at 95 %.
+Method: adjacent blocks of both, in alternating order, give a ratio, so that a slow phase of the machine affects both
+equally. Student's t on the logarithms of the ratios bounds the gain. The test is evaluated after each pair from the
+second on; its 99 % level allows for these repeated looks, so that the conclusion holds at 95 %.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 
 
 
 def interval(values: list[float], table: dict[int, float] = T95, further: bool = False) -> tuple[float, float, float]:
-    """Mean and t interval of the logarithms, given back as ratios: value, low, high.
+    """Geometric mean and t interval, computed on logarithms: value, low, high.
 
-    ``further``: where one more value of the same kind falls, rather than where the mean lies.
+    ``further``: the prediction interval of one more value instead of the confidence interval of the mean.
     """
     logs = [math.log(v) for v in values]
     n = len(logs)
@@ -36,7 +36,7 @@ def interval(values: list[float], table: dict[int, float] = T95, further: bool =
 
 @dataclass
 class Paired:
-    """Ratios of one way's rate to another's, pair by pair; ``worth`` the least gain that counts."""
+    """Ratios of the two rates, pair by pair; ``worth``: the least gain that counts."""
 
     ratios: list[float] = field(default_factory=list)
     worth: float = WORTH
@@ -47,7 +47,7 @@ class Paired:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The gain's interval at 99 %."""
+        """The 99 % interval of the gain."""
         return interval(self.ratios, T99)[1:]
 
     @property
@@ -56,17 +56,17 @@ class Paired:
 
     @property
     def shown(self) -> bool:
-        """Whether the gain is proved: enough pairs, and the interval's lower end is worth it."""
+        """Whether the gain is proved: enough pairs, and the interval's lower end exceeds ``worth``."""
         return len(self.ratios) >= LEAST_PAIRS and self.bounds[0] > self.worth
 
     @property
     def doubtful(self) -> bool:
-        """Whether a gain is seen and not proved."""
+        """Whether a gain is seen but not proved."""
         return not self.shown and bool(self.ratios) and self.mean > self.worth
 
     def settled(self, pairs: int, room: bool) -> bool:
-        """Whether no further pair is called for: the gain is proved, or there are as many as planned and nothing that is
-        seen is left unproved, or no room."""
+        """Whether no further pair is needed: the gain is proved, or the planned pairs are done and no gain is seen but
+        unproved, or no room is left."""
         return self.shown or (len(self.ratios) >= pairs and (not room or not self.doubtful))
 
 
@@ -78,11 +78,11 @@ def compare(
     most: int = 0,
     worth: float = WORTH,
 ) -> Paired:
-    """Rates of both, each first by turns, until the test is settled or it is ``until`` (monotonic).
+    """Times both, taking turns to go first, until the test is settled or the time ``until`` (monotonic) is reached.
 
     Args:
-        pairs: as many as are planned; ``most`` where a gain is seen and not proved by then.
-        changed, plain: each times one block. One that raises TimeoutError ends the test; the pairs before it stand.
+        pairs: the planned number; up to ``most`` if a gain is seen but not proved by then.
+        changed, plain: each times one block. TimeoutError from either ends the test; the pairs so far count.
     """
     found = Paired(worth=worth)
     with contextlib.suppress(TimeoutError):

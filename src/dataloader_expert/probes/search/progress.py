@@ -1,4 +1,4 @@
-"""Whether workers make progress: CPU used, or something read. What makes none for long enough hangs."""
+"""Whether workers make progress: use CPU or read something. Without progress for long enough they hang."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import time
 from dataloader_expert.probes.profile.instrumentation import task_times
 
 LOCKED_S = 4.0
-"""Seconds without progress after which workers that all wait for a lock hang; others may be starting, or waiting for
-something outside, and get more patience."""
+"""Seconds without progress after which workers that all wait for a lock count as hanging; others may be starting or
+waiting for something external, and get more time."""
 LOOK_S = 0.5
-"""Seconds between two looks at workers that deliver nothing."""
+"""Seconds between two checks of workers that deliver nothing."""
 STILL_S = 1e-3
-"""CPU seconds between two looks that are no progress: a thread that polls uses as much."""
+"""CPU seconds between two checks that do not count as progress: a polling thread uses as much."""
 FUTEX = ("202", "98")
 """Numbers of the system call futex, on x86-64 and on arm64."""
 
 
 class Watch:
-    """Watches workers while their batch does not come; ``read`` gives the samples that they have read."""
+    """Watches workers while a batch is awaited; ``read`` is the number of samples that they have read."""
 
     def __init__(self, pids: list[int], read: int, patience: float) -> None:
         self.pids, self.patience = pids, patience
@@ -28,7 +28,7 @@ class Watch:
         self.seen = cpu_s(pids), read
 
     def hangs(self, read: int) -> float:
-        """Seconds without progress, if they are a hang; else 0."""
+        """Seconds without progress, if they amount to a hang; else 0."""
         now = time.monotonic()
         if now - self.looked < LOOK_S:
             return 0.0
@@ -45,17 +45,17 @@ def cpu_s(pids: list[int]) -> float:
 
 
 def waiting_for(pids: list[int]) -> str:
-    """``a lock`` where every thread of every worker is blocked on one and none uses CPU; else empty."""
+    """``a lock`` if every thread of every worker is blocked on one and none uses CPU; else empty."""
     before = [cpu_s([p]) for p in pids]
-    time.sleep(0.2)  # long enough for whoever computes to be seen computing
+    time.sleep(0.2)  # long enough to see a process that computes
     after = [cpu_s([p]) for p in pids]
     still = bool(before) and all(b - a < STILL_S for a, b in zip(before, after, strict=True))
     return "a lock" if still and all(map(_in_futex, pids)) else ""
 
 
 def _in_futex(pid: int) -> bool:
-    """Whether each thread of a process waits for a lock: by its system call, or where that is hidden, what it sleeps in.
-    The thread that feeds torch's queue does so whenever it has nothing to send."""
+    """Whether each thread of a process waits for a lock: judged by its system call or, if that is hidden, by its wait
+    channel. The thread that feeds torch's queue waits for one whenever it has nothing to send."""
     tasks: list[str] = []
     with contextlib.suppress(OSError):
         tasks = os.listdir(f"/proc/{pid}/task")

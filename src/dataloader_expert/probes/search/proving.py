@@ -1,5 +1,5 @@
-"""Which of the settings tried is recommended: alternating blocks of what is in the running, then fresh pairs of the winner
-with the present setting. A gain counts only if these show it."""
+"""Which setting is recommended: alternating blocks of those still in contention, then fresh pairs of the winner and the
+present setting. A gain counts only if these pairs show it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.thresholds import ALIKE, LEAST_PAIRS, MOST_PAIRS, ROUNDS
 
 BEHIND = math.exp(-2 * UNSURE)
-"""A setting whose blocks are all slower than this share of the best is out of the running: two standard deviations of a
-block."""
+"""A setting whose blocks are all slower than this share of the best is dropped: two standard deviations of a block."""
 
 
 @dataclass
 class Proof:
-    """``best`` is recommended instead of ``now``, by the pairs ``found``; ``winner`` was the fastest, also where its pairs
-    ``looked`` faster and proved nothing."""
+    """``best`` is recommended instead of ``now``, on the evidence of the pairs ``found``; ``winner`` was the fastest,
+    even if its pairs only ``looked`` faster and proved nothing."""
 
     best: Setting
     now: Setting
@@ -34,15 +33,15 @@ class Proof:
 
 
 def surpasses(top: list[float], other: list[float]) -> bool:
-    """Whether the faster of two settings can be told from the other, by their rates round by round."""
+    """Whether the faster of two settings is distinguishable from the other, by their rates round by round."""
     rounds = Paired([a / b for a, b in zip(top, other, strict=False)], worth=1.0)
     gain = interval(top)[0] / interval(other)[0]
     return gain > ALIKE and (min(rounds.ratios) > 1 or rounds.shown)
 
 
 def cheapest(settings: Settings) -> Setting:
-    """The fewest workers and batches ready that no other setting beats by more than noise, at the consumer's pace; of
-    these one that keeps the order."""
+    """The setting with the fewest workers, then the least prefetch, that no other beats by more than noise at the
+    consumer's pace; among equals one that keeps the order."""
     rates = {key: r.paced for key, r in settings.runners.items()}
     top = max(rates.values(), key=lambda paced: interval(paced)[0])
     alike = (k for k, r in rates.items() if not surpasses(top, r))
@@ -50,14 +49,14 @@ def cheapest(settings: Settings) -> Setting:
 
 
 def drop(settings: Settings) -> None:
-    """Ends what is clearly slower than the best; the present setting stays for the comparison."""
+    """Drops settings that are clearly slower than the best; the present one stays for the comparison."""
     best = max((max(r.blocks) for r in settings.runners.values()), default=0.0)
     for key in [k for k, r in settings.runners.items() if k != settings.now and max(r.blocks) < BEHIND * best]:
         settings.end(key)
 
 
 def settle(settings: Settings) -> Iterator[Observation]:
-    """Alternating blocks of what is still in the running, the present setting too if it is; none where that is one."""
+    """Alternating blocks of the settings still in contention; none if only one is left."""
     best = max((max(r.blocks) for r in settings.runners.values()), default=0.0)
     alive = [k for k, r in settings.runners.items() if max(r.blocks) >= BEHIND * best]
     if len(alive) < 2:
@@ -77,13 +76,13 @@ def settle(settings: Settings) -> Iterator[Observation]:
     yield from settings.told_broken()
     stand(settings)
     for key in [k for k in alive if k in settings.runners and k not in (settings.now, top)]:
-        if len(settings.runners[key].blocks) < ROUNDS:  # fewer blocks decide nothing
+        if len(settings.runners[key].blocks) < ROUNDS:  # too few blocks to decide
             settings.end(key)
-            yield Unknown(f"throughput at {settings.words(key)}", f"the budget ended before its {ROUNDS} blocks")
+            yield Unknown(f"throughput at {settings.words(key)}", f"the budget ended before it had run {ROUNDS} blocks")
 
 
 def stand(settings: Settings) -> None:
-    """The main process alone is what others are compared with, where the present workers were ended."""
+    """If the present setting's workers were stopped, the main process alone becomes the baseline."""
     if settings.now not in settings.runners:
         settings.now = Setting(0, 0)
         if settings.now not in settings.runners:
@@ -91,7 +90,7 @@ def stand(settings: Settings) -> None:
 
 
 def proof_s(settings: Settings) -> float:
-    """Seconds that the proof of a winner takes at the least; the present workers may have been ended."""
+    """The least seconds that the proof of a winner takes; the present workers may have been stopped."""
     costs = [r.cost for r in settings.runners.values()]
     now = settings.runners.get(settings.now)
     return LEAST_PAIRS * ((now.cost if now is not None else 0.0) + max(costs, default=0.0))
@@ -101,7 +100,7 @@ def prove(settings: Settings) -> Iterator[Observation | Proof]:
     """Fresh alternating blocks of the winner against the present setting; ends with the proof.
 
     Raises:
-        TooDear: if the present workers took the memory allowed.
+        TooDear: if the present workers used up the allowed memory.
     """
     stand(settings)
     winner = cheapest(settings)
@@ -114,19 +113,19 @@ def prove(settings: Settings) -> Iterator[Observation | Proof]:
             break
         if not settings.block(present, None):
             yield from settings.told_broken()
-            raise TooDear("the present workers took the memory allowed")
+            raise TooDear("the workers of the present settings used up the allowed memory")
     yield proof
 
 
 def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
-    """Pairs of the winner with the present setting; the present one stays where they prove no gain."""
+    """Pairs of the winner and the present setting, which stays if they prove no gain."""
     best, now = proof.best, proof.now
     settings.bench.progress("checking the recommended settings", None)
     present, chosen = settings.runners[now], settings.runners[best]
     dear, room = max(1e-3, present.cost + chosen.cost), settings.ledger.room
     pairs = min(settings.pairs, int(room / dear))
     if pairs < LEAST_PAIRS:
-        why = f"it looked faster, but comparing it takes {LEAST_PAIRS * dear:.0f} s more: raise budget_s"
+        why = f"it looked faster, but proving it takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
         yield Unknown(f"throughput at {settings.words(best)}", why)
     else:
         proof.found = compare(

@@ -1,7 +1,8 @@
-"""A living DataLoader timed in blocks.
+"""A running DataLoader, timed in blocks.
 
-A block is short whatever a batch takes. Where a batch takes long its samples are counted in the processes that read
-them; else delivered batches are, in whole rounds of one a worker; where an epoch is shorter than a block, whole epochs.
+A block is short, however long a batch takes. If batches take long, samples are counted in the processes that read them;
+else delivered batches are counted, in whole rounds of one per worker, or in whole epochs if an epoch is shorter than a
+block.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from dataloader_expert.probes.search.living import POLL_S, Living
 from dataloader_expert.probes.search.tap import Count, TimeUp, use
 
 LONG_S, LONG_ROUNDS, EVEN = 0.6, 2, 0.1
-"""Seconds from which on a block of so many rounds is long enough: where they end bears the less on its rate the more
-batches a round has; unless the stock changed by more than this share, as then the samples in hand have, too."""
+"""From LONG_S seconds on a block of LONG_ROUNDS rounds is long enough, as the more batches a round has the less its end
+affects the rate; unless the queued batches changed by more than EVEN, as then the samples in progress changed too."""
 
 
 LEAST_EPOCHS = 2
@@ -31,10 +32,10 @@ def cycle(load_s: float, step_s: float, workers: int) -> float:
 
 @dataclass
 class Runner(Living):
-    """``blocks`` are its throughputs in samples/s over whole epochs, ``cost`` what one more takes in s, ``gaps`` the seconds
-    from batch to batch, ``overtaken_s`` of ``waited_s`` those in which the order kept a worker idle, ``idle_s`` the same by
-    the share of the workers that were, ``rounds`` the least of a block; ``copies``: so many workers deliver the same
-    samples, of which one copy counts."""
+    """``blocks``: throughputs in samples/s over whole epochs; ``cost``: seconds of one more block; ``gaps``: seconds
+    from batch to batch; ``overtaken_s``: the part of ``waited_s`` in which in-order delivery kept a worker idle;
+    ``idle_s``: the same, weighted by the share of idle workers; ``rounds``: the fewest of a block; ``copies``: so many
+    workers deliver the same samples, of which one copy counts."""
 
     blocks: list[float] = field(default_factory=list)
     cost: float = 0.0
@@ -47,12 +48,13 @@ class Runner(Living):
     idle_s: float = 0.0
     main_s: float = 0.0
     received: int = 0
-    """CPU seconds of this thread while so many batches were received."""
+    """``main_s`` is the CPU time of this thread in which so many batches were received."""
 
     def block(self, seconds: float, until: float | None) -> float:
-        """Times at least ``seconds``; keeps and gives samples/s. Ends early at ``until`` (monotonic).
+        """Times at least ``seconds``; records and returns samples/s. Ends early at ``until`` (monotonic).
 
-        Dropped first: a round in which the workers fall into step again, at the start also what they made ready.
+        Dropped first: a round in which the workers reach the steady state, and in the first block the prefetched
+        batches.
         """
         begun = time.monotonic()
         try:
@@ -62,13 +64,14 @@ class Runner(Living):
         finally:
             self.tap.shut()
         self.blocks.append(rate / self.copies)
-        # a block that starts an epoch takes longer: what follows must hold the dearest
+        # a block in which an epoch starts takes longer: plan for the longest one
         self.cost = max(self.cost, time.monotonic() - begun)
         return self.blocks[-1]
 
     def _counted(self, seconds: float, until: float | None) -> tuple[float, float]:
-        """Samples/s as they are read, from one that is to another: those of all workers, so that it does not matter which
-        of them a store serves; and when the block began. Dropped first: one of each worker, where they come in time."""
+        """Samples/s as they are read, from one read to another, summed over all workers, so that it does not matter
+        which of them the storage serves; and when the block began. Dropped first: one sample of each worker, if in
+        time."""
         begun, before, n = time.monotonic(), self.counts(), max(1, self.plan.workers)
         cold = not any(c.samples for c in before)
         start: list[Count] | None = None
@@ -81,7 +84,7 @@ class Runner(Living):
             now, counts = time.monotonic(), self.counts()
             if until is not None and now > until and self.startup is None and not any(c.samples for c in counts):
                 raise self.too_slow()
-            if self.epochs > epoch and not again:  # the start of an epoch is counted apart, unless each block holds one
+            if self.epochs > epoch and not again:  # an epoch's start is counted separately, unless every block has one
                 before, start, first, again = counts, None, math.inf, True
             fresh = sum(c.samples > b.samples for c, b in zip(counts, before, strict=True))
             if fresh and start is None:
@@ -94,21 +97,21 @@ class Runner(Living):
                 enough = min(enough, now + sum(self.sample))
             made = {c.samples - b.samples for c, b in zip(counts, start or counts, strict=True)}
             if now >= enough or (enough < math.inf and len(made) == 1):
-                break  # workers that wait together deliver together: not in the midst of such a round
+                break  # workers that wait together deliver together: do not end within such a round
         assert start is not None
         self.main_s += time.thread_time() - cpu
         if self.startup is None:
             self.has_started(_last(start))
         collated = sum(c.batches - b.batches for c, b in zip(counts, start, strict=True))
-        # a block shorter than a batch sees collating too often or not at all: it counts as often as it is due
+        # a block shorter than a batch sees collating too often or not at all: charge it in proportion
         due = (read / self.plan.batch_size - collated) * self.collate_s / n
         rate = read / max(1e-9, spent + due)
         rate = rate if self.epochs > epoch + again else self._with_starts(rate)
         return rate, begun if not cold else first
 
     def _delivered(self, seconds: float, until: float | None) -> tuple[float, float]:
-        """Samples/s in whole rounds. Where samples wait in a queue, batches are kept back for the order and come in bursts:
-        there those count that were loaded meanwhile, not those that were delivered."""
+        """Samples/s in whole rounds. If samples mostly wait, batches are held back for the order and arrive in bursts;
+        then batches loaded during the block count, not those delivered."""
         n = max(1, self.plan.workers)
         if self.iterator is None:
             try:
@@ -132,7 +135,7 @@ class Runner(Living):
                 if each * self.length() <= max(LONG_S, 2 * seconds) or again:
                     self.main_s += time.thread_time() - cpu
                     return self._epochs(seconds, until), begun
-                for _ in range(n):  # the start of an epoch is counted apart
+                for _ in range(n):  # an epoch's start is counted separately
                     self.next_batch()
                 epoch, samples, start, gaps = self.epochs, 0, time.perf_counter(), len(self.gaps)
                 last, stock, done, again = start, in_stock(self.iterator), 0, True
@@ -147,7 +150,7 @@ class Runner(Living):
         return self._with_starts(samples / spent * loaded / (done * n)), begun
 
     def _into_step(self, n: int, until: float | None) -> float:
-        """Uses up what was made ready, and a round after it; gives when a block that starts no workers would have begun."""
+        """Consumes the prefetched batches and one round more; returns when a block without worker start would begin."""
         begun = time.monotonic()
         first = not self.blocks
         ready = self.plan.workers * (self.plan.prefetch or 2) if first else in_stock(self.iterator) * (self.rounds > 1)
@@ -164,8 +167,8 @@ class Runner(Living):
         return begun
 
     def _with_starts(self, rate: float) -> float:
-        """The rate over whole epochs: where workers are not persistent, each begins with their start, as long as the first,
-        which ends with a batch of each worker."""
+        """The rate over whole epochs: if workers are not persistent, each epoch begins with a start as long as the
+        first, which ends with a batch of each worker."""
         n = self.length() * self.plan.batch_size
         if not self.plan.workers or self.plan.persistent or math.isinf(n) or self.startup is None:
             return rate
@@ -173,7 +176,7 @@ class Runner(Living):
         return n / (self.startup + (n - ahead) / rate)
 
     def _epochs(self, seconds: float, until: float | None) -> float:
-        """Samples/s over whole epochs, the start of each one's workers with it where they are not persistent."""
+        """Samples/s over whole epochs, including the start of workers if they are not persistent."""
         while self.awaited() is not None:
             pass
         samples, start, count = 0, time.perf_counter(), 0
@@ -199,19 +202,19 @@ class Runner(Living):
 
     @property
     def paced(self) -> list[float]:
-        """Samples/s that a consumer with this step gets, block by block."""
+        """Samples/s that a consumer with this step gets in each block."""
         b = self.plan.batch_size
         return [b / cycle(b / rate, self.step_s, self.plan.workers) for rate in self.blocks]
 
     @property
     def overtaken(self) -> float:
-        """The share of waiting during which a worker had nothing to do, its batches all kept back for the order."""
+        """The share of waiting time in which a worker was idle because all its batches were held back for the order."""
         return self.overtaken_s / self.waited_s if self.waited_s else 0.0
 
     @property
     def idle(self) -> float:
-        """The share of the workers that the order kept idle, over time: at the most, as each gap counts whole as what it
-        ended with."""
+        """The share of workers that in-order delivery kept idle, over time: an upper bound, as each gap counts in full
+        with its state at the end."""
         return self.idle_s / self.waited_s if self.waited_s else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What a trial may change of a loader, and how it is named."""
+"""The loader settings that a trial may change, and their names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ class Setting(NamedTuple):
 
 
 def label(plan: LoaderPlan) -> Setting:
-    """A plan's setting, by which loaders are told apart."""
+    """A plan's setting, which identifies a loader."""
     if not plan.workers:
         return Setting(0, 0, plan.in_order, False)
     return Setting(plan.workers, plan.prefetch or 2, plan.in_order, plan.persistent)
 
 
 def in_words(setting: Setting, present: Setting | None = None) -> str:
-    """The setting as a DataLoader's keywords: workers, and what differs from the present one, or from torch's defaults."""
+    """The setting as DataLoader keywords: num_workers, and what differs from the present setting or torch's
+    defaults."""
     plain = present if present is not None and present.workers else Setting(setting.workers)
     said = [f"num_workers={setting.workers}"]
     if setting.workers and setting.prefetch != plain.prefetch:

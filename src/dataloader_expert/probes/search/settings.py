@@ -1,6 +1,6 @@
-"""The settings that a search has tried: their living loaders, their blocks, and what became of those that failed.
+"""The settings that a search has tried: their running loaders, their blocks, and the reasons of those that failed.
 
-A setting that raises, hangs, dies or takes the memory allowed is an outcome with its reason; the others go on.
+A setting that raises, hangs, dies or uses up the allowed memory is recorded with its reason; the search goes on.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from dataloader_expert.probes.sharding import copied
 
 
 class Settings:
-    """``runners`` run, each with its loader; ``dropped`` are out of the running, their blocks kept; ``failed`` did not
-    run, with the reason; ``out`` are not to be tried again."""
+    """``runners`` are in contention, each with its loader; ``dropped`` are not, but keep their blocks; ``failed`` did
+    not run, with the reason; ``out`` must not be tried again."""
 
     def __init__(self, bench: Bench, served: Serving, ledger: Ledger, pairs: int = PAIRS) -> None:
         self.bench, self.served, self.ledger, self.pairs = bench, served, ledger, pairs
@@ -40,14 +40,14 @@ class Settings:
         self.trying: Runner | None = None
         self.guard = Guard(bench.limit_bytes, self.pids)
         self.most: float = math.inf
-        """So many workers failed for want of memory or descriptors: as many are not tried again."""
+        """So many workers failed for lack of memory or descriptors: as many are not tried again."""
         self.overfull = ""
         self.broken: list[tuple[Exception, int, str, str]] = []
-        """What was raised at how many workers, what these then waited for, and where."""
+        """What was raised, at how many workers, what these then waited for, and their stacks."""
         self.told_why = False
 
     def pids(self) -> tuple[list[int], list[int]]:
-        """The workers at work, and those that are held meanwhile."""
+        """The active workers, and those paused meanwhile."""
         working = self.trying
         return (
             [] if working is None else working.pids,
@@ -59,7 +59,7 @@ class Settings:
             runner.close()
 
     def with_workers(self, workers: int) -> LoaderPlan:
-        """The present plan with so many workers; a prefetch factor and persistence of the user's own stay."""
+        """The present plan with so many workers; the user's own prefetch factor and persistence stay."""
         plan = self.served.current
         if workers == plan.workers:
             return plan
@@ -78,22 +78,22 @@ class Settings:
 
     @property
     def tried(self) -> set[Setting]:
-        """Settings that are not to be tried (again)."""
+        """Settings that were tried or must not be."""
         return {*self.runners, *self.dropped, *self.out}
 
     def rate(self, setting: Setting) -> float:
-        """Samples/s of a setting that runs."""
+        """Samples/s of a running setting."""
         return interval(self.runners[setting].blocks)[0]
 
     def paced(self, setting: Setting) -> float:
-        """Samples/s of a setting that runs, at the consumer's pace."""
+        """Samples/s of a running setting, at the consumer's pace."""
         return interval(self.runners[setting].paced)[0]
 
     def best(self) -> Setting | None:
         return max(self.runners, key=self.paced, default=None)
 
     def run(self, plan: LoaderPlan) -> Runner | None:
-        """A new setting's first block; None where it does not run."""
+        """A new setting's first block; None if it does not run."""
         setting = label(plan)
         belief = self.ledger.belief
         runner = Runner(
@@ -108,7 +108,7 @@ class Settings:
             runner.close()
             self.failed[self.words(setting)], self.most = str(e), min(self.most, plan.workers)
             return None
-        except Exception as e:  # the user's code, torch or the system may refuse: an outcome, not the end
+        except Exception as e:  # the user's code, torch or the system may fail: the search goes on
             waits = waiting_for(runner.pids) if "timed out after" in str(e) else ""
             stacks = self.bench.ask_stacks(runner.pids[:2]) if "timed out after" in str(e) else ""
             runner.close()
@@ -122,7 +122,8 @@ class Settings:
         return runner
 
     def block(self, runner: Runner, until: float | None) -> bool:
-        """One block; whether it came to its end: workers that took the memory allowed are ended, and not tried again."""
+        """One block; returns whether it finished: workers that use up the allowed memory are stopped, not tried
+        again."""
         self.trying = runner
         try:
             rate = runner.block(self.ledger.timed_s, until)
@@ -130,7 +131,7 @@ class Settings:
             self.ledger.ran(label(runner.plan), runner)
             return True
         except Exception:
-            # once the guard has killed workers: torch's RuntimeError, or a pipe that broke in their midst
+            # after the guard has killed workers: torch's RuntimeError, or a broken pipe
             if not self.guard.tripped:
                 raise
         finally:
@@ -140,7 +141,7 @@ class Settings:
         self.most = min(self.most, workers)
         if self.guard.alone:
             self.overfull = taken
-        spared = None if self.guard.alone else self.now  # by themselves the present ones ran
+        spared = None if self.guard.alone else self.now  # the present workers alone did run
         for key in [k for k, r in self.runners.items() if r is runner or (k.workers > workers and k != spared)]:
             self.runners.pop(key).close()
         runner.close()
@@ -150,7 +151,7 @@ class Settings:
         """Samples/s of one more block, ``paced`` as the consumer gets them.
 
         Raises:
-            TimeoutError: if its workers were ended for their memory.
+            TimeoutError: if its workers were stopped at the memory limit.
         """
         self.bench.progress(f"comparing {self.words(label(runner.plan))}", None)
         if not self.block(runner, None):
@@ -158,7 +159,7 @@ class Settings:
         return runner.paced[-1] if paced else runner.blocks[-1]
 
     def end(self, key: Setting) -> None:
-        """A setting is out of the running: its blocks are kept, its workers end."""
+        """Drops a setting: its blocks are kept, its workers end."""
         self.dropped[key] = self.runners.pop(key)
         self.dropped[key].dismiss()
 
@@ -169,6 +170,6 @@ class Settings:
             yield Fact(OVERFULL, self.overfull, evidence("counted", "loading", seen=1), {"workers": self.most})
             self.overfull = ""
         if self.bench.source.format == "reference" and self.broken and not self.told_why:
-            self.told_why = True  # the first says it: of other settings the unknowns do
+            self.told_why = True  # once, for the first; the unknowns name the other settings
             yield from loader_failed(*self.broken[0])
         self.failed = {}

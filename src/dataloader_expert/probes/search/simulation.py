@@ -1,8 +1,8 @@
-"""A DataLoader as discrete events: what it would deliver with other workers, cores, steps and storage.
+"""Discrete-event simulation of a DataLoader: what it would deliver with other workers, cores, steps and storage.
 
-Workers are given index batches in turn (or, without the order, as they come free), read samples one after another and
-hand the batch over; the main process receives, feeds the step and gives out the next. CPU work shares the cores;
-waiting goes through a store of given latency, bandwidth and depth. Work is in seconds of a core that is alone.
+Workers get index batches in turn (or, without the order, as they become free), read samples one after another and hand
+over the batch; the main process receives it, feeds the step and sends out the next indices. CPU work shares the cores;
+waiting goes through a store of given latency, bandwidth and depth. Work is in seconds of an otherwise idle core.
 
 Method: event-driven simulation with processor sharing; its bounds are those of operational analysis (Denning and Buzen,
 "The Operational Analysis of Queueing Network Models", Computing Surveys 10, 1978).
@@ -20,23 +20,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 Pair = tuple[float, float]
-"""CPU and waiting seconds of one sample, as they were measured together."""
+"""CPU and waiting seconds of one sample, measured together."""
 LEAST_BATCHES, MOST_SAMPLES = 240, 40_000
 BY_CHANCE = 0.01
-"""What the luck of the draw may move a rate by: where samples are uneven, more batches are run."""
+"""The share by which chance may move a rate; the more uneven samples are, the more batches are run."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What a loader's parts cost, fitted on runs.
+    """The costs of a loader's parts, fitted to runs.
 
     Attributes:
         samples: CPU and blocked seconds of single samples.
         collate_s: CPU seconds of collating a batch.
-        send_s: CPU seconds for which a worker prepares a batch to be sent.
+        send_s: CPU seconds that a worker takes to prepare a batch for sending.
         receive_s: CPU seconds of the main process for a batch from a worker; ``own_s`` for one that it loads itself.
-        trip_s: seconds for which a batch and the order for the next are on their way: a worker without another idles.
-        slowdown: how many times longer a core's work takes when all cores are busy.
+        trip_s: seconds that a batch and the request for the next are in transit; a worker without another batch idles.
+        slowdown: how many times longer work takes when all cores are busy.
     """
 
     samples: tuple[Pair, ...]
@@ -50,7 +50,8 @@ class Costs:
 
 @dataclass(frozen=True)
 class Setup:
-    """A loader, its consumer and its machine. ``storage``: the store's, if waiting is to be its rather than as measured."""
+    """A loader, its consumer and its machine. ``storage``: if given, it determines waiting instead of what was
+    measured."""
 
     batch_size: int
     workers: int
@@ -64,7 +65,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Store:
-    """``bytes_s`` shared by all loaders, ``latency_s`` of a request; ``bytes_per_sample`` read."""
+    """``bytes_s``: bandwidth shared by all loaders; ``latency_s``: of a request; ``bytes_per_sample``: bytes read."""
 
     bytes_per_sample: float = 0.0
     latency_s: float | None = None
@@ -73,8 +74,8 @@ class Store:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``throughput`` in samples/s of one loader, ``waits`` the share of time that the consumer waits, ``busy`` of the
-    cores, ``limit`` what holds it: cpu, waiting, main or step."""
+    """``throughput``: samples/s of one loader; ``waits``: the share of time that the consumer waits; ``busy``: the
+    share that cores are busy; ``limit``: what limits it: cpu, waiting, main or step."""
 
     throughput: float
     waits: float
@@ -83,7 +84,7 @@ class Outcome:
 
 
 def law(costs: Costs, setup: Setup) -> float:
-    """Samples/s by the closed bottleneck law: the least of what workers, cores, main process and step allow."""
+    """Samples/s by the bottleneck law: the least of what workers, cores, main process and step allow."""
     b = setup.batch_size
     if not setup.workers:
         cpu, waits = means(costs, setup)
@@ -96,7 +97,7 @@ def law(costs: Costs, setup: Setup) -> float:
 
 
 def bounds(costs: Costs, setup: Setup) -> dict[str, float]:
-    """Batches a second that each part alone would allow, with workers."""
+    """Batches per second that each part alone would allow, with workers."""
     cpu, waits = means(costs, setup)
     made = setup.batch_size * cpu + costs.collate_s + costs.send_s
     return {
@@ -112,7 +113,7 @@ def _over(servers: float, seconds: float) -> float:
 
 
 def means(costs: Costs, setup: Setup) -> Pair:
-    """A sample's mean CPU and waiting seconds, waiting as the store makes it where one is given."""
+    """A sample's mean CPU and waiting seconds; waiting follows from the store if one is given."""
     n = max(1, len(costs.samples))
     cpu = sum(c for c, _ in costs.samples) / n
     return cpu, sum(_waiting(w, setup) for _, w in costs.samples) / n
@@ -129,9 +130,8 @@ def _waiting(measured: float, setup: Setup) -> float:
 
 
 def simulate(costs: Costs, setup: Setup, batches: int = 0, seed: int = 0) -> Outcome:
-    """Runs ``batches`` batches (0: as many as the workers need to fall into step and chance to even out), the first
-    quarter to warm up.
-    """
+    """Runs ``batches`` batches (0: enough to reach the steady state and even out chance), the first quarter as
+    warm-up."""
     if not costs.samples:
         raise ValueError("no sample costs: measure some samples first")
     batches = batches or max(12 * setup.workers, _even(costs, setup))
@@ -139,7 +139,7 @@ def simulate(costs: Costs, setup: Setup, batches: int = 0, seed: int = 0) -> Out
 
 
 def _even(costs: Costs, setup: Setup) -> int:
-    """Batches over which chance moves the rate by no more than it may, as far as they can be afforded."""
+    """Batches over which chance moves the rate by at most ``BY_CHANCE``, as far as affordable."""
     times = [c + _waiting(w, setup) for c, w in costs.samples]
     mean = statistics.fmean(times)
     varies = statistics.pvariance(times, mean) / (setup.batch_size * mean**2) if mean else 0.0
@@ -147,7 +147,7 @@ def _even(costs: Costs, setup: Setup) -> int:
 
 
 def _drawn(samples: Sequence[Pair], seed: int) -> Iterator[Pair]:
-    """Samples in ever new orders, each once before any comes again: rare slow ones are neither too many nor too few."""
+    """Samples in repeated random permutations, so that rare slow ones occur neither too often nor too seldom."""
     draw, order = random.Random(seed), list(samples)
     while True:
         draw.shuffle(order)
@@ -167,18 +167,18 @@ def _alone(costs: Costs, setup: Setup, batches: int, seed: int) -> Outcome:
 
 
 class _Run:
-    """Jobs are [remaining CPU seconds, what follows]; waiting and steps are timers. Time moves to the next of either."""
+    """Jobs are [remaining CPU seconds, what follows]; waiting and steps are timers. Time advances to the next event."""
 
     def __init__(self, costs: Costs, setup: Setup, batches: int, seed: int) -> None:
         self.costs, self.setup, self.batches = costs, setup, batches
         self.draw = _drawn(costs.samples, seed)
         self.now, self.busy = 0.0, 0.0
         self.jobs: dict[int, float] = {}
-        """CPU work left, by who does it: a worker's number, or -1 for the main process."""
+        """CPU work left, by process: a worker's number, or -1 for the main process."""
         self.timers: list[tuple[float, int, Callable[[], None]]] = []
         self.queues: list[list[int]] = [[] for _ in range(setup.workers)]
         self.parts: list[list[Pair]] = [[] for _ in range(setup.workers)]
-        """What a worker has still to do for its batch: CPU first, then waiting."""
+        """What a worker still has to do for its batch: CPU first, then waiting."""
         self.at: list[int | None] = [None] * setup.workers
         self.ready: set[int] = set()
         self.given, self.taken = 0, 0
@@ -198,7 +198,7 @@ class _Run:
             self._advance()
         first = max(1, min(len(self.marks) - 2, max(len(self.marks) // 4, 2 * setup.workers)))
         left = len(self.marks) - 1 - first
-        n = left // setup.workers * setup.workers or left  # whole rounds: batches come in bursts of one a worker
+        n = left // setup.workers * setup.workers or left  # whole rounds: batches arrive in bursts of one per worker
         span = self.marks[first + n] - self.marks[first]
         rate = n * setup.batch_size / span if span > 0 else math.inf
         waits = (self.waits_at[first + n] - self.waits_at[first]) / span if span > 0 else 0.0
@@ -211,14 +211,14 @@ class _Run:
         return "cpu" if name == "waiting" and cpu > waits else name
 
     def _dispatch(self) -> None:
-        """Gives the next batch to a worker: in turn, or to one with the fewest."""
+        """Assigns the next batch to a worker: in turn, or to the one with the fewest."""
         if self.given >= self.batches + 4 * self.setup.workers * self.setup.prefetch:
             return
         w = self.turn % self.setup.workers
         if not self.setup.in_order:
             w = min(range(self.setup.workers), key=lambda i: len(self.queues[i]) + (self.at[i] is not None))
         self.turn += 1
-        if self.at[w] is None:  # it waits for this one, whose order is still on its way
+        if self.at[w] is None:  # it idles until this request arrives
             self.at[w] = self.given
             self._after(self.costs.trip_s / 2, partial(self._begin, w))
         else:
@@ -273,7 +273,7 @@ class _Run:
             self._receive()
 
     def _receive(self) -> None:
-        """The main process takes the next batch, or waits for it."""
+        """The main process receives the next batch, or waits for it."""
         wanted = self.taken if self.setup.in_order else min(self.ready, default=-1)
         if wanted not in self.ready:
             self.main = "waiting"
@@ -286,17 +286,17 @@ class _Run:
             self._received()
 
     def _received(self) -> None:
-        """The batch is there: only now does torch give out the next, so that with little prefetched its worker idles."""
+        """The batch has arrived: only now does torch request the next, so with little prefetch its worker idles."""
         self._dispatch()
         self.taken += 1
         self.marks.append(self.now)
         self.waits_at.append(self.waited)
         if self.setup.step_s > 0:
             self.main = "step"
-        self._at(self.now + self.setup.step_s, self._receive)  # not at once: as many may be ready as there are workers
+        self._at(self.now + self.setup.step_s, self._receive)  # not recursively: a batch of every worker may be ready
 
     def _advance(self) -> None:
-        """To the next end of CPU work or of waiting."""
+        """Advances to the next end of CPU work or waiting."""
         cpus, n = self.setup.cpus, len(self.jobs)
         rate = min(1.0, cpus / n) if n else 0.0
         if n >= cpus:
@@ -305,7 +305,7 @@ class _Run:
         at = self.timers[0][0] - self.now if self.timers else math.inf
         step = min(due, at)
         if math.isinf(step):
-            raise RuntimeError("the simulated loader stands still")
+            raise RuntimeError("the simulated loader makes no progress")
         self.now += step
         self.busy += step * min(n, cpus)
         if self.main in ("waiting", "receiving"):
@@ -327,7 +327,7 @@ class _Run:
 
 
 def workers_for(costs: Costs, setup: Setup, most: int = 256, near: float = 0.98) -> tuple[int, float]:
-    """The fewest workers that reach what any number up to ``most`` does, and that rate, by the law."""
+    """The fewest workers that reach the best rate of any number up to ``most``, and that rate, by the law."""
     best = max(law(costs, replace(setup, workers=n)) for n in (1, most))
     low, high = 1, most
     while low < high:

@@ -1,9 +1,9 @@
-"""What a loader's processes have read, counted sample by sample while they read it, and a gate that holds them.
+"""Counts the samples that a loader's processes read, as they read them, and pauses the processes at a gate.
 
-A batch that takes seconds need not be waited for: the samples of which it is made are counted where they are read, in
-memory shared with the workers. The same place holds them while another setting is timed: at a sample where samples are
-slow, at a batch where counting would cost more than it tells. Workers that are forked inherit it; others are given it
-with their initialiser.
+There is no need to wait for a batch that takes seconds: its samples are counted where they are read, in memory shared
+with the workers. There too workers are paused while another setting is timed: before a sample if samples are slow,
+before a batch if counting samples would cost too much. Forked workers inherit the tap; others receive it through their
+initialiser.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dataloader_expert.probes.profile.fetchers import Fetch, wrapped
 
 SLOT = struct.Struct("qdq")
 LOOK_S = 0.2
-"""Seconds after which a held worker looks at the gate by itself."""
+"""Seconds after which a paused worker checks the gate by itself."""
 FLAG = 8
-"""Bytes before the slots: the first says whether the gate is open, the second whether workers are to end."""
+"""Bytes before the slots: the first is 1 if the gate is open, the second 1 if workers must end."""
 MOST_WORKERS = 1024
 
 
 class Count(NamedTuple):
-    """Of one process: samples read, when the last of them was, and batches collated."""
+    """Of one process: samples read, when the last was read, and batches collated."""
 
     samples: int
     at: float
@@ -36,15 +36,15 @@ class Count(NamedTuple):
 
 
 class TimeUp(Exception):
-    """The block's time ended in the middle of a batch that the main process loads."""
+    """The block's time is up before the batch is complete."""
 
 
 class Tap:
-    """One loader's counters and gate; ``fine``: samples are counted and held one by one; ``workers``: how many are held;
+    """One loader's counters and gate; ``fine``: samples are counted and gated one by one; ``workers``: their number;
     ``method``: how they are started (``fork``, ``spawn``, ``forkserver``).
 
-    The gate is a flag in shared memory and a semaphore that only wakes those who look at it: a worker that is killed while
-    it waits leaves nothing undone (``multiprocessing.Event.set`` would wait for it forever).
+    The gate is a flag in shared memory; the semaphore only wakes workers to check it. A worker may therefore be killed
+    while it waits (``multiprocessing.Event.set`` would wait for it forever).
     """
 
     def __init__(self, fine: bool, workers: int = 0, method: str = "fork") -> None:
@@ -56,10 +56,10 @@ class Tap:
             os.ftruncate(self.file, size)
         self.memory = mmap.mmap(self.file, size)
         self.deadline = float("inf")
-        """Until when the main process may go on within a batch of its own."""
+        """When the main process must stop within a batch that it loads itself."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a worker that is not forked is given: the same memory and gate."""
+        """What a worker that is not forked receives: the same memory and gate."""
         from multiprocessing.reduction import DupFd
 
         return {"fine": self.fine, "wake": self.wake, "workers": self.workers, "file": DupFd(self.file)}
@@ -81,7 +81,7 @@ class Tap:
             pass
 
     def quit(self) -> None:
-        """Workers end before their next sample or batch: killed in the midst of one, they might leave a lock held."""
+        """Workers end before their next sample or batch: killed within one, they might leave a lock held."""
         self.memory[1] = 1
         self.open()
 
@@ -101,20 +101,20 @@ class Tap:
 
 
 _TAP: list[Tap] = []
-"""The tap of the loader that is at work in this process; workers inherit that of the loader that starts them."""
+"""The tap of the loader active in this process; workers inherit that of the loader that starts them."""
 
 
 _INSTALLED: list[contextlib.AbstractContextManager[None]] = []
 
 
 def use(tap: Tap) -> None:
-    """Workers that are started from here on are this loader's."""
+    """Workers started from now on belong to this loader."""
     _TAP[:] = [tap]
 
 
 class Installing:
-    """A worker initialiser that first installs the tap, for workers that inherit nothing; pickled with what the user's own
-    initialiser is."""
+    """A worker initialiser that first installs the tap, for workers that inherit nothing; it wraps and is pickled with
+    the user's own initialiser."""
 
     def __init__(self, tap: Tap, own: Callable[[int], None] | None) -> None:
         self.tap, self.own = tap, own
@@ -129,7 +129,7 @@ class Installing:
 
 @contextlib.contextmanager
 def tapped() -> Iterator[None]:
-    """Loaders are counted and held meanwhile; so are workers that are forked meanwhile, as long as they live."""
+    """Within this context loaders are counted and gated; workers forked in it are for as long as they live."""
     try:
         with wrapped(_tapped):
             yield
@@ -158,7 +158,7 @@ def _tapped(fetch: Fetch) -> Fetch:
 
 
 def _adopt(fetcher: Any, tap: Tap, worker: int, held: bool) -> None:
-    """Counts the samples of a fetcher that reads them one by one."""
+    """Wraps the dataset of a fetcher that reads samples one by one, to count them."""
     if isinstance(fetcher.dataset, Counted):
         fetcher.dataset.tap = tap
     elif hasattr(fetcher, "dataset_iter"):
@@ -169,7 +169,7 @@ def _adopt(fetcher: Any, tap: Tap, worker: int, held: bool) -> None:
 
 
 class Counted:
-    """A dataset, or its iterator, whose samples are counted and held."""
+    """A dataset, or its iterator, whose samples are counted and gated."""
 
     def __init__(self, of: Any, tap: Tap, worker: int, held: bool) -> None:
         self.of, self.tap, self.worker, self.held = of, tap, worker, held

@@ -1,31 +1,31 @@
-"""Every threshold of the search, with its reason. What else bounds it is measured, modelled or asked for.
+"""Every threshold of the search, with its reason. All other limits are measured, modelled or requested.
 
-How an instrument reads (the length of a block, how often a queue is looked at) stands beside the instrument.
+Settings of an instrument (the length of a block, how often a queue is polled) are next to the instrument.
 """
 
 WORTH = 1.05
-"""The least gain that is worth a change: the gain's interval must lie above it. Below 5 % a loader's own day-to-day
-variation hides what is gained."""
+"""The least gain worth a change: the gain's interval must lie above it. Gains below 5 % disappear in a loader's
+day-to-day variation."""
 
 ALIKE = 1.03
-"""Settings whose means differ by less are alike, and the cheaper is taken: three blocks tell no less apart."""
+"""Settings whose means differ by less count as equal, and the cheaper is taken: three blocks resolve no less."""
 
 LEAST_PAIRS = 2
-"""Pairs below which nothing is compared: one observation has no spread."""
+"""The fewest pairs of a comparison: one observation has no spread."""
 
 ROUNDS = 3
-"""Blocks of each setting that is in the running: with two, one disturbed block decides."""
+"""Blocks of each setting still in contention: with two, one disturbed block decides."""
 
 PAIRS, MOST_PAIRS = 8, 64
-"""Pairs in which a gain must show; while a gain is seen and not yet proved, up to so many more as time allows."""
+"""Pairs planned for a proof, and the most while a gain is seen but not yet proved, as time allows."""
 
 MOST_WORKERS = 16
-"""Workers for each core that are tried where nothing else is asked: each costs a process, its memory and descriptors.
-Where samples compute, the model expects no gain long before."""
+"""The most workers per core that are tried by default: each costs a process, its memory and descriptors. For CPU-bound
+samples the model expects no gain long before."""
 
 SEARCH_SHARE, PROOF_SHARE = 0.6, 0.8
-"""Shares of the request's time left that the search may take, and with the proof of what it found. Stages and
-experiments come after it; a setting proved is worth more to the user than any of them."""
+"""Shares of the request's remaining time for the search alone, and for the search with its proof. Stages and
+experiments follow; a proved setting is worth more to the user than any of them."""
 
 MEMORY_SHARE = 0.75
-"""The share of the memory, shared memory or descriptors left that a setting may take: the user's training needs some."""
+"""The share of the available memory, shared memory or descriptors that a setting may take: training needs the rest."""

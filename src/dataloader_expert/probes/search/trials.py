@@ -1,4 +1,4 @@
-"""What is told of settings that were timed: throughput, blocks, and what tells settings apart."""
+"""The facts about timed settings: throughput, blocks, and the settings themselves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dataloader_expert.probes.search.setting import Setting, label
 THROUGHPUT = Quantity(
     "throughput",
     "samples/s",
-    "samples delivered per second by a DataLoader at these settings; where a further run falls",
+    "samples per second that a DataLoader delivers at these settings; the interval is that of a further run",
 )
 TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
-STARTUP = Quantity("startup", "s", "from making the iterator to the first batch")
-STARTING = Quantity("starting", "s", "in which workers start, without their first work")
+STARTUP = Quantity("startup", "s", "time from creating the iterator to the first batch")
+STARTING = Quantity("starting", "s", "time that workers take to start, without their first batch")
 
 
 def throughput_fact(runner: Runner) -> Fact:
@@ -31,7 +31,7 @@ def throughput_fact(runner: Runner) -> Fact:
 
 
 def point(setting: Setting) -> dict[str, Any]:
-    """Where the facts of a setting stand."""
+    """The coordinates of a setting's facts."""
     workers, prefetch, in_order, persistent = setting
     return {"workers": workers, "prefetch": prefetch, "in_order": in_order, "persistent": persistent}
 
@@ -61,7 +61,7 @@ def trial(runner: Runner) -> dict[str, Any]:
 
 
 def sample_s(bench: Bench) -> float:
-    """Seconds of a sample in this process, from what was measured; at the least what the scan's first took."""
+    """Seconds of a sample in this process, from measured throughput; without one, what the scan's first sample took."""
     alone = bench.facts.find(THROUGHPUT, workers=0)
     some = alone if alone is not None else bench.facts.find(THROUGHPUT)
     if some is None:

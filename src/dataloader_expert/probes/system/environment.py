@@ -1,4 +1,4 @@
-"""The interpreter and devices that the measuring child sees."""
+"""The interpreter and devices seen by the measuring process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The C library's allocator: what it holds free, and from which size on it maps an array apart, which then goes back to
-the kernel when it is freed. glibc alone is asked and told (mallinfo2(3), of 2.33 and later; mallopt(3))."""
+"""The C library's allocator: how much it holds free, and its mmap threshold, the size from which an array is mmapped
+and returned to the kernel when freed. Only glibc is supported (mallinfo2(3) of 2.33 and later; mallopt(3))."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import sys
 from typing import Any, ClassVar
 
 LEAST_MAPPED, MOST_MAPPED = 128 << 10, 32 << 20
-"""Between these glibc moves the bound by itself: up to each mapped array that is freed."""
+"""glibc adjusts its mmap threshold by itself between these: up to the size of each mapped array that is freed."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MANY = 4096
-"""Arrays by which what lies free is used up, so that the next tells where it comes from."""
+"""Arrays that use up free memory, so that the next one shows where it is allocated."""
 
 
 class _Mallinfo2(ctypes.Structure):
-    """``arena``: bytes of the heap; ``hblks``: arrays mapped apart; ``fordblks``: bytes of the heap that are free."""
+    """``arena``: bytes of the heap; ``hblks``: mmapped arrays; ``fordblks``: free bytes of the heap."""
 
     _fields_: ClassVar = [
         (name, ctypes.c_size_t)
@@ -30,7 +30,7 @@ class _Mallinfo2(ctypes.Structure):
 
 @functools.cache
 def _libc() -> Any:
-    """The C library; None where it does not count as glibc does."""
+    """The C library; None if it has no statistics like glibc's."""
     try:
         libc = ctypes.CDLL(None)
         libc.mallinfo2.restype = _Mallinfo2
@@ -41,19 +41,19 @@ def _libc() -> Any:
 
 
 def counts() -> bool:
-    """Whether the allocator says what it holds."""
+    """Whether the allocator reports what it holds."""
     return _libc() is not None
 
 
 def free_bytes() -> int:
-    """Bytes that this process's allocator holds and nothing uses; 0 where it does not say."""
+    """Unused bytes that this process's allocator holds; 0 if it does not report them."""
     libc = _libc()
     return 0 if libc is None else int(libc.mallinfo2().fordblks)
 
 
 def give_back() -> None:
-    """Free memory goes back to the kernel: a worker that is forked then cannot take it page by page, which would look as
-    what counting references does to pages that are shared. Arrow keeps a pool of its own."""
+    """Returns free memory to the kernel. Otherwise a forked worker would take it page by page, which looks like the
+    effect of reference counting on shared pages. Arrow keeps a pool of its own."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
@@ -63,8 +63,8 @@ def give_back() -> None:
 
 
 def mapped_from() -> int:
-    """Bytes from which on arrays are mapped apart in this process, to a page. Takes addresses that it never gives back,
-    for a freed one would move the bound: to be asked in a process that is about to end."""
+    """This process's mmap threshold in bytes, to within a page. It allocates arrays that it never frees, as freeing
+    would move the threshold: call it only in a process that is about to end."""
     low, high = LEAST_MAPPED, MOST_MAPPED
     while high - low > PAGE:
         middle = (low + high) // 2
@@ -84,7 +84,7 @@ def _maps(size: int) -> bool:
 
 
 def map_from(size: int) -> None:
-    """This process maps arrays apart from ``size`` bytes on, and keeps twice that free, whatever it frees from now on."""
+    """Fixes this process's mmap threshold at ``size`` bytes and its trim threshold at twice that."""
     from dataloader_expert.loaders.freeing import M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
 
     libc = _libc()

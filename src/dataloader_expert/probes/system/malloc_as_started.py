@@ -1,8 +1,9 @@
-"""The allocator as a script's own would be: what judging data has freed would else change what loading it costs.
+"""Sets the allocator as it would be in a fresh script; otherwise memory freed by the scan would change the cost of
+loading.
 
-glibc maps large arrays apart, and moves the bound from which on it does so up to each such array that is freed. A process
-that has scanned a data set has freed larger ones than training will, keeps more, and is faster for it. So one that was
-forked before anything was read reads two batches, tells its bounds, and this process and its workers take them.
+glibc mmaps large arrays and raises its mmap threshold to the size of each such array that is freed. A process that has
+scanned a data set has freed larger arrays than training will, keeps more memory, and is faster for it. So a process
+forked before anything was read loads two batches and reports its thresholds, which this process and its workers adopt.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import Reference
 
 MOST = 4096
-"""Samples asked for, of which any number may raise."""
+"""Samples requested, any number of which may raise."""
 MAPPED_FROM = Quantity(
-    "mapped_from", "B", "size from which on a process that has only loaded maps arrays apart: main process, worker"
+    "mapped_from", "B", "size from which malloc uses mmap in a process that has only loaded: main process, worker"
 )
 
 
 @dataclass(frozen=True)
 class MallocAsStarted(Probe):
-    """Before whatever times samples; for the user's own code, whose arrays may be of any size."""
+    """Runs before anything that times samples; only for user code, whose arrays may have any size."""
 
     name: ClassVar[str] = "malloc_as_started"
     batch_size: int | None = None
@@ -58,7 +59,8 @@ class MallocAsStarted(Probe):
 
 
 def _bounds(source: Reference, batch_size: int | None, seconds: float) -> dict[str, Any]:
-    """After a batch of samples, as a worker has it, which collates into shared memory; and after one that is collated."""
+    """Thresholds after a batch of samples, as in a worker, which collates into shared memory; and after collating
+    one."""
     from torch.utils.data import default_collate
 
     until = time.monotonic() + seconds
@@ -69,7 +71,7 @@ def _bounds(source: Reference, batch_size: int | None, seconds: float) -> dict[s
     read = len(_batch(stream, size, time.monotonic() + seconds / 2))
     worker = mapped_from()
     samples = _batch(stream, size, until)
-    with contextlib.suppress(Exception):  # what does not collate is said where it is measured
+    with contextlib.suppress(Exception):  # collate errors are reported where collating is measured
         collate(samples)
     read += len(samples)
     samples.clear()
@@ -77,7 +79,7 @@ def _bounds(source: Reference, batch_size: int | None, seconds: float) -> dict[s
 
 
 def _samples(source: Reference) -> Iterator[Any]:
-    """Samples without end; those that raise are passed over: the scan says which."""
+    """An endless supply of samples; those that raise are skipped, as the scan reports them."""
     if source.iterable:
         yield from itertools.chain.from_iterable(itertools.repeat(source.dataset))
     for i in range(0 if source.iterable else MOST):

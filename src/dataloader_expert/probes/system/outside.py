@@ -1,6 +1,6 @@
-"""What the measuring process cannot see of itself: the machine around it, its quota, the page cache, how it ended.
+"""What the measuring process cannot see itself: the machine's limits, its CPU quota, the page cache, how it ended.
 
-The process that started it reads these numbers; here they become facts.
+The parent process reads these numbers; here they become facts.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataloader_expert.errors import RequestError
 from dataloader_expert.facts import Evidence, Fact, Quantity
 
-MACHINE = Quantity("machine", "", "cores, memory and shared memory that limits leave to measuring")
-THROTTLED = Quantity("cpu_throttled", "", "share of scheduling periods in which a CPU quota was used up")
-PAGE_CACHE = Quantity("page_cache", "B", "page cache of the container, and what reading added to it")
-FAILED = Quantity("failed", "", "why measuring ended before it was done")
+MACHINE = Quantity("machine", "", "cores, memory and shared memory available to the measurement")
+THROTTLED = Quantity("cpu_throttled", "", "share of scheduling periods in which the CPU quota was used up")
+PAGE_CACHE = Quantity("page_cache", "B", "page cache of the container, and how much reading added to it")
+FAILED = Quantity("failed", "", "why the measurement ended early")
 
 
 def machine(cpus: float, memory_bytes: int, shm_bytes: int) -> Fact:
@@ -22,7 +22,8 @@ def machine(cpus: float, memory_bytes: int, shm_bytes: int) -> Fact:
 
 
 def throttling(before: tuple[int, int], after: tuple[int, int]) -> Iterator[Fact]:
-    """How often a CPU quota stopped the processes; ``before`` and ``after``: periods, and those that it was used up in."""
+    """How often a CPU quota paused the processes; ``before``, ``after``: periods, and periods with the quota used
+    up."""
     periods, stopped = after[0] - before[0], after[1] - before[1]
     if periods > 0:
         yield Fact(THROTTLED, round(stopped / periods, 4), Evidence("counted", "surroundings", seen=periods))

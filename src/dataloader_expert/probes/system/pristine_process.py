@@ -1,4 +1,4 @@
-"""Processes forked before anything was read, for what depends on what a process has done."""
+"""Processes forked before anything was read, for experiments that depend on a process's history."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 
 class Untouched:
-    """A fork of this process as it is now, which waits until it is asked to make its ``experiment`` of so many seconds;
-    what this gives is JSON."""
+    """A fork of this process in its present state, which waits until asked to run ``experiment`` for so many seconds;
+    the result is JSON."""
 
     def __init__(self, experiment: Callable[[float], dict[str, Any]]) -> None:
         asked, self._ask = os.pipe()
@@ -33,7 +33,7 @@ class Untouched:
         os.close(answers)
 
     def ask(self, seconds: float) -> dict[str, Any] | None:
-        """What the experiment gave; None where no answer comes in time, or none at all."""
+        """The result of the experiment; None if no answer arrives in time, or none at all."""
         with contextlib.suppress(OSError):
             os.write(self._ask, f"{seconds:.3f}".encode())
             if select.select([self._answer], [], [], seconds + 0.5)[0]:
@@ -49,7 +49,7 @@ class Untouched:
 
 
 def _single_threaded() -> None:
-    """OpenMP's threads do not live through a fork: whoever asks for them waits for ever, but for one."""
+    """OpenMP's threads do not survive a fork: asking for more than one would wait forever."""
     import torch
 
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Memory of a group of processes, as the kernel counts it. Standard library only: hosts use it too."""
+"""Memory of a group of processes, as the kernel counts it. Standard library only, as hosts use it too."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def shm_used() -> int:
-    """Bytes in /dev/shm, everybody's."""
+    """Bytes used in /dev/shm by all processes."""
     try:
         s = os.statvfs("/dev/shm")
     except OSError:
@@ -15,7 +15,7 @@ def shm_used() -> int:
 
 
 def rss_bytes(pid: int) -> int:
-    """Anonymous and shared resident memory: cheap, and counts shared pages once a process."""
+    """Anonymous and shared resident memory: cheap to read, but counts shared pages once per process."""
     total = 0
     try:
         with open(f"/proc/{pid}/status") as f:
@@ -44,6 +44,6 @@ def pss_bytes(group: list[int], shm: int) -> int:
 
 
 def group_bytes(group: list[int], shm: int, worth: int) -> int:
-    """What a group holds; counted page by page, which takes milliseconds, only where it may be ``worth`` or more."""
+    """Memory that a group holds; counted exactly, which takes milliseconds, only if it may exceed ``worth``."""
     cheap = sum(map(rss_bytes, group)) + shm
     return pss_bytes(group, shm) or cheap if cheap > worth else cheap

@@ -1,4 +1,4 @@
-"""How fast the files come: from the page cache, and, where the system lets it be dropped, from the disk."""
+"""How fast files are read: from the page cache and, where the system allows dropping it, from disk."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.sources.opened import OpenFile
 
-COLD = Quantity("cold_mb_s", "MB/s", "reading files after the page cache was told to drop them, and did")
-WARM = Quantity("warm_mb_s", "MB/s", "reading the same files again, from the page cache")
-OPEN = Quantity("open_ms", "ms", "opening one file")
+COLD = Quantity("cold_mb_s", "MB/s", "speed of reading files after the page cache dropped them")
+WARM = Quantity("warm_mb_s", "MB/s", "speed of reading the same files again, from the page cache")
+OPEN = Quantity("open_ms", "ms", "time to open one file")
 BYTES = 64 << 20
 FILES = 64
 
@@ -31,7 +31,7 @@ class Storage(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         listing = getattr(bench.source, "listing", None)
         if listing is None:
-            yield Unknown("storage", "the user's own code opens its files; their paths are not known here")
+            yield Unknown("storage", "the files are opened by the user's own code; their paths are not known")
             return
         names = list(dict.fromkeys(u.file for u in bench.source.units[:: max(1, len(bench.source.units) // FILES)]))[
             :FILES
@@ -85,7 +85,7 @@ def _read(file: OpenFile) -> int:
 
 
 def _cold(path: Any, roots: tuple[str, ...], deadline: float) -> tuple[int, float] | None:
-    """Bytes and seconds of one cold read; None where the cache kept the pages or the time is up."""
+    """Bytes and seconds of one cold read; None if the cache kept the pages or time is up."""
     if time.monotonic() > deadline or not hasattr(os, "posix_fadvise"):
         return None
     try:
