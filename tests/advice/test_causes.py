@@ -30,6 +30,6 @@ def test_findings_that_differ_by_field_only_are_told_as_one() -> None:
     many = [found("constant-field", field=f"f{i}") for i in range(32)]
     other = [found("nan", field="f0"), found("nan", field="f1"), found("opened-per-sample")]
     [one, *rest] = grouped([*many, *other])
-    assert one.message.startswith("32 fields (f0, f1, f2, f3, f4, …); the first: ")
+    assert one.message.startswith("32 fields (f0, f1, f2, f3, f4, …); for the first: ")
     assert (one.count, len(one.where)) == (64, 20)
     assert rest == other

@@ -33,8 +33,8 @@ def test_it_begins_with_the_cause_and_its_cure_and_names_the_settings_that_chang
     known = facts({**NOW, "num_workers": 32, "persistent_workers": True}, speedup=6.0, timed=True)
     told = loading_summary(known, [HANDLE], ("decode", 0.8, False), [("__getitem__", 1.0), ("digest_of", 0.7)], False)
     assert told.startswith("Workers share a handle. Fix: open it in each. ")
-    assert "num_workers=32, persistent_workers=True gives 6.00 times that (95 % 5.40 to 6.60)" in told
-    assert told.endswith("is spent in decode; your `digest_of` takes 70%, with what it calls.")
+    assert "num_workers=32, persistent_workers=True is 6.00 times as fast (95 % 5.40 to 6.60)" in told
+    assert told.endswith("is spent in decode; your `digest_of` takes 70%, including what it calls.")
 
 
 def test_what_was_not_tried_is_predicted_and_never_no_gain() -> None:

@@ -48,7 +48,7 @@ def test_the_attribute_that_holds_the_objects_is_named(how: str, said: str) -> N
     found = copied(2_000_123, how)
     assert found.code == "copy-on-write-growth"
     assert said in found.message
-    assert found.fix.startswith("hold `samples` in a numpy array")
+    assert found.fix.startswith("store `samples` in a numpy array")
     assert found.evidence[1]["value"] == {
         "attribute": "samples",
         "owner": "Listed",
@@ -62,5 +62,5 @@ def test_no_attribute_is_named_that_does_not_explain_it(objects: int | None) -> 
     """Our promise: a guess is not told as the cause."""
     found = copied(objects)
     assert "Python objects (" not in found.message
-    assert found.fix.startswith("hold the index in")
+    assert found.fix.startswith("store the index in")
     assert len(found.evidence) == 1
