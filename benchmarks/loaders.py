@@ -127,6 +127,7 @@ if __name__ == "__main__":
         pid = os.fork()
         if pid == 0:
             os.setsid()
+            SLOTS = SLOTS and multiprocessing.Semaphore(P["slots"])  # workers that were killed may have held the last one
             with open(sys.argv[0] + ".rate", "w") as out:
                 out.write(str(rate(*one, timed_s, limit_s)))
             os._exit(0)
