@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -88,6 +89,9 @@ class Belief:
         n = max(1, len(self.samples))
         self.cpu = sum(c for c, _ in self.samples) / n
         self.waits = sum(w for _, w in self.samples) / n
+        times = [c + w for c, w in self.samples]
+        self.unevenness = statistics.pstdev(times) / max(1e-9, statistics.fmean(times)) if times else 0.0
+        """The coefficient of variation of the samples' times."""
         self._weights: list[float] | None = None
         self._steady: dict[Setting, list[float]] = {}
         self._order: dict[Setting, float] = {}

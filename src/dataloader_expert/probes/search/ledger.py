@@ -7,14 +7,17 @@ import time
 
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.search.belief import Belief
+from dataloader_expert.probes.search.pairing import T99
 from dataloader_expert.probes.search.progress import LOCKED_S
 from dataloader_expert.probes.search.runner import LONG_ROUNDS, LONG_S, Runner
 from dataloader_expert.probes.search.setting import Setting
-from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PROOF_SHARE
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS, PROOF_SHARE, WORTH
 
 WAITING, WAITING_ROUNDS = 0.5, 4
 """From this share of waiting in a sample's time on, workers released together deliver together, and a block needs this
 many rounds, as a shorter one would end in the middle of one."""
+NOISE = 0.03
+"""Standard deviation of the logarithm of a block's rate on a quiet machine, however many samples it holds."""
 PATIENCE_S = 30.0
 """Seconds without progress that count as a hang, if time allows: connections and large indexes take long to open."""
 
@@ -87,8 +90,16 @@ class Ledger:
         return max(self.timed_s, round_s * (min(rounds, LONG_ROUNDS) if rounds * round_s > LONG_S else rounds))
 
     def proof_s(self, setting: Setting, now: Setting) -> float:
-        """Seconds of the pairs that prove a gain over the present setting."""
-        return LEAST_PAIRS * (self.block_s(setting) + self.block_s(now))
+        """Seconds of the pairs that are expected to prove a gain over the present setting."""
+        return self.pairs(setting, now) * (self.block_s(setting) + self.block_s(now))
+
+    def pairs(self, setting: Setting, now: Setting) -> int:
+        """How many pairs the gain needs: the fewer samples a block holds, and the less even they are, the more."""
+        gain = math.log(max(1.0, self.belief.rate(setting) / self.belief.rate(now) / WORTH))
+        in_blocks = [max(1.0, self.block_s(s) * self.belief.rate(s)) for s in (setting, now)]
+        noise = math.sqrt(sum(NOISE**2 + self.belief.unevenness**2 / n for n in in_blocks))
+        enough = (k for k in range(LEAST_PAIRS, PAIRS) if T99[k - 1] * noise / math.sqrt(k) <= gain)
+        return next(enough, PAIRS)
 
     def fits(self, setting: Setting, now: Setting) -> bool:
         """Whether there is time for a trial and its proof."""

@@ -28,7 +28,8 @@ def without_order(settings: Settings) -> Iterator[Observation]:
 
 def _compared(settings: Settings, freely: Setting, in_order: Setting) -> Iterator[Observation]:
     free, kept = settings.runners[freely], settings.runners[in_order]
-    until = time.monotonic() + 0.5 * max(0.0, settings.ledger.left)
+    proof = settings.ledger.proof_s(freely, settings.now)
+    until = time.monotonic() + 0.5 * max(0.0, settings.ledger.room - proof)
     found = compare(lambda: settings.timed(free), lambda: settings.timed(kept), PAIRS, until, worth=1.0)
     if not {freely, in_order} <= settings.runners.keys():
         return

@@ -91,9 +91,12 @@ def stand(settings: Settings) -> None:
 
 def proof_s(settings: Settings) -> float:
     """The least seconds that the proof of a winner takes; the present workers may have been stopped."""
-    costs = [r.cost for r in settings.runners.values()]
-    now = settings.runners.get(settings.now)
-    return LEAST_PAIRS * ((now.cost if now is not None else 0.0) + max(costs, default=0.0))
+    best = settings.best()
+    if best is None:
+        return 0.0
+    costs, now = [r.cost for r in settings.runners.values()], settings.runners.get(settings.now)
+    pairs = settings.ledger.pairs(best, settings.now) if now is not None else LEAST_PAIRS
+    return pairs * ((now.cost if now is not None else 0.0) + max(costs))
 
 
 def prove(settings: Settings) -> Iterator[Observation | Proof]:
