@@ -9,7 +9,7 @@ from dataloader_expert.advice.causes import cause, in_a_sentence
 from dataloader_expert.advice.workers import as_keywords, changed, settings, throughput_at
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.search.loading import PREDICTED, SPEEDUP, UNPROVED
+from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SPEEDUP, UNPROVED
 from dataloader_expert.probes.search.trials import TRIALS
 
 MOST_OF = 0.5
@@ -39,7 +39,7 @@ def _settings(facts: Facts, stepped: bool) -> str:
     if current is None or recommended is None:
         return "Throughput could not be measured (see unknowns)."
     now = throughput_at(facts, current)
-    said = "The present settings do not run"
+    said = "The present settings delivered nothing (see findings and unknowns)"
     if now is not None:
         said = f"num_workers={current['num_workers']} delivers {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
     elif speedup is not None:
@@ -74,8 +74,10 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
         text = f"{predicted.at['settings']} was not tried for lack of time; its predicted rate is {predicted.value:.1f}"
         parts.append(f"{text} times the best tried ({low:.1f} to {high:.1f}): raise budget_s")
     if not parts:
-        tried = len(facts.value(TRIALS, [])) > 1
-        parts.append("no other setting tried is faster" if tried else "no other setting is predicted to be 5 % faster")
+        tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
+        none = "no other setting could be tried (see unknowns)" if refused else ""
+        none = none or "no other setting is predicted to be 5 % faster"
+        parts.append("no other setting tried is faster" if tried else none)
     return "; ".join(parts)
 
 

@@ -10,6 +10,7 @@ from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.scan import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
+from dataloader_expert.probes.experiments.projection import PROJECTION
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
@@ -55,6 +56,9 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(READING)
     if fact is None or not fact.value["amplification"] or fact.value["bytes_read_per_sample"] < 4096:
         return
+    projection = facts.find(PROJECTION)
+    if projection is not None and projection.at["pays"]:
+        return  # told with its columns
     ratio = fact.value["amplification"]
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "

@@ -246,7 +246,7 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         return Serving(source.dataset, collate, name, plan, False, made, cpus=bench.cpus)
     from dataloader_expert.loaders.building import shuffles
 
-    own = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or 1
+    own = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or _first_batch(loader)
     plan = LoaderPlan(
         batch_size=own,
         workers=loader.num_workers,
@@ -275,6 +275,13 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
         )
         found.made_by = "the user's DataLoader with the settings given"
     return found
+
+
+def _first_batch(loader: Any) -> int:
+    """Samples of the first batch of a batch sampler that does not say; 1 where torch makes no batches."""
+    with contextlib.suppress(Exception):  # the user's batch sampler
+        return max(1, len(next(iter(loader.batch_sampler)))) if loader.batch_sampler is not None else 1
+    return 1
 
 
 def _stacks(bench: Bench, source: Reference, collate: Any) -> bool:

@@ -18,6 +18,7 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
 from dataloader_expert.probes.experiments.sample_cache import chosen
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.search.living import TooSlow
 from dataloader_expert.probes.search.pairing import Paired, compare
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.tap import tapped
@@ -95,7 +96,9 @@ def gains(plan: Any, plain: Serving, packed: Serving, until: float, block_s: flo
         for runner in runners:
             ending.callback(runner.close)
         changed, as_is = (partial(runner.block, block_s, until) for runner in runners)
-        return compare(changed, as_is, PAIRS, until, MOST_PAIRS)
+        with contextlib.suppress(TooSlow):  # workers that start slowly are told by the search
+            return compare(changed, as_is, PAIRS, until, MOST_PAIRS)
+    return Paired()
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,14 @@ class Belief:
         cores = CORES if self.cpus > 1 else (1.0,)
         return [Hypothesis(*h) for h in itertools.product(SCALES, cores, slots, SERIAL)]
 
+    def of_batches(self, size: float) -> None:
+        """What was read as a sample is a batch of so many: a dataset that makes its own."""
+        self.samples = [(c / size, w / size) for c, w in self.samples]
+        self.cpu, self.waits, self.epoch = self.cpu / size, self.waits / size, self.epoch * size
+        self.batch_size, self._weights = round(size), None
+        self._steady.clear()
+        self._order.clear()
+
     def received(self, seconds: float) -> None:
         """Takes into account what receiving a batch was found to take of the main process."""
         self.receive_s, self._weights = seconds, None

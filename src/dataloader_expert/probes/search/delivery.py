@@ -25,12 +25,20 @@ def worker_pids(iterator: Any) -> list[int]:
 
 
 def unwatched(iterator: Any) -> None:
-    """Tells torch that the workers may end: it would report that as a failure."""
+    """Tells torch that the workers may end, which it would take for a failure, and those that wait for work that none will
+    come."""
     from torch.utils.data._utils import signal_handling as handling
 
-    if getattr(iterator, "_worker_pids_set", False):
-        getattr(handling, "_remove_worker_pids")(id(iterator))  # noqa: B009  # torch's stubs do not have it
-        iterator._worker_pids_set = False
+    if not getattr(iterator, "_worker_pids_set", False):
+        return
+    getattr(handling, "_remove_worker_pids")(id(iterator))  # noqa: B009  # torch's stubs do not have it
+    iterator._worker_pids_set = False
+    iterator._workers_done_event.set()
+    for queue in iterator._index_queues:
+        queue.put(None)
+    if hasattr(iterator, "_pin_memory_thread"):  # torch would wait for it, and it for a message that never ends
+        iterator._pin_memory_thread_done_event.set()
+        del iterator._pin_memory_thread
 
 
 def gone(iterator: Any, until: float) -> None:

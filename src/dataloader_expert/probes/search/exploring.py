@@ -135,8 +135,12 @@ class Explorer:
         settings, belief = self.settings, self.settings.ledger.belief
         level = min(settings.rate(best), belief.predicted(best)) if best.workers else settings.rate(best)
         alike = min(k.workers for k in settings.runners if ALIKE * settings.rate(k) >= level)
-        counts = [n for n in numbers(alike, settings.served.cpus, belief.knee(), 0) if 0 < n < alike]
-        fewer = [s for n in counts if (s := replace_workers(best, n)) not in settings.tried]
+        most = min(alike, self._most())
+        counts = [n for n in numbers(most, settings.served.cpus, belief.knee(), 0) if 0 < n < alike]
+        plain = (
+            best if best.in_order or not settings.now.in_order else best._replace(in_order=True)
+        )  # each proves itself
+        fewer = [s for n in counts if (s := replace_workers(plain, n)) not in settings.tried]
         expected = [s for s in fewer if ALIKE * belief.rate(s) >= level]
         now = settings.runners.get(settings.now)
         if now is not None and settings.now.workers < alike:  # the present workers may do as well if none is kept idle

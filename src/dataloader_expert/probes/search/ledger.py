@@ -64,6 +64,8 @@ class Ledger:
 
     def ran(self, setting: Setting, runner: Runner) -> None:
         """Learns from a block how long further ones take."""
+        if not runner.serving.batched and self.belief.batch_size == 1 and runner.batch_samples > 1:
+            self.belief.of_batches(runner.batch_samples)
         if setting not in self._costs and setting.workers and runner.start is not None:
             self.belief.started(runner.start)
             if runner.received and not self.fine:

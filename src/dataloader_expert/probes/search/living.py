@@ -46,11 +46,14 @@ class Living:
     startup: float | None = None
     start_cpu_s: float = 0.0
     epochs: int = 0
+    delivered: tuple[int, int] = (0, 0)
+    """Samples and batches."""
     tap: Tap = field(init=False)
     loader: Any = None
     iterator: Any = None
     _begun: float = 0.0
     _own_start: Any = None
+    _watch: Watch | None = None
 
     def __post_init__(self) -> None:
         self.tap = Tap(self.fine, self.plan.workers)
@@ -73,9 +76,11 @@ class Living:
             batch = self.awaited(until)
             if batch is None:
                 raise RuntimeError("the loader's second epoch is empty")
-        if self.startup is None:
+        if self.startup is None and not self.fine:
             self.has_started(time.perf_counter())
-        return self.serving.count(batch)
+        samples = self.serving.count(batch)
+        self.delivered = self.delivered[0] + samples, self.delivered[1] + 1
+        return samples
 
     def _open(self) -> None:
         use(self.tap)
@@ -128,22 +133,24 @@ class Living:
             return next(iterator, None)
         if not hasattr(iterator, "_timeout"):
             return next(iterator, None)  # an iterator of the user's own
-        watch = Watch(self.pids, self._read(), self.patience)
+        watch = self._watch = self._watch or Watch(self.pids, self._read(), self.patience)
         while True:
             iterator._timeout = POLL_S
             try:
-                return next(iterator, None)
+                batch = next(iterator, None)
+                self._watch = None
+                return batch
             except RuntimeError as e:
                 if str(e) != f"DataLoader timed out after {POLL_S} seconds":
                     raise
             now = time.monotonic()
             if self.plan.timeout and now - watch.begun > self.plan.timeout:
                 raise RuntimeError(f"DataLoader timed out after {self.plan.timeout:g} seconds, as it is set to")
-            if now > until:
-                raise TimeUp
             still = watch.hangs(self._read())
             if still:
                 raise RuntimeError(f"DataLoader timed out after {still:.0f} seconds without progress by its workers")
+            if now > until:
+                raise TimeUp
 
     def too_slow(self) -> TooSlow:
         """The error for a trial whose workers have not started in its time."""
@@ -168,22 +175,36 @@ class Living:
     def pids(self) -> list[int]:
         return worker_pids(self.iterator)
 
+    def opened(self) -> None:
+        """Opens the gate; what was held meanwhile was no hang."""
+        self._watch = None
+        use(self.tap)
+        self.tap.open()
+
+    @property
+    def batch_samples(self) -> float:
+        """Samples of a batch as delivered; as planned before any came."""
+        samples, batches = self.delivered
+        return samples / batches if batches else float(self.plan.batch_size)
+
     def dismiss(self) -> None:
         """Lets the workers end as soon as they are between samples; ``close`` handles those that do not."""
         if self.fine and self.startup is not None:
-            unwatched(self.iterator)
             self.tap.quit()
+            unwatched(self.iterator)
         else:
             self.close()
 
-    def close(self) -> None:
+    def close(self, until: float | None = None) -> None:
+        """Ends the workers: those in the middle of a sample have until ``until`` (monotonic) to finish it."""
         from dataloader_expert.loaders.building import release
 
         iterator, self.iterator = self.iterator, None
         if self.fine or self.startup is None:  # otherwise a worker would first finish its batch, or its start
-            unwatched(iterator)
             self.tap.quit()
-            gone(iterator, time.monotonic() + (LEAVE_S if self.startup is not None else 0.0))
+            unwatched(iterator)
+            wait_s = LEAVE_S if self.startup is not None else 0.0
+            gone(iterator, time.monotonic() + wait_s if until is None else until)
         self.tap.open()
         release(self.loader, iterator)
         if self.loader is not None and isinstance(self.loader.worker_init_fn, Installing):

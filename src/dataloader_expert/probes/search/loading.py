@@ -180,7 +180,8 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     tried = [r for _, r in sorted({**runners, **settings.dropped}.items())]
     seen = evidence("timed", "loading", seen=sum(len(r.blocks) for r in tried))
     yield Fact(TRIALS, [trial(r) for r in tried], seen)
-    yield Fact(ENDED, "converged" if explorer.missed is None else "out of time", evidence("counted", "loading"))
+    ended = "converged" if explorer.missed is None else "out of time"
+    yield Fact(ENDED, ended, evidence("counted", "loading"), {"refused": bool(settings.out)})
     yield Fact(SEARCHED, round(time.monotonic() - settings.bench.begun, 3), evidence("timed", "loading", seen=1))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Observation, evidence
 from dataloader_expert.probes.search.pairing import Paired, compare, interval
 from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
+from dataloader_expert.probes.search.trials import point
 
 ORDERING = Quantity(
     "ordering",
@@ -22,11 +23,14 @@ ORDERING = Quantity(
 def without_order(settings: Settings) -> Iterator[Observation]:
     """Compares each in_order=False setting with the same one in order; without a proved gain it is dropped, as it costs
     repeatability."""
-    for setting in [s for s in settings.runners if not s.in_order and s._replace(in_order=True) in settings.runners]:
+    freely = [s for s in settings.runners if not s.in_order and s != settings.now]
+    for setting in [s for s in freely if s._replace(in_order=True) in settings.runners]:
         yield from _compared(settings, setting, setting._replace(in_order=True))
 
 
 def _compared(settings: Settings, freely: Setting, in_order: Setting) -> Iterator[Observation]:
+    if not {freely, in_order} <= settings.runners.keys():
+        return  # ended for their memory meanwhile
     free, kept = settings.runners[freely], settings.runners[in_order]
     proof = settings.ledger.proof_s(freely, settings.now)
     until = time.monotonic() + 0.5 * max(0.0, settings.ledger.room - proof)
@@ -40,7 +44,11 @@ def _compared(settings: Settings, freely: Setting, in_order: Setting) -> Iterato
             "overtaken": round(kept.overtaken, 4), "waited_s": round(kept.waited_s, 4), "gain": gain, "low": low,
         }  # fmt: skip
         seen = evidence("timed", "loading", seen=n, interval=(low, high), spread=found.spread)
-        yield Fact(ORDERING, value, seen, {"workers": in_order.workers, "prefetch": in_order.prefetch})
+        yield Fact(ORDERING, value, seen, point(in_order))
     paced = Paired([f / k for f, k in zip(free.paced[-n:], kept.paced[-n:], strict=True)] if n else [], worth=1.0)
+    if n < LEAST_PAIRS:
+        yield Unknown(
+            f"throughput at {settings.words(freely)}", "the budget ended before it was compared: raise budget_s"
+        )
     if n < LEAST_PAIRS or interval(paced.ratios)[1] <= 1:
         settings.end(freely)

@@ -106,6 +106,8 @@ def prove(settings: Settings) -> Iterator[Observation | Proof]:
         TooDear: if the present workers used up the allowed memory.
     """
     stand(settings)
+    if settings.now not in settings.runners:
+        raise TooDear("no batch came within the budget: raise budget_s")
     winner = cheapest(settings)
     proof = Proof(winner, settings.now, winner)
     if proof.best != proof.now:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from dataloader_expert.probes.search.delivery import held_back, in_stock
 from dataloader_expert.probes.search.living import POLL_S, Living
-from dataloader_expert.probes.search.tap import Count, TimeUp, use
+from dataloader_expert.probes.search.tap import Count, TimeUp
 
 LONG_S, LONG_ROUNDS, EVEN = 0.6, 2, 0.1
 """From LONG_S seconds on a block of LONG_ROUNDS rounds is long enough, as the more batches a round has the less its end
@@ -58,8 +58,7 @@ class Runner(Living):
         """
         begun = time.monotonic()
         try:
-            use(self.tap)  # the main process loads by it, too
-            self.tap.open()
+            self.opened()
             rate, begun = self._counted(seconds, until) if self.fine else self._delivered(seconds, until)
         finally:
             self.tap.shut()
@@ -90,6 +89,8 @@ class Runner(Living):
             if fresh and start is None:
                 first = min(first, now)
                 start = counts if fresh == n or now - first >= seconds else None
+                if start is not None and self.startup is None:
+                    self.has_started(_last(start))
                 continue
             read = 0 if start is None else sum(c.samples - b.samples for c, b in zip(counts, start, strict=True))
             spent = 0.0 if start is None else _last(counts) - _last(start)
@@ -100,8 +101,6 @@ class Runner(Living):
                 break  # workers that wait together deliver together: do not end within such a round
         assert start is not None
         self.main_s += time.thread_time() - cpu
-        if self.startup is None:
-            self.has_started(_last(start))
         collated = sum(c.batches - b.batches for c, b in zip(counts, start, strict=True))
         # a block shorter than a batch sees collating too often or not at all: charge it in proportion
         due = (read / self.plan.batch_size - collated) * self.collate_s / n
@@ -169,10 +168,11 @@ class Runner(Living):
     def _with_starts(self, rate: float) -> float:
         """The rate over whole epochs: if workers are not persistent, each epoch begins with a start as long as the
         first, which ends with a batch of each worker."""
-        n = self.length() * self.plan.batch_size
+        size = self.batch_samples
+        n = self.length() * size * self.copies
         if not self.plan.workers or self.plan.persistent or math.isinf(n) or self.startup is None:
             return rate
-        ahead = 0 if self.fine else min(n, self.plan.workers * self.plan.batch_size)
+        ahead = 0 if self.fine else min(n, self.plan.workers * size)
         return n / (self.startup + (n - ahead) / rate)
 
     def _epochs(self, seconds: float, until: float | None) -> float:
@@ -184,6 +184,8 @@ class Runner(Living):
             self.renew()
             while (batch := self.awaited()) is not None:
                 samples += self.serving.count(batch)
+            if not samples:
+                raise RuntimeError("the loader's second epoch is empty")
             count += 1
             spent = time.perf_counter() - start
             enough = spent >= seconds and (count >= LEAST_EPOCHS or spent >= LONG_S)
@@ -203,7 +205,7 @@ class Runner(Living):
     @property
     def paced(self) -> list[float]:
         """Samples/s that a consumer with this step gets in each block."""
-        b = self.plan.batch_size
+        b = self.batch_samples
         return [b / cycle(b / rate, self.step_s, self.plan.workers) for rate in self.blocks]
 
     @property

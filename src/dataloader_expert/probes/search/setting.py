@@ -19,7 +19,7 @@ class Setting(NamedTuple):
 def label(plan: LoaderPlan) -> Setting:
     """A plan's setting, which identifies a loader."""
     if not plan.workers:
-        return Setting(0, 0, plan.in_order, False)
+        return Setting(0, 0)
     return Setting(plan.workers, plan.prefetch or 2, plan.in_order, plan.persistent)
 
 

@@ -6,13 +6,14 @@ A setting that raises, hangs, dies or uses up the allowed memory is recorded wit
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator
 
 from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import OVERFULL, Bench, Observation, evidence, loader_failed
 from dataloader_expert.probes.search.ledger import Ledger
-from dataloader_expert.probes.search.living import TooSlow
+from dataloader_expert.probes.search.living import LEAVE_S, TooSlow
 from dataloader_expert.probes.search.memory_guard import Guard
 from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.progress import waiting_for
@@ -55,8 +56,12 @@ class Settings:
         )
 
     def close(self) -> None:
-        for runner in [*self.runners.values(), *self.dropped.values()]:
-            runner.close()
+        every = [*self.runners.values(), *self.dropped.values()]
+        for runner in every:
+            runner.dismiss()
+        until = time.monotonic() + LEAVE_S
+        for runner in every:
+            runner.close(until)
 
     def with_workers(self, workers: int) -> LoaderPlan:
         """The present plan with so many workers; the user's own prefetch factor and persistence stay."""
@@ -127,8 +132,8 @@ class Settings:
         self.trying = runner
         try:
             rate = runner.block(self.ledger.timed_s, until)
-            self.ledger.belief.observe(label(runner.plan), rate * runner.copies)
             self.ledger.ran(label(runner.plan), runner)
+            self.ledger.belief.observe(label(runner.plan), rate * runner.copies)
             return True
         except Exception:
             # after the guard has killed workers: torch's RuntimeError, or a broken pipe
