@@ -87,3 +87,14 @@ def test_no_more_is_expected_of_workers_than_an_epoch_has_batches() -> None:
     assert belief.rate(Setting(16, persistent=True)) == pytest.approx(
         belief.rate(Setting(8, persistent=True)), rel=0.05
     )
+
+
+def test_the_luck_of_the_draw_is_weak_evidence() -> None:
+    """Our promise: a block of few uneven samples moves the belief less than one of many, or of even ones."""
+    uneven = [(0.005, 0.0)] * 19 + [(0.1, 0.0)]
+    for samples, seconds, near in ((uneven, 0.25, 1.3), (uneven, 250.0, 2.0), ([(0.01, 0.0)] * 20, 0.25, 2.0)):
+        belief = Belief(samples, 4, 2.0)
+        expected = belief.predicted(Setting(1))
+        belief.observe(Setting(1), 2 * expected, seconds)
+        assert 1 <= belief.level(Setting(1)) / expected <= near + 0.05
+    assert belief.luck(100) == 0

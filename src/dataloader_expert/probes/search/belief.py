@@ -84,6 +84,8 @@ class Belief:
     epoch: float = math.inf
     start: Start = Start()
     seen: dict[Setting, list[float]] = field(default_factory=dict)
+    chance: dict[Setting, list[float]] = field(default_factory=dict)
+    """Of each rate seen, the variance of its logarithm that comes from which samples were drawn."""
 
     def __post_init__(self) -> None:
         n = max(1, len(self.samples))
@@ -101,10 +103,20 @@ class Belief:
         """The share of a sample's time spent waiting."""
         return self.waits / (self.cpu + self.waits) if self.cpu + self.waits else 0.0
 
-    def observe(self, setting: Setting, rate: float) -> None:
-        """Updates on a block's samples/s."""
+    def observe(self, setting: Setting, rate: float, seconds: float = math.inf) -> None:
+        """Updates the weights with a block's samples/s, timed over ``seconds``."""
         self.seen.setdefault(setting, []).append(rate)
+        self.chance.setdefault(setting, []).append(self.luck(seconds * rate) ** 2)
         self._weights = None
+
+    def luck(self, samples: float) -> float:
+        """Standard deviation of the logarithm of a rate over so many samples, from how uneven they are."""
+        return self.unevenness / math.sqrt(max(1.0, samples))
+
+    def _variance(self, setting: Setting) -> float:
+        """Of the mean logarithm of a setting's rates, from the luck of the draw alone."""
+        found = self.chance[setting]
+        return sum(found) / len(found) ** 2
 
     def started(self, start: Start) -> None:
         """Sets the measured cost of starting workers."""
@@ -137,7 +149,7 @@ class Belief:
         for setting, rates in self.seen.items():
             if setting.workers:
                 mean = sum(map(math.log, rates)) / len(rates)
-                sd = UNSURE * math.sqrt(0.5 + 0.5 / len(rates))
+                sd = math.sqrt(UNSURE**2 * (0.5 + 0.5 / len(rates)) + self._variance(setting))
                 for i, rate in enumerate(self._rates(setting)):
                     logs[i] -= 0.5 * ((mean - math.log(rate)) / sd) ** 2
         top = max(logs)
@@ -152,6 +164,13 @@ class Belief:
         if known:
             return math.exp(sum(map(math.log, known)) / len(known))
         return self.predicted(setting)
+
+    def level(self, setting: Setting) -> float:
+        """Samples/s of a setting that was timed; the luckier its blocks may have been, the nearer to what is predicted."""
+        rates = self.seen[setting]
+        timed, variance = sum(map(math.log, rates)) / len(rates), self._variance(setting)
+        trust = UNSURE**2 / (UNSURE**2 + variance)
+        return math.exp(trust * timed + (1 - trust) * math.log(self.predicted(setting)))
 
     def predicted(self, setting: Setting) -> float:
         """The same from the hypotheses alone: a single block of the setting itself may have been lucky."""

@@ -61,16 +61,19 @@ def measured(served: Serving, bench: Bench) -> Measured:
 
 
 def _collating(served: Serving, samples: list[Any], size: int) -> float:
-    """Seconds of collating a batch, the faster of two tries; scaled up if fewer samples are available."""
+    """Seconds of collating a batch: if fewer samples are available, extrapolated from all of them and from half, as a part
+    of it may not depend on their number."""
     took = []
-    for _ in range(2):
+    for part in (samples, samples[: max(1, len(samples) // 2)]):
         begun = time.perf_counter()
-        with contextlib.suppress(Exception):  # the loader itself will report what does not collate
-            served.collate(samples)
+        with contextlib.suppress(Exception):  # what does not collate fails in the loader itself, and is reported there
+            served.collate(part)
         took.append(time.perf_counter() - begun)
-        if took[0] > 0.2:
-            break
-    return min(took) * size / len(samples)
+    all_s, half_s = took
+    if len(samples) >= size or len(samples) < 2:
+        return all_s
+    each = max(0.0, all_s - half_s) / (len(samples) - len(samples) // 2)
+    return all_s + each * (size - len(samples))
 
 
 def _one_by_one(served: Serving, bench: Bench) -> Iterator[Any]:

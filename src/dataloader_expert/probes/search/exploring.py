@@ -43,7 +43,7 @@ class Explorer:
         while (best := settings.best()) is not None:
             options = [(self._gain(s, best), ledger.trial_s(s), s) for s in self._candidates(best)]
             worth = [o for o in options if o[0] > WORTH - 1]
-            fits = [o for o in worth if ledger.fits(o[2], settings.now)]
+            fits = [o for o in worth if ledger.fits(o[2], settings.now, best)]
             if fits:
                 yield from self._trial(max(fits, key=lambda o: o[0] / o[1])[2])
                 continue
@@ -53,7 +53,7 @@ class Explorer:
                 self.missed = Missed(setting, seconds + ledger.proof_s(setting, settings.now))
                 return
             fewer = self._fewer(best)
-            if fewer is None or not ledger.fits(fewer, settings.now):
+            if fewer is None or not ledger.fits(fewer, settings.now, best):
                 return
             yield from self._trial(fewer)
 
@@ -114,11 +114,11 @@ class Explorer:
     def _gain(self, setting: Setting, best: Setting) -> float:
         """Expected improvement over the best, as a share of it."""
         settings = self.settings
-        level = settings.paced(best)
+        level = settings.level(best)
         for plain in (setting._replace(prefetch=setting.prefetch // 2), setting._replace(in_order=True)):
             kept = settings.runners.get(plain)
             if plain != setting and kept is not None and self._unused(kept):
-                return settings.paced(plain) * (1 + LIKELY * self._unused(kept)) / level - 1
+                return settings.level(plain) * (1 + LIKELY * self._unused(kept)) / level - 1
         return settings.ledger.belief.gain(setting, level)
 
     def _unused(self, runner: Runner) -> float:

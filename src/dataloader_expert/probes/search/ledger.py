@@ -6,7 +6,7 @@ import math
 import time
 
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.search.belief import Belief
+from dataloader_expert.probes.search.belief import UNSURE, Belief
 from dataloader_expert.probes.search.pairing import T99
 from dataloader_expert.probes.search.progress import LOCKED_S
 from dataloader_expert.probes.search.runner import LONG_ROUNDS, LONG_S, Runner
@@ -16,6 +16,8 @@ from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS, PROOF
 WAITING, WAITING_ROUNDS = 0.5, 4
 """From this share of waiting in a sample's time on, workers released together deliver together, and a block needs this
 many rounds, as a shorter one would end in the middle of one."""
+STRETCH = 4
+"""How many times as long a block may be where samples are uneven: longer ones would leave no time for pairs."""
 NOISE = 0.03
 """Standard deviation of the logarithm of a block's rate on a quiet machine, however many samples it holds."""
 PATIENCE_S = 30.0
@@ -27,7 +29,7 @@ class Ledger:
     batch."""
 
     def __init__(self, bench: Bench, deadline: float | None, block_s: float) -> None:
-        self.bench, self.deadline, self._block_s = bench, deadline, block_s
+        self.bench, self.deadline, self.least_s = bench, deadline, block_s
         self.belief, self.fine, self.first_s = Belief([(1e-6, 0.0)], 1, 1.0), False, 0.0
         self._costs: dict[Setting, float] = {}
 
@@ -53,10 +55,12 @@ class Ledger:
         half: float = 0.5 * self.bench.left()
         return max(LOCKED_S, min(PATIENCE_S, half), 4 * self.first_s)
 
-    @property
-    def timed_s(self) -> float:
-        """The least seconds of a block; twice as many if samples are counted, as it holds few of them."""
-        return self._block_s * (2 if self.fine else 1)
+    def timed_s(self, setting: Setting) -> float:
+        """Least seconds of a block: twice as many where samples are counted, as few come in it; up to STRETCH times as many
+        where samples are so uneven that which of them it draws would decide more than the model is unsure of."""
+        least = self.least_s * (2 if self.fine else 1)
+        wanted = (self.belief.unevenness / UNSURE) ** 2 / self.belief.steady(setting)
+        return min(max(least, wanted), STRETCH * least)
 
     def rounds(self, workers: int) -> int:
         """The fewest rounds of a block."""
@@ -87,9 +91,9 @@ class Ledger:
             return self._costs[setting]
         round_s = self._round_s(setting)
         if self.fine:
-            return max(self.timed_s, 2 * round_s)
+            return max(self.timed_s(setting), 2 * round_s)
         rounds = self.rounds(setting.workers)
-        return max(self.timed_s, round_s * (min(rounds, LONG_ROUNDS) if rounds * round_s > LONG_S else rounds))
+        return max(self.timed_s(setting), round_s * (min(rounds, LONG_ROUNDS) if rounds * round_s > LONG_S else rounds))
 
     def proof_s(self, setting: Setting, now: Setting) -> float:
         """Seconds of the pairs that are expected to prove a gain over the present setting."""
@@ -103,9 +107,12 @@ class Ledger:
         enough = (k for k in range(LEAST_PAIRS, PAIRS) if T99[k - 1] * noise / math.sqrt(k) <= gain)
         return next(enough, PAIRS)
 
-    def fits(self, setting: Setting, now: Setting) -> bool:
-        """Whether there is time for a trial and its proof."""
-        return self.trial_s(setting) + self.proof_s(setting, now) <= self.room
+    def fits(self, setting: Setting, now: Setting, best: Setting) -> bool:
+        """Whether there is time for a trial and for a proof: of the trial's gain in the fewest pairs, or of what the best so
+        far gains in as many as that needs."""
+        least = LEAST_PAIRS * (self.block_s(setting) + self.block_s(now))
+        known = self.proof_s(best, now) if best != now else 0.0
+        return self.trial_s(setting) + max(least, known) <= self.room
 
     def _round_s(self, setting: Setting) -> float:
         """Seconds of a batch from each worker; if samples are counted, of a sample from each."""

@@ -49,6 +49,8 @@ PREDICTED = Quantity(
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
 ENDED = Quantity("search_ended", "", "why no more settings were tried: converged, or out of time")
 
+COUNTABLE = 4
+"""Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
 FRESH_IMPORT_S = 2.0
 """CPU seconds that a worker which is not forked is assumed to take to import torch, until one is timed."""
 
@@ -138,10 +140,12 @@ def learn(settings: Settings, step_s: float) -> None:
         start=Start(0.0, 0.0 if served.start_method(served.user_loader) == "fork" else FRESH_IMPORT_S),
     )  # fmt: skip
     # if a process makes fewer batches than this in a block, samples are counted
-    ledger.fine = seen.singly and served.batched and ROUNDS * read_s > ledger.timed_s and read_s > seen.collate_s
+    ledger.fine = (
+        seen.singly and served.batched and ROUNDS * read_s > ledger.least_s and read_s > COUNTABLE * seen.collate_s
+    )
     ledger.first_s, served.patience = whole, ledger.patience
-    if not ledger.fine and 3 * whole > ledger.room:
-        raise TooDear(f"three batches at the present settings take {3 * whole:.0f} s: raise budget_s")
+    if not ledger.fine and 2 * whole > ledger.room:  # one to start with, and one that is timed
+        raise TooDear(f"two batches at the present settings take {2 * whole:.0f} s: raise budget_s")
 
 
 def epoch_of(bench: Bench, served: Serving) -> float:

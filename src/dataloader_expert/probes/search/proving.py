@@ -16,9 +16,6 @@ from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.thresholds import ALIKE, LEAST_PAIRS, MOST_PAIRS, ROUNDS
 
-BEHIND = math.exp(-2 * UNSURE)
-"""A setting whose blocks are all slower than this share of the best is dropped: two standard deviations of a block."""
-
 
 @dataclass
 class Proof:
@@ -48,17 +45,26 @@ def cheapest(settings: Settings) -> Setting:
     return min(alike, key=lambda k: (k.workers, k.prefetch, not k.in_order, k.persistent))
 
 
+def behind(settings: Settings, setting: Setting) -> float:
+    """The share of the best rate below which a setting is out of contention: two standard deviations of a block."""
+    ledger = settings.ledger
+    luck = ledger.belief.luck(ledger.timed_s(setting) * settings.rate(setting))
+    return math.exp(-2 * math.hypot(UNSURE, luck))
+
+
 def drop(settings: Settings) -> None:
     """Drops settings that are clearly slower than the best; the present one stays for the comparison."""
     best = max((max(r.blocks) for r in settings.runners.values()), default=0.0)
-    for key in [k for k, r in settings.runners.items() if k != settings.now and max(r.blocks) < BEHIND * best]:
+    for key in [
+        k for k, r in settings.runners.items() if k != settings.now and max(r.blocks) < behind(settings, k) * best
+    ]:
         settings.end(key)
 
 
 def settle(settings: Settings) -> Iterator[Observation]:
     """Alternating blocks of the settings still in contention; none if only one is left."""
     best = max((max(r.blocks) for r in settings.runners.values()), default=0.0)
-    alive = [k for k, r in settings.runners.items() if max(r.blocks) >= BEHIND * best]
+    alive = [k for k, r in settings.runners.items() if max(r.blocks) >= behind(settings, k) * best]
     if len(alive) < 2:
         yield from settings.told_broken()
         stand(settings)

@@ -84,7 +84,7 @@ class Runner(Living):
             if until is not None and now > until and self.startup is None and not any(c.samples for c in counts):
                 raise self.too_slow()
             if self.epochs > epoch and not again:  # an epoch's start is counted separately, unless every block has one
-                before, start, first, again = counts, None, math.inf, True
+                before, start, first, again, enough = counts, None, math.inf, True, math.inf
             fresh = sum(c.samples > b.samples for c, b in zip(counts, before, strict=True))
             if fresh and start is None:
                 first = min(first, now)

@@ -17,7 +17,7 @@ from dataloader_expert.probes.search.living import LEAVE_S, TooSlow
 from dataloader_expert.probes.search.memory_guard import Guard
 from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.progress import waiting_for
-from dataloader_expert.probes.search.runner import Runner
+from dataloader_expert.probes.search.runner import Runner, cycle
 from dataloader_expert.probes.search.setting import Setting, in_words, label
 from dataloader_expert.probes.search.thresholds import PAIRS
 from dataloader_expert.probes.serving import Serving
@@ -94,8 +94,14 @@ class Settings:
         """Samples/s of a running setting, at the consumer's pace."""
         return interval(self.runners[setting].paced)[0]
 
+    def level(self, setting: Setting) -> float:
+        """Samples/s of a setting that runs, at the consumer's pace, allowing for the luck of its blocks."""
+        runner = self.runners[setting]
+        rate, size = self.ledger.belief.level(setting) / runner.copies, runner.batch_samples
+        return size / cycle(size / rate, self.step_s, setting.workers)
+
     def best(self) -> Setting | None:
-        return max(self.runners, key=self.paced, default=None)
+        return max(self.runners, key=self.level, default=None)
 
     def run(self, plan: LoaderPlan) -> Runner | None:
         """A new setting's first block; None if it does not run."""
@@ -131,9 +137,10 @@ class Settings:
         again."""
         self.trying = runner
         try:
-            rate = runner.block(self.ledger.timed_s, until)
+            seconds = self.ledger.timed_s(label(runner.plan))
+            rate = runner.block(seconds, until)
             self.ledger.ran(label(runner.plan), runner)
-            self.ledger.belief.observe(label(runner.plan), rate * runner.copies)
+            self.ledger.belief.observe(label(runner.plan), rate * runner.copies, seconds)
             return True
         except Exception:
             # after the guard has killed workers: torch's RuntimeError, or a broken pipe
