@@ -74,12 +74,10 @@ class Runner(Living):
         begun, before, n = time.monotonic(), self.counts(), max(1, self.plan.workers)
         cold = not any(c.samples for c in before)
         start: list[Count] | None = None
-        cpu, first, epoch, again = time.thread_time(), math.inf, self.epochs, False
-        enough = math.inf
+        first, epoch, again, enough = math.inf, self.epochs, False, math.inf
         while True:
             with contextlib.suppress(TimeUp):
                 self.next_batch(time.monotonic() + (POLL_S if self.plan.workers else seconds))
-                self.received += 1
             now, counts = time.monotonic(), self.counts()
             if until is not None and now > until and self.startup is None and not any(c.samples for c in counts):
                 raise self.too_slow()
@@ -100,7 +98,6 @@ class Runner(Living):
             if now >= enough or (enough < math.inf and len(made) == 1):
                 break  # workers that wait together deliver together: do not end within such a round
         assert start is not None
-        self.main_s += time.thread_time() - cpu
         collated = sum(c.batches - b.batches for c, b in zip(counts, start, strict=True))
         # a block shorter than a batch sees collating too often or not at all: charge it in proportion
         due = (read / self.plan.batch_size - collated) * self.collate_s / n
