@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.advice.forecast import LEAST_SLOWDOWN
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.health.start_up import StartUp
@@ -148,7 +149,8 @@ def test_a_forecast_follows_the_hardware(quickly: Asker) -> None:
     assert rows[eight.at_workers].throughput == eight.throughput.value
     assert rows[eight.at_workers].by_law == eight.by_law.value
     assert rows[1].throughput < rows[2].throughput < rows[4].throughput
-    assert all(row.throughput < 1.05 * row.by_law for row in rows.values())  # the law is a bound
+    most = 1.05 / LEAST_SLOWDOWN  # the law is a bound, but for what busy cores were found to gain
+    assert all(row.throughput < most * row.by_law for row in rows.values())
     assert rows[5].limit == "cpu"
     stepped = told("crowded", max_workers=2, what_if={"cpus": 8, "step_ms": 1000, "num_workers": 3}).forecast
     assert 3 in [row.num_workers for row in stepped.by_workers]
