@@ -99,7 +99,8 @@ def rate(workers, prefetch, in_order, persistent, timed_s, limit_s):
             marks.append((time.perf_counter(), seen))
             rounds = max(1, workers) * (1 + max(2, prefetch))
             long = len(marks) >= 3 * rounds + max(4, workers) and marks[-1][0] - marks[rounds][0] > timed_s
-            if (not ends and long) or marks[-1][0] - began > limit_s:
+            late = marks[-1][0] - began > limit_s and len(marks) > max(1, workers) * (2 + max(2, prefetch))
+            if (not ends and long) or late:  # after what was ready, at least two whole rounds
                 break
         else:
             ends.append(marks[-1][0])

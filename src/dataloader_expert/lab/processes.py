@@ -80,4 +80,4 @@ def await_children(seconds: float) -> None:
     with contextlib.suppress(ChildProcessError):
         while time.monotonic() < until:
             if not os.waitpid(-1, os.WNOHANG)[0]:
-                time.sleep(0.005)
+                time.sleep(0.005)  # waitpid knows no timeout

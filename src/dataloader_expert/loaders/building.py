@@ -91,24 +91,28 @@ def rebuild(
 def _copied(loader: DataLoader[Any], keywords: dict[str, Any]) -> DataLoader[Any]:
     """A copy of a loader of the user's own class, with its settings for workers changed: torch reads them whenever an
     epoch begins."""
-    made = copy.copy(loader)
-    workers = keywords["num_workers"]
+    made = _twin(loader)
     vars(made).update(
-        num_workers=workers,
+        num_workers=keywords["num_workers"],
         timeout=keywords.get("timeout", 0),
         prefetch_factor=keywords.get("prefetch_factor"),
         persistent_workers=keywords.get("persistent_workers", False),
         in_order=keywords.get("in_order", True),
-        _iterator=None,
     )
+    return made
+
+
+def _twin(loader: DataLoader[Any]) -> DataLoader[Any]:
+    """A copy that shares everything but workers that are kept from epoch to epoch."""
+    made = copy.copy(loader)
+    made._iterator = None
     return made
 
 
 def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
     """The user's loader as it is, but for its collate function; the two share samplers and generators."""
-    other = copy.copy(loader)
+    other = _twin(loader)
     other.collate_fn = collate
-    other._iterator = None
     return other
 
 

@@ -127,7 +127,7 @@ def learn(settings: Settings, step_s: float) -> None:
     """Measures what samples and a batch cost here, which decides how blocks are counted.
 
     Raises:
-        TooDear: if samples cannot be counted one by one and three batches take longer than the time left.
+        TooDear: if samples cannot be counted one by one and two batches take longer than the time left.
     """
     bench, served, ledger = settings.bench, settings.served, settings.ledger
     bench.progress("timing single samples", None)
