@@ -115,7 +115,8 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         ALONE,
         lambda r: (
             bool(r.cacheable)
-            and r.cacheable[0].gain.low > 2
+            and r.cacheable[0].gain.value > 2
+            and r.cacheable[0].gain.low > 1
             and r.cacheable[0].bytes == 40 * 64
             and r.cacheable[0].stage in ("unattributed", "transform")
             and {a.setting for a in r.advice} >= {"dataset"}
@@ -292,7 +293,7 @@ def test_a_trait_of_the_users_code_moves_its_field(trait: str, reported: Callabl
     tool, name, arguments, moved, twin = OF_USERS[trait]
     experiments = trait in OF_EXPERIMENTS
     report = reported(experiments, tool, name, arguments)
-    assert moved(report), report.summary
+    assert moved(report), report.model_dump_json(indent=1)
     if twin is not None:
         other = reported(experiments, tool, twin, arguments)
         assert not moved(other), other.summary

@@ -161,8 +161,8 @@ def epoch_of(bench: Bench, served: Serving) -> float:
 def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: LoaderPlan) -> Iterator[Observation]:
     """The facts of a finished search."""
     runners, chosen = settings.runners, settings.runners[proof.best]
-    for runner in runners.values():
-        if len(runner.blocks) >= ROUNDS or len(runners) == 1:
+    for key, runner in runners.items():
+        if len(runner.blocks) >= ROUNDS or key in (proof.best, proof.now):  # others had too few to be told
             yield throughput_fact(runner)
             at, once = point(label(runner.plan)), evidence("timed", "loading", seen=1)
             yield Fact(STARTUP, runner.startup, once, at)
