@@ -13,6 +13,7 @@ from dataloader_expert.checks.base import Check, Context, all_checks
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.sources.base import Block, Column, Field, Unit
+from dataloader_expert.sources.roles import find_roles
 from dataloader_expert.sources.tables import field_of
 
 
@@ -32,23 +33,29 @@ class Data:
 def judged(name: str, data: Data) -> dict[str, Finding]:
     """A check's findings by code: the same however the samples were dealt out."""
     context, blocks = context_of(data), blocks_of(data)
-    together = all_checks()[name](context)
-    parts = [all_checks()[name](context) for _ in blocks]
+    together = new(context)
+    parts = [new(context) for _ in blocks]
     for part, block in zip(parts, blocks, strict=True):
-        together.see(block)
-        part.see(block)
+        for check in (*together.values(), *part.values()):
+            check.see(block)
     for part in parts[1:]:
-        parts[0].merge(part)
-    found = findings(together)
-    assert {c: f.count for c, f in findings(parts[0]).items()} == {c: f.count for c, f in found.items()}
+        for each, check in parts[0].items():
+            check.merge(part[each])
+    found = findings(name, together)
+    assert {c: f.count for c, f in findings(name, parts[0]).items()} == {c: f.count for c, f in found.items()}
     return found
 
 
-def findings(check: Check) -> dict[str, Finding]:
-    if not check.applies():
+def new(context: Context) -> dict[str, Check]:
+    return {name: check(context) for name, check in all_checks().items()}
+
+
+def findings(name: str, checks: dict[str, Check]) -> dict[str, Finding]:
+    """What one check finds, which may rest on the facts of others."""
+    if not checks[name].applies():
         return {}
-    facts = Facts(tuple(check.facts()))
-    return {f.code: f for f in check.judge(facts)}
+    facts = Facts(tuple(fact for check in checks.values() if check.applies() for fact in check.facts()))
+    return {f.code: f for f in checks[name].judge(facts)}
 
 
 def context_of(data: Data) -> Context:
@@ -59,7 +66,9 @@ def context_of(data: Data) -> Context:
         fields.append(Field(name, kind, made.dtype, made.shape))
     splits = tuple(dict.fromkeys(data.splits)) if isinstance(data.splits, list) else ()
     n = len(next(iter(data.columns.values())))
-    return Context(tuple(fields), data.label, n, "array", splits, data.classes, 0, **data.context)
+    roles = find_roles(blocks_of(data), fields, data.label, bool(splits))
+    more = {"roles": roles, **data.context}
+    return Context(tuple(fields), data.label, n, "array", splits, data.classes, 0, **more)
 
 
 def blocks_of(data: Data) -> list[Block]:

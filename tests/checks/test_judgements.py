@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks.looking import Data, judged
 
 rng = np.random.default_rng(29)
@@ -62,6 +63,24 @@ def ragged(*shapes: tuple[int, ...], kind: str = "sequence", dtype: str = "float
     return Data({"x": values}, kinds={"x": kind})
 
 
+LONG = [" ".join(f"word{(i * 31 + k * k * 7) % 997 if k != 7 else 7}" for k in range(60)) for i in range(12)]
+MEASURED = {c: np.random.default_rng(i).normal(0, 1, 40) for i, c in enumerate("abcd")}
+CLASS = np.random.default_rng(5).integers(0, 2, 400)
+LARGE_HALVES = ["train"] * 200 + ["test"] * 200
+
+
+def reddish(seed: int, swapped: bool = False) -> Any:
+    made = np.random.default_rng(seed).integers(0, 120, (48, 48, 3), np.uint8)
+    made[..., 0] += 100
+    return Image.fromarray(made[..., ::-1].copy() if swapped else made)
+
+
+def tokens(*rows: list[int]) -> Data:
+    held = [np.array(r, np.int64) for r in rows]
+    vocabulary = Vocabulary(50, 0, 20)
+    return Data({"input_ids": held}, kinds={"input_ids": "tokens"}, context={"vocabulary": vocabulary})
+
+
 SILENT = {
     "statistics": {
         "numbers without holes": Data({"x": NOISE}),
@@ -80,10 +99,50 @@ SILENT = {
         "distinct rows": Data({"x": NOISE}),
         "distinct pictures": Data({"image": PICTURES}),
         "one text with one label": Data({"text": TEXTS, "label": ["a", "b"] * 6}, "label", kinds={"text": "text"}),
+    },
+    "near_pictures": {
+        "distinct pictures": Data({"image": [picture(i) for i in range(40)]}),
         "flat pictures that are not compared": Data(
             {"image": [Image.new("RGB", (48, 48), (i * 20, 0, 0)) for i in range(4)]}, context={"near": True}
         ),
+        "exact copies, which are told as such": Data({"image": [*PICTURES, PICTURES[0]]}),
     },
+    "near_texts": {
+        "texts of few words that differ in one": Data({"text": TEXTS}, kinds={"text": "text"}),
+        "texts of the same words in another order": Data(
+            {"text": [" ".join(sorted(LONG[0].split())), " ".join(sorted(LONG[0].split(), reverse=True))]},
+            kinds={"text": "text"},
+        ),
+        "token rows": Data({"input_ids": [np.arange(60) + 7 * i for i in range(6)]}, kinds={"input_ids": "tokens"}),
+    },
+    "near_rows": {
+        "distinct rows": Data(dict(MEASURED)),
+        "rows of whole numbers": Data({"a": np.arange(1000, 1012), "b": np.arange(12), "c": np.arange(12)}),
+    },
+    "giveaway": {
+        "fields that know nothing": Data({"x": NOISE, "y": NOISE[::-1].copy(), "label": CLASS}, "label"),
+        "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
+        "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
+        "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
+    },
+    "drift": {
+        "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
+        "few rows": Data({"x": NUMBERS}, splits=HALVES),
+        "pictures of all sizes": Data({"image": [picture(i, size=48 + 6 * (i % 5)) for i in range(12)]}, splits=HALVES),
+        "whole numbers that only one split has": Data({"x": [1, 2, 3] * 4}, splits=HALVES),
+    },
+    "tokens": {
+        "ids within the vocabulary": tokens([1, 2, 3], [4, 49]),
+        "padding at the end": tokens([1, 2, 0, 0], [4, 5, 6, 0]),
+        "padding at the front": tokens([0, 0, 1, 2], [0, 4, 5, 6]),
+        "padding to the longest": tokens([1, 2, *[0] * 30], [4, 5, *[0] * 30]),
+    },
+    "constant_samples": {
+        "arrays that vary": Data({"x": NOISE.reshape(-1, 20)}, kinds={"x": "array"}),
+        "arrays of one value in every sample": Data({"x": np.ones((12, 20))}, kinds={"x": "array"}),
+        "short arrays": Data({"x": np.r_[NOISE.reshape(-1, 4), np.zeros((1, 4))]}, kinds={"x": "array"}),
+    },
+    "splits": {"anything, for it only counts": Data({"split": ["train", "test"] * 6, "x": NUMBERS})},
     "integrity": {
         "one shape": Data({"x": np.zeros((12, 3, 4), np.float32)}),
         "whole numbers among decimals": Data({"x": [1, 2.5, 3]}, kinds={"x": "number"}),
@@ -119,6 +178,9 @@ SILENT = {
         "months in order": Data({"when": ["12/2023"] * 6 + ["02/2024"] * 6}, splits=HALVES, context={"time": "when"}),
         "days that may be in order": Data(
             {"when": ["03/01/2024"] * 6 + ["02/04/2024"] * 6}, splits=HALVES, context={"time": "when"}
+        ),
+        "births, which are no times of samples": Data(
+            {"birth_date": [f"1990-01-{d:02d}" for d in range(12, 0, -1)]}, splits=HALVES
         ),
         "groups without splits": Data({"group": ["a", "b"] * 6}),
         "groups that are absent": Data(
@@ -175,6 +237,8 @@ SPEAKS = {
             "label-conflict",
             "warning",
         ),
+    },
+    "near_pictures": {
         "a picture of lesser quality": (
             Data({"image": [*PICTURES, PICTURES[0].resize((40, 40)).resize((48, 48))]}),
             "near-duplicates",
@@ -188,9 +252,156 @@ SPEAKS = {
             "splits-near-overlap",
             "warning",
         ),
+        "a mirrored picture": (
+            Data({"image": [*PICTURES, PICTURES[0].transpose(Image.Transpose.FLIP_LEFT_RIGHT)]}),
+            "near-duplicates",
+            "warning",
+        ),
+        "a cropped picture": (
+            Data({"image": [*PICTURES, PICTURES[0].crop((2, 2, 46, 46)).resize((48, 48))]}),
+            "near-duplicates",
+            "warning",
+        ),
+        "a near picture with another label": (
+            Data({"image": [*PICTURES, PICTURES[0].resize((40, 40))], "label": [*"abcdabcd", "d"]}, "label"),
+            "label-conflict",
+            "warning",
+        ),
+    },
+    "near_texts": {
         "a text in other case": (
             Data({"text": [*TEXTS, TEXTS[0].upper()]}, kinds={"text": "text"}),
             "near-duplicates",
+            "warning",
+        ),
+        "a text in which a word differs": (
+            Data({"text": [*LONG, LONG[0].replace("word7 ", "other ")]}, kinds={"text": "text"}),
+            "near-duplicates",
+            "warning",
+        ),
+        "near texts in two splits": (
+            Data(
+                {"text": [*LONG[:8], LONG[0].replace("word7 ", "other ")]},
+                splits=["train"] * 8 + ["test"],
+                kinds={"text": "text"},
+            ),
+            "splits-near-overlap",
+            "warning",
+        ),
+        "near texts with two labels": (
+            Data(
+                {"text": [*TEXTS[:8], TEXTS[0].upper()], "label": [*"aabbaabb", "b"]}, "label", kinds={"text": "text"}
+            ),
+            "label-conflict",
+            "warning",
+        ),
+        "token rows in which one differs": (
+            Data(
+                {"input_ids": [np.arange(60) + 70 * i for i in range(6)] + [np.r_[np.arange(59), 9]]},
+                kinds={"input_ids": "tokens"},
+            ),
+            "near-duplicates",
+            "warning",
+        ),
+    },
+    "near_rows": {
+        "a row that differs in the fifth digit": (
+            Data({c: np.append(v, v[5] * 1.00001) for c, v in MEASURED.items()}),
+            "near-duplicates",
+            "warning",
+        ),
+        "a near row in another split": (
+            Data({c: np.append(v[:8], v[5] * 1.00001) for c, v in MEASURED.items()}, splits=["train"] * 8 + ["test"]),
+            "splits-near-overlap",
+            "warning",
+        ),
+    },
+    "giveaway": {
+        "ten times the label and three": (
+            Data({"x": NOISE, "y": 10.0 * CLASS + 3, "label": CLASS}, "label"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "a score on either side of a threshold": (
+            Data({"score": CLASS + np.abs(NOISE) / 9, "label": CLASS}, "label"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "a word for each class": (
+            Data({"x": NOISE, "finding": [["none", "tumour"][c] for c in CLASS], "label": CLASS}, "label"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "a continuous label in another unit": (
+            Data({"x": NOISE[::-1].copy(), "feet": NOISE * 3.28, "target": NOISE}, "target"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "the classes' names": (
+            Data({"class_name": [["cat", "dog"][c] for c in CLASS], "label": CLASS}, "label"),
+            "label-leaked-by-field",
+            "info",
+        ),
+    },
+    "drift": {
+        "classes in other shares": (
+            Data(
+                {"x": NOISE, "label": ["a"] * 180 + ["b"] * 20 + ["a"] * 60 + ["b"] * 140}, "label", splits=LARGE_HALVES
+            ),
+            "label-drift",
+            "warning",
+        ),
+        "a shifted mean": (
+            Data({"x": np.r_[NOISE[:200], NOISE[200:] + 1]}, splits=LARGE_HALVES),
+            "feature-drift",
+            "info",
+        ),
+        "a category in other shares": (
+            Data({"colour": ["a"] * 150 + ["b"] * 50 + ["a"] * 50 + ["b"] * 150}, splits=LARGE_HALVES),
+            "feature-drift",
+            "info",
+        ),
+        "another scale": (
+            Data({"x": np.r_[NOISE[:200], NOISE[200:] / 255]}, splits=LARGE_HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
+        "another dtype": (
+            Data(
+                {"x": [np.float32(v) for v in NOISE[:200].tolist()] + [np.int64(v * 99) for v in NOISE[200:].tolist()]},
+                splits=LARGE_HALVES,
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
+        "red and blue swapped": (
+            Data(
+                {"image": [reddish(i) for i in range(24)] + [reddish(i, swapped=True) for i in range(24, 48)]},
+                splits=["train"] * 24 + ["test"] * 24,
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
+        "another size": (
+            Data(
+                {"image": [picture(i) for i in range(6)] + [picture(i, size=60) for i in range(6, 12)]}, splits=HALVES
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
+    },
+    "tokens": {
+        "an id beyond the vocabulary": (tokens([1, 2, 3], [4, 99]), "out-of-range-ids", "error"),
+        "a negative id": (tokens([1, 2, 3], [4, -5]), "out-of-range-ids", "error"),
+        "a sequence beyond the model": (tokens([1, 2, 3], [4] * 30), "too-long", "warning"),
+        "no token": (tokens([1, 2, 3], []), "empty-sequence", "warning"),
+        "nothing but padding": (tokens([1, 2, 3], [0, 0]), "empty-sequence", "warning"),
+        "padding inside": (tokens([1, 2, 3], [4, 0, 5]), "padding-inside", "warning"),
+    },
+    "constant_samples": {
+        "one of many": (
+            Data({"x": np.r_[NOISE.reshape(-1, 20), np.full((1, 20), 3.0)]}, kinds={"x": "array"}),
+            "constant-samples",
             "warning",
         ),
     },
@@ -251,6 +462,26 @@ SPEAKS = {
             Data({"when": ["02/2024"] * 6 + ["12/2023"] * 6}, splits=HALVES, context={"time": "when"}),
             "time-leakage",
             "error",
+        ),
+        "a patient in two splits that a column names": (
+            Data({"patient": [f"p{i // 2}" for i in range(12)], "split": ["train", "val"] * 6}),
+            "group-leakage",
+            "warning",
+        ),
+        "days before the last of training, in columns": (
+            Data(
+                {
+                    "taken": [f"2024-01-{d:02d}" for d in range(1, 13)],
+                    "part": ["training", "validation"] * 6,
+                }
+            ),
+            "time-leakage",
+            "warning",
+        ),
+        "dates before the last of training": (
+            Data({"taken_at": [f"2024-01-{d:02d}" for d in range(12, 0, -1)]}, splits=HALVES),
+            "time-leakage",
+            "warning",
         ),
         "a likely time that runs back": (Data({"time": NUMBERS[::-1].copy()}, splits=HALVES), "time-leakage", "info"),
     },

@@ -5,7 +5,8 @@ Ground files, which any member of a family may import:
 - sources: base (the contract), files (opening below the roots), magic (kinds of files), layout (splits and
   classes by folder), arrays, bundle, tables, samples (what several formats share), lines (text in ranges),
   pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares).
-- checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge).
+- checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge), pairs (of samples),
+  alignment (of pictures).
 
 A variant may know the one member that it narrows: TSV is CSV with tabs, ``save_to_disk`` Arrow with a list.
 """
@@ -30,9 +31,22 @@ LINKS = ("server", "tools", "prompts", "templates")
 GROUND = {
     "sources": {
         *("base", "files", "magic", "layout", "arrays", "bundle", "tables", "samples", "lines"),
-        *("pictures", "sounds", "npy_header", "hub", "opened", "tar", "bombs", "arrow_message", "times"),
+        *(
+            "pictures",
+            "sounds",
+            "npy_header",
+            "hub",
+            "opened",
+            "tar",
+            "bombs",
+            "arrow_message",
+            "times",
+            "roles",
+            "subset",
+            "vocabulary",
+        ),
     },
-    "checks": {"base", "fingerprint", "numbers"},
+    "checks": {"base", "fingerprint", "numbers", "pairs", "alignment"},
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
 VARIANTS = {("tsv", "csv"), ("hf_disk", "arrow")}

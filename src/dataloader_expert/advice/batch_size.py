@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import SAMPLES, SPLITS
+from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.memory import DEVICE_PEAK, FORWARD, HELD
 from dataloader_expert.probes.search.batch_sizes import BATCH_SIZES

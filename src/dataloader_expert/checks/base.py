@@ -11,11 +11,12 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
-from dataloader_expert.sources.base import Block, Field, Source
+from dataloader_expert.sources.base import Block, Field, Role, Roles, Source
+from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
 
 @dataclass
@@ -38,7 +39,9 @@ class Context:
     time: str | None = None
     length: str | None = None
     difficulty: str | None = None
-    """Fields that the request names; None: likely ones are found by name."""
+    """Fields that the request names; None: likely ones are found."""
+    roles: Roles = field(default_factory=Roles)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
     pivots: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
@@ -54,7 +57,56 @@ class Context:
             seed,
             guessed=source.label_how.startswith("guessed"),
             near=near,
+            roles=source.roles or Roles(),
+            vocabulary=beside(getattr(source, "listing", None)),
         )
+
+    @property
+    def several_splits(self) -> bool:
+        return len(self.splits) > 1 or self.roles.split is not None
+
+    @property
+    def grouped(self) -> Role | None:
+        """The field whose values make samples belong together."""
+        return Role(self.group, "as asked") if self.group is not None else self.roles.group
+
+    @property
+    def timed(self) -> Role | None:
+        """The field that says when a sample arose."""
+        return Role(self.time, "as asked") if self.time is not None else self.roles.time
+
+    def splits_of(self, block: Block) -> tuple[list[str | None], Any]:
+        """The splits of a block's samples: their names, and for each sample which one, int16."""
+        import numpy as np
+
+        n, role = block.samples, self.roles.split
+        column = None if role is None else block.columns.get(role.field)
+        if column is None:
+            return [block.unit.split], np.zeros(n, np.int16)
+        values = column.values[:n]
+        plain = values.tolist() if hasattr(values, "tolist") else values
+        names: dict[str | None, int] = {}
+        at: dict[Any, int] = {}
+        codes = np.empty(n, np.int16)
+        for i, value in enumerate(plain):
+            code = at.get(value)
+            if code is None:
+                code = at[value] = names.setdefault(self.roles.split_of(value), len(names))
+            codes[i] = code
+        if column.nulls is not None:
+            codes[column.nulls[:n]] = names.setdefault(None, len(names))
+        return list(names), codes
+
+    def by_split(self, block: Block) -> Iterable[tuple[str | None, Block]]:
+        """A block's samples split by split."""
+        import numpy as np
+
+        names, codes = self.splits_of(block)
+        if len(names) == 1:
+            yield names[0], block
+            return
+        for code, name in enumerate(names):
+            yield name, block.take(np.flatnonzero(codes == code))
 
     def class_name(self, value: Json) -> str:
         if self.classes is not None and isinstance(value, int) and 0 <= value < len(self.classes):
@@ -120,28 +172,13 @@ def all_checks() -> dict[str, type[Check]]:
     return found
 
 
-GROUP_NAMES = (
-    "group",
-    "group_id",
-    "subject",
-    "subject_id",
-    "patient",
-    "patient_id",
-    "speaker",
-    "speaker_id",
-    "user",
-    "user_id",
-    "session",
-    "session_id",
-    "scene",
-    "series_id",
-    "video_id",
-    "document_id",
-)
-"""Field names, in lower case, that name a group."""
-
 STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outliers of a field's finite values")
+SPLIT_STATISTICS = Quantity(
+    "split_statistics", "stored units", "moments and quantiles of a field's finite values in one split"
+)
 CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
+ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and why they were taken")
+SPLITS = Quantity("splits", "samples", "samples of each split")
 SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")
 SAMPLES_FAILED = Quantity("samples_failed", "samples", "samples that could not be read or decoded")
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")

@@ -10,7 +10,7 @@ from typing import Any
 from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 TRAIN_IMBALANCE = Quantity(
@@ -43,14 +43,16 @@ class Classes(Check):
         return self.context.label is not None
 
     def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for split, part in self.context.by_split(block):
+            column = part.columns.get(self.context.label or "")
+            if column is not None:
+                self._count(column, self.counts.setdefault(split, Counter()))
+
+    def _count(self, column: Column, counts: Counter[Any]) -> None:
         import numpy as np
 
-        self.seen += block.samples
-        column = block.columns.get(self.context.label or "")
-        if column is None:
-            return
         values = column.values
-        counts = self.counts.setdefault(block.unit.split, Counter())
         if isinstance(values, np.ndarray):
             if values.ndim > 1:
                 self.odd += len(values)
@@ -176,7 +178,7 @@ class Classes(Check):
                 )
 
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
-        if len(self.context.splits) < 2:
+        if not self.context.several_splits:
             return
         for fact in facts.all(CLASS_COUNTS):
             split = fact.at.get("split")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -47,12 +46,15 @@ HASHED_FROM = 24
 
 
 def content_fields(context: Context) -> list[str]:
-    """The fields that make a sample what it is: rich ones if there are any, else all but label and identifiers."""
+    """The fields that make a sample what it is: rich ones if there are any, else all but the label, the split and keys."""
     rich = [f.name for f in context.fields if f.kind in RICH and f.name != context.label]
     if rich:
         return rich
-    names = [f.name for f in context.fields if f.name != context.label and f.name.lower() not in NAMES]
-    return names or [f.name for f in context.fields]
+    roles = context.roles
+    aside = {context.label, roles.split.field if roles.split is not None else None}
+    named = [f.name for f in context.fields if f.name not in aside]
+    keys = {r.field for r in roles.keys}
+    return [n for n in named if n not in keys and n.lower() not in NAMES] or named or [f.name for f in context.fields]
 
 
 def digests(block: Block, names: list[str]) -> Any:
@@ -129,15 +131,23 @@ def thumb(value: Any, size: int = 32) -> Any:
     return small / count
 
 
-def picture_hash(gray: Any) -> int | None:
-    """64 signs of the low 8 x 8 DCT coefficients of a gray picture of 8 x 8 or more; None for a flat one."""
+def picture_hashes(gray: Any) -> tuple[int, int]:
+    """64 signs of the low 8 x 8 DCT coefficients of a gray picture of 8 x 8 or more, and of its mirror image.
+
+    Zeros for a flat picture.
+    """
     import numpy as np
 
     if float(gray.std()) < 4:
-        return None
-    low = (_dct(gray.shape[0]) @ gray @ _dct(gray.shape[1]).T).reshape(-1)
-    bits = low > np.median(low[1:])
-    return int.from_bytes(np.packbits(bits).tobytes(), "big")
+        return 0, 0
+    low = _dct(gray.shape[0]) @ gray @ _dct(gray.shape[1]).T
+    return _signs(low.reshape(-1)), _signs((low * np.array([1, -1] * 4, np.float32)).reshape(-1))
+
+
+def _signs(low: Any) -> int:
+    import numpy as np
+
+    return int.from_bytes(np.packbits(low > np.median(low[1:])).tobytes(), "big") or 1
 
 
 def without_margin(gray: Any, least: int = 8) -> Any:
@@ -183,14 +193,6 @@ def _dct(n: int) -> Any:
         k, i = np.arange(8)[:, None], np.arange(n)[None]
         _MATRICES[n] = np.cos(np.pi * k * (2 * i + 1) / (2 * n)).astype(np.float32)
     return _MATRICES[n]
-
-
-_BLANK = re.compile(r"\W+")
-
-
-def near_text(value: str) -> int:
-    """A key that texts share which differ in case, blanks and punctuation only."""
-    return digest64(_BLANK.sub(" ", value.casefold()).strip().encode("utf-8", "surrogatepass"))
 
 
 def vectors(block: Block, names: list[str], whole: bool = False) -> Any:

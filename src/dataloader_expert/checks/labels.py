@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import GROUP_NAMES, Check, Context
+from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.sources.base import Block, Column
 
@@ -34,7 +34,7 @@ class Labels(Check):
             ),
             None,
         )
-        self.grouped = context.group or next((f.name for f in context.fields if f.name.lower() in GROUP_NAMES), None)
+        self.grouped = context.grouped.field if context.grouped is not None else None
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -44,8 +44,9 @@ class Labels(Check):
         if self.seen > MOST:
             return
         start = block.unit.start
-        if "train" in self.context.splits and len(self.context.splits) > 1:
-            self.train.append((start, np.full(n, block.unit.split == "train")))
+        if self.context.several_splits:
+            names, codes = self.context.splits_of(block)
+            self.train.append((start, codes == (names.index("train") if "train" in names else -1)))
         if self.context.label is not None and self.context.label in block.columns:
             self.label.append((start, _codes(block.columns[self.context.label], n, self.names)))
         if self.grouped is not None and self.grouped in block.columns:
@@ -83,8 +84,9 @@ class Labels(Check):
         return _in_order(self.length)
 
     def in_train(self) -> Any:
-        """Whether each sample is of the training split, bool; None where there are no two splits."""
-        return _in_order(self.train)
+        """Whether each sample is of the training split, bool; None without a training and another split."""
+        train = _in_order(self.train)
+        return train if train is not None and train.any() and not train.all() else None
 
     def difficulties(self) -> Any:
         return _in_order(self.difficulty)

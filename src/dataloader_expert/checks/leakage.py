@@ -1,25 +1,27 @@
-"""Groups that straddle splits, and times that run backwards from train to test."""
+"""Groups with samples in several splits, and samples of a later split that lie before the end of training."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
-from dataloader_expert.checks.base import GROUP_NAMES, Check, Context
+from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.base import Block, Column, Role
 from dataloader_expert.sources.times import READINGS, read_time
 
 GROUPS = Quantity("groups", "groups", "groups in all, and those with samples in more than one split")
-TIMES = Quantity("time_range", "", "earliest and latest time of a split, by each way in which its dates can be read")
-TIME = re.compile(r"(^|_)(date|time|datetime|timestamp)($|_)|_at$")
+TIMES = Quantity(
+    "time_range",
+    "",
+    "a split's earliest and latest time and its samples that lie before the end of training, as dates are read",
+)
 Moment = tuple[float, Any]
 """Seconds that compare, and the value that said so."""
 Range = tuple[Moment, Moment]
-NOT_GROUPS = {"sample_id", "row_id", "image_id", "label_id", "class_id", "category_id", "file_id"}
 
 
 class Leakage(Check):
@@ -27,36 +29,46 @@ class Leakage(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        names = {f.name.lower(): f.name for f in context.fields if not f.shape}
-        groups = [n for n in names if n in GROUP_NAMES or (n.endswith("_id") and n not in NOT_GROUPS)]
-        times = [n for n in names if TIME.search(n)]
-        self.group = context.group or next((names[n] for n in groups if names[n] != context.label), None)
-        self.time = context.time or next((names[n] for n in times), None)
+        group, time = context.grouped, context.timed
+        self.group = group.field if group is not None else None
+        self.time = time.field if time is not None else None
         self.groups: dict[str, set[str]] = {}
         self.times: dict[str, dict[str, Range]] = {}
+        self.moments: dict[str, dict[str, list[Any]]] = {}
+        """Seconds of every sample by split and reading."""
         self.unreadable: set[str] = set()
         self.no_time: Any = None
         """A value of the time's field that is none."""
 
     def applies(self) -> bool:
-        return len(self.context.splits) > 1 and (self.group is not None or self.time is not None)
+        return self.context.several_splits and (self.group is not None or self.time is not None)
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        split = block.unit.split
-        if split is None:
-            return
-        if self.group in block.columns:
-            for value in set(_present(block.columns[self.group])):
-                self.groups.setdefault(str(value), set()).add(split)
-        if self.time in block.columns:
-            for value in set(_present(block.columns[self.time])):
-                for reading, seconds in zip(READINGS, read_time(value), strict=True):
-                    if seconds is None:
-                        self.no_time = value if self.no_time is None else self.no_time
-                        self.unreadable.add(reading)
-                    else:
-                        self._range(split, reading, (seconds, value), (seconds, value))
+        for split, part in self.context.by_split(block):
+            if split is None:
+                continue
+            if self.group in part.columns:
+                for value in set(_present(part.columns[self.group])):
+                    self.groups.setdefault(str(value), set()).add(split)
+            if self.time in part.columns:
+                self._times(split, _present(part.columns[self.time]))
+
+    def _times(self, split: str, values: list[Any]) -> None:
+        import numpy as np
+
+        read = {value: read_time(value) for value in set(values)}
+        for k, reading in enumerate(READINGS):
+            seconds = {v: r[k] for v, r in read.items()}
+            wrong = [v for v, s in seconds.items() if s is None]
+            if wrong:
+                self.no_time = min(wrong, key=str) if self.no_time is None else self.no_time
+                self.unreadable.add(reading)
+            known = [(s, v) for v, s in seconds.items() if s is not None]
+            if known:
+                self._range(split, reading, min(known, key=_when), max(known, key=_when))
+                moments = np.array([s for v in values if (s := seconds[v]) is not None])
+                self.moments.setdefault(split, {}).setdefault(reading, []).append(moments)
 
     def _range(self, split: str, reading: str, low: Moment, high: Moment) -> None:
         ranges = self.times.setdefault(split, {})
@@ -73,43 +85,56 @@ class Leakage(Check):
         for split, ranges in other.times.items():
             for reading, (low, high) in ranges.items():
                 self._range(split, reading, low, high)
+                self.moments.setdefault(split, {}).setdefault(reading, []).extend(other.moments[split][reading])
         self.unreadable |= other.unreadable
         self.no_time = other.no_time if self.no_time is None else self.no_time
 
     def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
         evidence = self.evidence()
-        if self.groups:
+        if self.groups and self.context.grouped is not None:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
-            value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20], "field": self.group}
-            value["taken"] = "as asked" if self.context.group else "for a group by its name"
-            yield Fact(GROUPS, value, evidence)
+            value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
+            yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
         for split, ranges in self.times.items():
             for reading, (low, high) in ranges.items():
-                if reading in self.unreadable:
+                if reading in self.unreadable or self.context.timed is None:
                     continue
-                value = {"earliest": _plain(low[1]), "latest": _plain(high[1]), "field": self.time}
-                value.update(since=low[0], until=high[0])
-                value["taken"] = "as asked" if self.context.time else "for a time by its name"
+                ends = self.times.get("train", {}).get(reading)
+                moments = np.concatenate(self.moments[split][reading])
+                early = int((moments < ends[1][0]).sum()) if ends is not None and split != "train" else 0
+                first, last = self._told(low), self._told(high)
+                value = {"earliest": first, "latest": last, "early": early, "samples": len(moments)}
+                value.update(since=low[0], until=high[0], **_taken(self.context.timed))
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
+
+    def _told(self, moment: Moment) -> Any:
+        """A time as the data write it; one that is stored as seconds as a date."""
+        field = next((f for f in self.context.fields if f.name == self.time), None)
+        if field is None or field.kind != "time":
+            return moment[1].item() if hasattr(moment[1], "item") else moment[1]
+        try:
+            return datetime.fromtimestamp(moment[0], UTC).strftime("%Y-%m-%d %H:%M:%S")
+        except (ValueError, OverflowError, OSError):  # beyond what a date can say
+            return moment[0]
 
     def unknowns(self) -> Iterable[Unknown]:
         if len(self.unreadable) == len(READINGS):
-            yield Unknown(
-                "time-leakage", f"{escaped(self.time)} holds what is no time, such as {escaped(self.no_time, 40)}"
-            )
+            example = escaped(self.no_time, 40)
+            yield Unknown("time-leakage", f"{escaped(self.time)} has values that are not times, such as {example}")
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         groups = facts.find(GROUPS)
         if groups is not None and groups.value["astride"]:
             g = groups.value
-            asked: Severity = "error" if self.context.group else "warning"
             yield finding(
                 "group-leakage",
-                asked,
+                _severity(self.context.grouped),
                 f"{g['astride']} of {g['groups']} values of {escaped(g['field'])} have samples in more than one split"
-                + ("" if self.context.group else f" ({g['field']} was taken for a group by its name)"),
+                + _guess("a group", self.context.grouped),
                 groups,
-                "split by group, so that a group is in one split only",
+                "split by group, so that each group is in one split only",
                 [{"field": g["field"], "value": escaped(v)} for v in g["first"]],
                 g["astride"],
             )
@@ -119,19 +144,36 @@ class Leakage(Check):
                 for r in READINGS
             ]
             both = [(train, other) for train, other in pairs if train is not None and other is not None]
-            if split == "train" or not both or not all(t.value["until"] > o.value["since"] for t, o in both):
+            if split == "train" or not both or not all(o.value["early"] for _, o in both):
                 continue  # by one reading at least they are in order
-            train, other = both[0]
-            severity: Severity = "error" if self.context.time else "info"
+            train, other = min(both, key=lambda p: int(p[1].value["early"]))
+            t = other.value
             yield finding(
                 "time-leakage",
-                severity,
-                f"training samples reach {escaped(train.value['latest'])}, {split} begins at {escaped(other.value['earliest'])}"
-                + ("" if self.context.time else f" ({escaped(self.time)} was taken for a time by its name)"),
+                _severity(self.context.timed),
+                f"{t['early']} of {t['samples']} samples of {split} lie before the last training sample"
+                f" ({split} begins at {escaped(t['earliest'])}, train ends at {escaped(train.value['latest'])})"
+                + _guess("a time", self.context.timed),
                 [train, other],
-                "split by time: train on what came before",
+                "if the model will predict later samples, split by time: train on what came before",
                 [{"field": self.time, "split": split}],
+                t["early"],
             )
+
+
+def _severity(role: Role | None) -> Severity:
+    """What the user named is an error, what name and values say a warning, a guess by one of them an info."""
+    if role is None or role.how == "as asked":
+        return "error"
+    return "warning" if role.sure else "info"
+
+
+def _guess(what: str, role: Role | None) -> str:
+    return "" if role is None or role.how == "as asked" else f"; {escaped(role.field)} was taken for {what} {role.how}"
+
+
+def _taken(role: Role) -> dict[str, str]:
+    return {"field": role.field, "taken": role.how}
 
 
 def _present(column: Column) -> list[Any]:
@@ -143,10 +185,6 @@ def _present(column: Column) -> list[Any]:
 
 def _when(moment: Moment) -> float:
     return moment[0]
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 CHECK = Leakage

@@ -44,7 +44,7 @@ class Sounds(Check):
                 if rates is not None:
                     self.rates[str(int(rates.values[i]))] += 1
                 self.channels[str(value.shape[1] if value.ndim > 1 else 1)] += 1
-                place: dict[str, Json] = {"sample": block.unit.start + i, "file": block.unit.file}
+                place: dict[str, Json] = {"sample": block.index(i), "file": block.unit.file}
                 self.frames[len(value)] += 1
                 if ends_in_zeros(value):
                     self.tails.append((len(value), place))

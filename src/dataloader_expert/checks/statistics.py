@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import MISSING, STATISTICS, Check, Context
+from dataloader_expert.checks.base import MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -15,7 +15,6 @@ from dataloader_expert.sources.pictures import as_rgb
 
 NAN_PLACES = Quantity("nan_places", "samples", "the first samples whose field holds NaN or an infinity")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
-TRAIN = ("train",)
 RGB = ("red", "green", "blue")
 
 
@@ -24,8 +23,9 @@ class Statistics(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.numbers: dict[tuple[str, str | None, bool], Numbers] = {}
-        self.train = False
+        self.numbers: dict[tuple[str, str | None, str | None], Numbers] = {}
+        """By field, channel and split."""
+        self.split: str | None = None
         self.missing: dict[str, int] = {f.name: 0 for f in context.fields}
         self.present: dict[str, int] = {f.name: 0 for f in context.fields}
         self.words: dict[str, set[str]] = {}
@@ -33,18 +33,19 @@ class Statistics(Check):
         self.cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
 
     def see(self, block: Block) -> None:
-        n = block.samples
-        self.seen += n
-        self.train = block.unit.split in TRAIN
+        self.seen += block.samples
         for name, column in block.columns.items():
             missing = 0 if column.nulls is None else int(column.nulls.sum())
             self.missing[name] = self.missing.get(name, 0) + missing
             self.present[name] = self.present.get(name, 0) + len(column) - missing
-            if missing < len(column):
-                self._look(name, column, block)
+        for split, part in self.context.by_split(block):
+            self.split = split
+            for name, column in part.columns.items():
+                if column.nulls is None or not column.nulls.all():
+                    self._look(name, column, part)
 
     def _at(self, field: str, channel: str | None = None) -> Numbers:
-        key = (field, channel, self.train)
+        key = (field, channel, self.split)
         if key not in self.numbers:
             self.numbers[key] = Numbers(self.context.pivots.get(field, 0.0), self.cap)
         return self.numbers[key]
@@ -53,31 +54,31 @@ class Statistics(Check):
         import numpy as np
 
         values, first = column.values, block.unit.start
+        rows = np.arange(len(column)) if block.rows is None else block.rows
         if isinstance(values, np.ndarray):
             if values.dtype.kind in "US":
-                self._at(name).see(np.char.str_len(values), first)
+                self._at(name).see(np.char.str_len(values), first, rows=rows)
                 self._distinct(name, values.tolist())
                 return
             if self._pictures(name, values):
                 return
             if column.nulls is not None:
-                rows = np.flatnonzero(~column.nulls)
-                self._one(name, values[rows], first, block.unit.file, rows)
-                return
-            self._one(name, values, first, block.unit.file)
+                there = np.flatnonzero(~column.nulls)
+                values, rows = values[there], rows[there]
+            self._one(name, values, first, block.unit.file, rows)
             return
         texts = [(i, len(v)) for i, v in enumerate(values) if isinstance(v, str)]
         if texts:
-            self._at(name).see(np.array([length for _, length in texts]), first)
+            self._at(name).see(np.array([length for _, length in texts]), first, rows=rows[[i for i, _ in texts]])
             self._distinct(name, values)
         arrays = [(i, v) for i, v in enumerate(values) if isinstance(v, np.ndarray)]
         if arrays and len(arrays) == len(values) and all(a.ndim == arrays[0][1].ndim and a.size for _, a in arrays):
             for i, value in arrays:
                 if not self._pictures(name, value[None]):
-                    self._one(name, value[None], first + i, block.unit.file)
+                    self._one(name, value[None], first, block.unit.file, rows[i : i + 1])
         else:
             for i, value in arrays:
-                self._one(name, value[None], first + i, block.unit.file)
+                self._one(name, value[None], first, block.unit.file, rows[i : i + 1])
         for value in values:
             if hasattr(value, "getbands"):
                 image = value if value.mode in ("RGB", "L") else as_rgb(value)
@@ -111,8 +112,8 @@ class Statistics(Check):
             self._at(name, channel).see_counts(np.bincount(plane.reshape(-1), minlength=256))
         return True
 
-    def _one(self, name: str, values: Any, first: int, file: str, rows: Any = None) -> None:
-        """Looks at values of the samples from ``first`` on; of those at ``first + rows`` where not all have one."""
+    def _one(self, name: str, values: Any, first: int, file: str, rows: Any) -> None:
+        """Looks at values of the samples ``first + rows``."""
         import numpy as np
 
         if values.dtype.kind not in "biufc":
@@ -128,7 +129,7 @@ class Statistics(Check):
             if now > was and len(self.bad.setdefault((name, code), [])) < 20:
                 wrong = np.isnan(values) if code == "nan" else np.isinf(values)
                 at = np.flatnonzero(wrong.reshape(len(values), -1).any(1))[:20]
-                self.bad[name, code] += [(first + int(r if rows is None else rows[r]), file) for r in at]
+                self.bad[name, code] += [(first + int(rows[r]), file) for r in at]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Statistics)
@@ -148,11 +149,12 @@ class Statistics(Check):
 
     def _gray_as_rgb(self) -> None:
         """Gray pictures among coloured ones count as their conversion to RGB would: alike in each channel."""
-        for field, channel, train in list(self.numbers):
-            if channel == "gray" and any((field, "red", part) in self.numbers for part in (True, False)):
-                gray = self.numbers.pop((field, channel, train))
+        colored = {field for field, channel, _ in self.numbers if channel == "red"}
+        for field, channel, split in list(self.numbers):
+            if channel == "gray" and field in colored:
+                gray = self.numbers.pop((field, channel, split))
                 for color in RGB:
-                    key = (field, color, train)
+                    key = (field, color, split)
                     self.numbers.setdefault(key, Numbers(gray.pivot, gray.cap)).merge(gray)
 
     def facts(self) -> Iterable[Fact]:
@@ -162,12 +164,16 @@ class Statistics(Check):
         for field, channel in names:
             at = {"field": field, **({"channel": channel} if channel else {})}
             numbers = Numbers(self.context.pivots.get(field, 0.0), self.cap)
-            for train in (True, False):
-                part = self.numbers.get((field, channel, train))
-                if part is not None:
-                    numbers.merge(part)
-                    if train:
-                        yield Fact(TRAIN_MOMENTS, _moments(part), self.evidence(n=part.total), at)
+            parts = {s: part for (f, c, s), part in self.numbers.items() if (f, c) == (field, channel)}
+            for split in sorted(parts, key=lambda s: (s != "train", str(s))):
+                part = parts[split]
+                numbers.merge(part)
+                if split == "train":
+                    yield Fact(TRAIN_MOMENTS, _moments(part), self.evidence(n=part.total), at)
+                if len(parts) > 1 and split is not None:
+                    summary = copy.copy(part).summary()
+                    kept = {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "n")}
+                    yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
             summary = numbers.summary()
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
                 summary["distribution"] = "categorical"  # one length, several texts
@@ -197,7 +203,7 @@ class Statistics(Check):
 
 
 def _moments(numbers: Numbers) -> dict[str, float | None]:
-    summary = copy.deepcopy(numbers).summary()
+    summary = copy.copy(numbers).summary()  # which rebinds what it adds up, and changes no part
     return {
         "mean": summary["mean"],
         "std": summary["std"],

@@ -32,9 +32,7 @@ class Texts(Check):
                 if isinstance(value, str) and not value.strip():
                     self.count += 1
                     if len(self.where) < 20:
-                        self.where.append(
-                            {"sample": block.unit.start + i, "file": block.unit.file, "field": field.name}
-                        )
+                        self.where.append({"sample": block.index(i), "file": block.unit.file, "field": field.name})
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Texts)

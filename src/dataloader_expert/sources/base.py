@@ -8,7 +8,7 @@ stages can be timed apart. Values are plain: numpy arrays, strings, numbers, Pil
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -61,6 +61,8 @@ class Column:
 
     values: Any
     nulls: np.ndarray[Any, Any] | None = None
+    time: bool = False
+    """Whether the numbers are times, in seconds."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -76,10 +78,59 @@ class Block:
     problems: list[Unreadable] = field(default_factory=list)
     views: dict[str, Any] = field(default_factory=dict)
     """What checks derive from the values and share, such as small gray pictures."""
+    rows: np.ndarray[Any, Any] | None = None
+    """Where not all of the unit's samples are here: which, counted from the unit's first; int64."""
 
     @property
     def samples(self) -> int:
         return min((len(c) for c in self.columns.values()), default=0)
+
+    def index(self, i: int) -> int:
+        """The index in the data set of the block's sample ``i``."""
+        return self.unit.start + (i if self.rows is None else int(self.rows[i]))
+
+    def take(self, rows: np.ndarray[Any, Any]) -> Block:
+        """The block of these samples alone; problems stay with the whole."""
+        columns = {n: Column(_taken(c.values, rows), None if c.nulls is None else c.nulls[rows], c.time)
+                   for n, c in self.columns.items()}  # fmt: skip
+        raw = [self.raw[i] for i in rows.tolist()] if self.raw else ()
+        views = {name: _taken(values, rows) for name, values in self.views.items()}
+        return Block(self.unit, columns, raw, [], views, rows if self.rows is None else self.rows[rows])
+
+
+def _taken(values: Any, rows: np.ndarray[Any, Any]) -> Any:
+    return values[rows] if hasattr(values, "dtype") else [values[i] for i in rows.tolist()]
+
+
+@dataclass(frozen=True)
+class Role:
+    """A column, why it was taken, and whether its name and its values both say so (or the user does)."""
+
+    field: str
+    how: str
+    sure: bool = True
+
+
+@dataclass(frozen=True)
+class Roles:
+    split: Role | None = None
+    group: Role | None = None
+    time: Role | None = None
+    keys: tuple[Role, ...] = ()
+    """Identifiers of rows: set aside when rows are compared."""
+    splits: Mapping[Any, str] = field(default_factory=dict)
+    """What the split column's values call their splits."""
+
+    def listed(self) -> list[dict[str, str]]:
+        named = (("split", self.split), ("group", self.group), ("time", self.time), *(("key", k) for k in self.keys))
+        return [{"role": role, "field": r.field, "how": r.how} for role, r in named if r is not None]
+
+    def split_of(self, value: Any) -> str | None:
+        """The split that a value of the split column names; None where it is absent."""
+        if value is None or value != value:
+            return None
+        value = value.item() if hasattr(value, "item") else value
+        return self.splits.get(value) or str(value)
 
 
 class Source(ABC):
@@ -94,6 +145,7 @@ class Source(ABC):
         sharding: how samples lie in files, in words.
         problems: what was wrong with files at opening.
         files, bytes: of the data set on disk.
+        roles: which columns name the split, the group and the time; None: not looked for when it was opened.
     """
 
     format: ClassVar[str]
@@ -110,6 +162,7 @@ class Source(ABC):
     files: int = 0
     bytes: int = 0
     iterable: bool = False
+    roles: Roles | None = None
 
     def __init__(self) -> None:
         self.problems: list[Unreadable] = []
@@ -157,6 +210,10 @@ class Source(ABC):
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         return str(value)
+
+    def split_by(self, name: str) -> bool:
+        """Takes the values of this field for the names of splits; False where samples have no such field."""
+        return False
 
     def keep_split(self, split: str) -> None:
         """Leaves only the units of ``split``; sample indices stay those of the whole data set."""

@@ -31,6 +31,12 @@ SIDE_FILES = {
     "config.json",
     "info.json",
     "package.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
 }
 """Files that describe the samples beside them."""
 

@@ -19,7 +19,7 @@ SPLITS = {
     "eval": "eval",
     "holdout": "holdout",
 }
-_TOKEN = re.compile(r"[A-Za-z]+|\d+")
+_TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def split_in_name(name: str) -> str | None:

@@ -14,6 +14,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
 from dataloader_expert.sources.magic import SUFFIXES
+from dataloader_expert.sources.subset import Subset
 
 GROUP = "dataloader_expert.sources"
 
@@ -65,11 +66,12 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.files, source.bytes = len(held), sum(e.size for e in held)
         source.problems = [*listing.problems, *_foreign(listing, kinds), *source.problems]
     if ref.split is not None:
-        splits = source.splits
-        if ref.split not in splits:
-            there = ", ".join(splits) or "none"
-            raise RequestError("invalid-argument", f"split {escaped(ref.split)} is not there; splits are: {there}")
-        source.keep_split(ref.split)
+        if ref.split in source.splits:
+            source.keep_split(ref.split)
+        elif source.roles is not None and ref.split in source.roles.splits.values():
+            source = Subset(source, ref.split)
+        elif not source.split_by(ref.split):
+            raise _no_split(ref.split, source)
     if ref.label is not None:
         names = [f.name for f in source.fields]
         if ref.label not in names:
@@ -79,6 +81,14 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             )
         source.label, source.label_how = ref.label, "as asked"
     return source
+
+
+def _no_split(split: str, source: Source) -> RequestError:
+    named = source.splits or (dict.fromkeys(source.roles.splits.values()) if source.roles is not None else {})
+    there = ", ".join(map(escaped, named)) or "none"
+    scalar = ", ".join(escaped(f.name) for f in source.fields if not f.shape)
+    or_field = f"; or name the field that holds each sample's split, one of: {scalar}" if source.roles else ""
+    return RequestError("invalid-argument", f"split {escaped(split)} is not there; splits are: {there}{or_field}")
 
 
 def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) -> tuple[type[Source], frozenset[str]]:

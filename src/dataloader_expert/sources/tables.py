@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
-from dataloader_expert.sources.base import Block, Column, Field, Source
+from dataloader_expert.sources.base import Block, Column, Field, Roles, Source
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
+from dataloader_expert.sources.roles import as_split, find_roles
 from dataloader_expert.sources.times import is_time
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
     if t.is_boolean(kind) or t.is_integer(kind) or t.is_floating(kind):
         return Column(values_of(array), nulls)
     if t.is_temporal(kind) and not t.is_interval(kind):
-        return Column(_seconds(array), nulls)
+        return Column(_seconds(array), nulls, time=not t.is_duration(kind))
     if t.is_decimal(kind):
         return Column(np.array([0.0 if v is None else float(v) for v in array.to_pylist()]), nulls)
     if str(kind) in ("string_view", "binary_view"):
@@ -210,13 +213,38 @@ class Table(Source):
             dear = any(f.kind in ("image", "audio", "bytes") for f in self.fields)  # to decode: one block must do
             if dear or sum(b.samples for b in blocks) >= GUESSED_FROM or len(blocks) >= MOST_BLOCKS:
                 break
-        self.label, self.label_how = find_label(blocks)
+        looked_at = [*blocks, *self._apart(len(blocks))] if not dear else blocks
+        named = any(unit.split is not None for unit in self.units)
+        self.roles = find_roles(looked_at, self.fields, None, named)
+        split = self.roles.split.field if self.roles.split is not None else None
+        self.label, self.label_how = find_label(blocks, split)
+        if self.label is not None:
+            self.roles = find_roles(looked_at, self.fields, self.label, named)
         if self.label is not None:
             self.fields = tuple(
                 Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
                 for f in self.fields
             )
         self.modality = modality_of(self.fields, self.label)
+
+    def _apart(self, seen: int) -> list[Block]:
+        """A block of the middle and the last one: a table may be sorted by a column, such as its split."""
+        blocks = []
+        for i in sorted({len(self.units) // 2, len(self.units) - 1} - set(range(seen))):
+            with contextlib.suppress(Unreadable):  # the scan names it
+                blocks.append(self.decode(self.units[i], self.read(self.units[i])))
+        return blocks
+
+    def split_by(self, name: str) -> bool:
+        if self.field(name) is None:
+            return False
+        values: list[Any] = []
+        for block in [self.decode(u, self.read(u)) for u in self.units[:1]] + self._apart(1):
+            part = block.columns[name].values if name in block.columns else []
+            values += part.tolist() if hasattr(part, "tolist") else part
+        role, names = as_split(name, values)
+        self.roles = replace(self.roles or Roles(), split=role, splits=names)
+        return True
 
 
 def field_of(name: str, column: Column) -> Field:
@@ -226,6 +254,8 @@ def field_of(name: str, column: Column) -> Field:
     from dataloader_expert.sources.arrays import array_field
 
     values = column.values
+    if column.time:
+        return Field(name, "time", "float64")
     if isinstance(values, np.ndarray):
         return array_field(name, values.dtype.str, values.shape[1:])
     present = [v for v in values if v is not None]
@@ -251,13 +281,13 @@ def field_of(name: str, column: Column) -> Field:
     return Field(name, "bytes" if isinstance(first, bytes) else "other", type(first).__name__)
 
 
-def find_label(blocks: list[Block]) -> tuple[str | None, str]:
+def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | None, str]:
     """By name; else the first or last column, if it has few distinct values: said as the guess that it is.
 
-    A guess counts the same rows however a format cuts them into blocks.
+    A guess counts the same rows however a format cuts them into blocks. ``split``: the column that names the split.
     """
     first = blocks[0]
-    names = list(first.columns)
+    names = [n for n in first.columns if n != split]
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from dataloader_expert.advice.normalization import normalization, normalization_advice
-from dataloader_expert.checks.base import MISSING, STATISTICS
+from dataloader_expert.checks.base import MISSING, SPLITS, STATISTICS
 from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
-from dataloader_expert.checks.duplicates import DISTINCT, NEAR
+from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.integrity import SAMPLE_BYTES
+from dataloader_expert.checks.pairs import NEAR
 from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
@@ -20,7 +21,6 @@ from dataloader_expert.probes.data.layout import (
     MODALITY,
     SAMPLES,
     SHARDING,
-    SPLITS,
     Layout,
 )
 from dataloader_expert.probes.data.scan import SCANNED, Scan

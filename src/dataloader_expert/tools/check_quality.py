@@ -7,15 +7,16 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from dataloader_expert.checks.base import all_checks
+from dataloader_expert.checks.base import CLASS_COUNTS, ROLES, SPLITS, all_checks
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.checks.leakage import GROUPS, TIMES
+from dataloader_expert.checks.pairs import NEAR
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import PRESENT, SPLITS, Layout
+from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
 from dataloader_expert.probes.data.scan import CHECKED, Scan
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
@@ -56,10 +57,13 @@ BALANCED = (
 
 class Request(Common):
     near_duplicates: bool = Field(True, description="look for near duplicates too")
-    group: str | None = Field(None, description="field whose values must not straddle splits; else likely ones by name")
-    time: str | None = Field(
-        None, description="field of times that must not run backwards from train to test; else likely ones by name"
+    group: str | None = Field(
+        None, description="field (patient, speaker) each of whose values belongs in one split; else found"
     )
+    time: str | None = Field(None, description="field of times: other splits must lie after train; else found")
+    vocab_size: int | None = Field(None, gt=0, description="token ids must be below it; else from a tokenizer's files")
+    pad_id: int | None = Field(None, ge=0, description="token id that pads; else from a tokenizer's files")
+    max_length: int | None = Field(None, gt=0, description="most tokens that the model takes; else from its files")
     checks: list[str] | None = Field(None, description="codes of the checks to run; else all")
 
     @field_validator("checks")
@@ -91,11 +95,47 @@ class CheckLine(Model):
     field: str | None = None
 
 
+class RoleLine(Model):
+    role: Literal["split", "group", "time", "key"]
+    field: str
+    how: str
+
+
+class SplitLine(Model):
+    """A split; ``early``: its samples that lie before the last training sample, None where no field holds times."""
+
+    name: str
+    samples: int
+    early: int | None
+
+
+class Groups(Model):
+    """Values of the group's field, and those with samples in more than one split."""
+
+    field: str
+    total: int
+    in_several_splits: int
+
+
+class Overlap(Model):
+    """Distinct samples that two splits share exactly, and pairs of near duplicates across them."""
+
+    splits: list[str]
+    exact: int
+    near: int
+
+
 class Fields(Model):
     passed: bool | None
+    not_checked: list[str]
     checklist: Checklist
     checklist_why: dict[str, str]
     checks: list[CheckLine]
+    passed_checks: list[str]
+    roles: list[RoleLine]
+    splits: list[SplitLine]
+    groups: Groups | None
+    overlaps: list[Overlap]
     code: str | None
 
 
@@ -108,7 +148,17 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         Environment(),
         Layout(),
-        Scan(0.97, wanted, request.near_duplicates, group=request.group, time=request.time),
+        Scan(
+            0.97,
+            wanted,
+            request.near_duplicates,
+            group=request.group,
+            time=request.time,
+            vocab_size=request.vocab_size,
+            pad_id=request.pad_id,
+            max_length=request.max_length,
+            leakage=True,
+        ),
     )
 
 
@@ -126,31 +176,100 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         if status == "unknown":
             unknowns.append(Unknown(f"checklist.{name}", why[name]))
     lines, unseen = with_fields(facts, request.checks)
+    lines.sort(key=worst_first)
     unknowns += unseen
+    aside = not_checked(facts, request)
     fields = {
         "passed": passed,
+        "not_checked": aside,
         "checklist": checklist,
         "checklist_why": why,
-        "checks": sorted(lines, key=worst_first),
+        "checks": [line for line in lines if request.detail == "full" or line.status != "pass"],
+        "passed_checks": [line.id for line in lines if line.status == "pass"],
+        "roles": facts.value(ROLES, []),
+        "splits": split_lines(facts),
+        "groups": groups_of(facts),
+        "overlaps": overlaps(facts),
         "code": None,
     }
-    words = {
-        True: "Passed: every sample was read and no check failed.",
-        False: f"Failed: {len(errors)} findings are errors.",
-        None: "Neither passed nor failed: "
-        + ("only the checks asked for were run." if request.checks is not None else "not every sample could be read."),
-    }
-    said = words[passed]
-    if passed is False and not errors:
-        said = "Failed: " + "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail") + "."
-    warnings = sum(f.severity == "warning" for f in found)
     steps = []
     if checklist.imbalance_strategy_defined == "fail":
         arguments = {"source": request.source, "objective": "balanced"}
         steps.append(
             Next(tool="suggest_sampler", arguments=arguments, why="the imbalance is severe and nothing handles it")
         )
-    return Conclusion(fields, f"{said} {warnings} warnings.", (), steps, unknowns)
+    if "reading in worker processes" in aside:
+        same = {"source": request.source, "source_args": request.source_args}
+        why_workers = "samples were read in one process: it tells whether workers give the same"
+        steps.append(Next(tool="diagnose_io", arguments=same, why=why_workers))
+    return Conclusion(fields, verdict(passed, request, facts, found, checklist, why, aside), (), steps, unknowns)
+
+
+def verdict(
+    passed: bool | None,
+    request: Request,
+    facts: Facts,
+    found: tuple[Finding, ...],
+    checklist: Checklist,
+    why: dict[str, str],
+    aside: list[str],
+) -> str:
+    """The summary: whether the data passed, what was not checked, and the findings by severity."""
+    codes = {s: list(dict.fromkeys(f.code for f in found if f.severity == s)) for s in ("error", "warning")}
+    warned = f"; warnings: {', '.join(codes['warning'])}" if codes["warning"] else ""
+    unseen = f"; not checked: {', '.join(aside)}" if aside else ""
+    read = f"{coverage(facts).samples_read:,} samples were read"
+    if passed is None:
+        reason = "only the checks asked for ran" if request.checks is not None else "not every sample could be read"
+        return f"Neither passed nor failed: {reason} ({read}){warned}{unseen}."
+    if passed:
+        return f"Passed: all {read} and no check found an error{warned}{unseen}."
+    if codes["error"]:
+        return f"Failed: {', '.join(codes['error'])}{warned}{unseen}."
+    failed = "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail")
+    return f"Failed: {failed}{warned}{unseen}."
+
+
+def not_checked(facts: Facts, request: Request) -> list[str]:
+    """What this call did not look at, of what can be wrong with data."""
+    aside = []
+    several = len(facts.value(SPLITS) or {}) > 1
+    if not several:
+        aside.append("overlap of splits (there are no two)")
+    elif facts.find(GROUPS) is None:
+        aside.append("groups across splits (no field was taken for a group)")
+    if several and facts.find(TIMES) is None:
+        aside.append("times across splits (no field was taken for a time)")
+    if facts.find(CLASS_COUNTS) is None:
+        aside.append("class labels (there are none)")
+    if not request.near_duplicates:
+        aside.append("near duplicates (not asked for)")
+    if facts.value(FORMAT) == "reference":
+        aside.append("reading in worker processes")
+    return aside
+
+
+def split_lines(facts: Facts) -> list[SplitLine]:
+    early: dict[str, int] = {}
+    for fact in facts.all(TIMES):
+        split, n = str(fact.at["split"]), int(fact.value["early"])
+        if split != "train":
+            early[split] = min(early.get(split, n), n)
+    return [SplitLine(name=s, samples=n, early=early.get(s)) for s, n in (facts.value(SPLITS) or {}).items()]
+
+
+def groups_of(facts: Facts) -> Groups | None:
+    g = facts.value(GROUPS)
+    return None if g is None else Groups(field=g["field"], total=g["groups"], in_several_splits=g["astride"])
+
+
+def overlaps(facts: Facts) -> list[Overlap]:
+    exact = {tuple(p["splits"]): int(p["count"]) for p in facts.value(DUPLICATES, {"by_pair": []})["by_pair"]}
+    near: dict[tuple[str, ...], int] = {}
+    for fact in facts.all(NEAR):
+        for p in fact.value["by_pair"]:
+            near[tuple(p["splits"])] = near.get(tuple(p["splits"]), 0) + int(p["count"])
+    return [Overlap(splits=list(k), exact=exact.get(k, 0), near=near.get(k, 0)) for k in sorted({*exact, *near})]
 
 
 BOXES = {
@@ -158,7 +277,7 @@ BOXES = {
     "shapes_consistent": SHAPELY,
     "no_nan_or_inf": {"nan", "inf"},
     "imbalance_strategy_defined": {"severe-imbalance"},
-    "splits_disjoint": {"splits-overlap"},
+    "splits_disjoint": {"splits-overlap", "group-leakage"},
 }
 
 
@@ -184,7 +303,7 @@ def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine]
     several = len(facts.value(SPLITS) or {}) > 1
     for id_, (fact, name) in seen.items():
         if fact is not None:
-            field = f"{escaped(fact.value['field'], 80)}, taken {fact.value['taken']}"
+            field = f"{escaped(fact.value['field'], 80)}, {fact.value['taken']}"
             lines = [line.model_copy(update={"field": field}) if line.id == id_ else line for line in lines]
         elif several:
             lines = [line.model_copy(update={"status": "unknown"}) if line.id == id_ else line for line in lines]
@@ -248,7 +367,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
         disjoint = "unknown"
         why["splits_disjoint"] = "the samples could not be compared"
     else:
-        disjoint = box("splits_disjoint", {"splits-overlap"}, "no sample occurs in two splits")
+        disjoint = box("splits_disjoint", BOXES["splits_disjoint"], "no sample occurs in two splits")
     return (
         Checklist(
             no_corrupted_files=corrupted,

@@ -9,11 +9,11 @@ from pydantic import Field
 from dataloader_expert.advice.batch_size import batch_advice, batch_size, evaluation_advice, evaluation_size, limit
 from dataloader_expert.advice.normalization import normalization, normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_advice
-from dataloader_expert.checks.base import STATISTICS
+from dataloader_expert.checks.base import SPLITS, STATISTICS
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, SPLITS, STREAM, Layout
+from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
 from dataloader_expert.probes.model.memory import DEVICE_PEAK

@@ -26,6 +26,7 @@ WEIGHTS = {
     "by_workers": 12,  # asked for by name, and small
     "trials": 3,
     "splits": 5,
+    "passed_checks": 60,  # told in one line, and counted there
     "shape": 10,
     "classes": 2,
     "where": 0.5,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
@@ -16,7 +17,6 @@ LABEL = Quantity("label", "", "the label field and how it was found")
 SAMPLES = Quantity("samples", "samples", "samples in the data set")
 FILES = Quantity("files", "files", "files of the data set")
 BYTES = Quantity("bytes", "bytes", "bytes on disk")
-SPLITS = Quantity("splits", "samples", "samples of each split")
 SHARDING = Quantity("sharding", "", "how samples are distributed over files")
 STREAM = Quantity("stream", "", "whether the data are a stream without indices")
 PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")

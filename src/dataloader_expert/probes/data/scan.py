@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dataloader_expert.checks.base import Check, Context, all_checks
+from dataloader_expert.checks.base import ROLES, Check, Context, all_checks
 from dataloader_expert.checks.integrity import Integrity
-from dataloader_expert.conclusions import MAX_PLACES
+from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
+from dataloader_expert.sources.roles import find_roles
+from dataloader_expert.sources.vocabulary import Vocabulary
 
 CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
 FIRST = Quantity("first_sample", "s", "time to read the very first sample, including what the dataset sets up then")
@@ -25,6 +28,8 @@ SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how m
 PARALLEL_S = 0.4
 STREAM_MOST = 20_000
 RAISED_MOST = 200
+ROLES_FROM = 16
+"""Samples from which roles are found where each is read apart."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,11 @@ class Scan(Probe):
     time: str | None = None
     length: str | None = None
     difficulty: str | None = None
+    vocab_size: int | None = None
+    pad_id: int | None = None
+    max_length: int | None = None
+    leakage: bool = False
+    """Whether ``group`` and ``time`` are asked for to be compared across splits: refused where there are none."""
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         source = bench.source
@@ -51,6 +61,9 @@ class Scan(Probe):
         else:
             checks = yield from self._units(bench, source, deadline)
         facts = Facts()
+        context = next(iter(checks.values())).context
+        roles = replace(context.roles, group=context.grouped, time=context.timed).listed()
+        facts.add(Fact(ROLES, roles, evidence("sampled", "scan")))
         for check in checks.values():
             if check.applies():
                 for fact in check.facts():
@@ -66,29 +79,27 @@ class Scan(Probe):
             evidence("counted", "scan", seen=read, population=total, seconds=time.monotonic() - begun),
         )
         wanted = set(self.checks) if self.checks is not None else None
-        statuses: list[dict[str, Any]] = []
+        judged: dict[str, list[Finding]] = {}
         for check in checks.values():
             if not check.applies():
                 continue
             found = list(check.judge(facts)) if read or check is integrity else []
-            shown = [f for f in found if wanted is None or f.code in wanted]
-            yield from shown
+            yield from (f for f in found if wanted is None or f.code in wanted)
             yield from check.unknowns()
-            counts = {f.code: f for f in sorted(found, key=lambda f: f.severity)}
             for id_ in check.ids:
-                if wanted is not None and id_ not in wanted:
-                    continue
-                hit = counts.get(id_)
-                bad = hit is not None and hit.severity == "error"
-                statuses.append(
-                    {
-                        "id": id_,
-                        "status": "fail" if bad else "warn" if hit is not None else "pass" if read else "unknown",
-                        "count": hit.count if hit is not None else 0,
-                        "scanned": read + failed,
-                        "how": "counted" if total is not None and read + failed >= total else "sampled",
-                    }
-                )
+                if wanted is None or id_ in wanted:
+                    judged.setdefault(id_, []).extend(f for f in found if f.code == id_)
+        how = "counted" if total is not None and read + failed >= total else "sampled"
+        statuses = [
+            {
+                "id": id_,
+                "status": status_of(hits, read),
+                "count": sum(f.count for f in hits),
+                "scanned": read + failed,
+                "how": how,
+            }
+            for id_, hits in judged.items()
+        ]
         yield Fact(CHECKED, statuses, evidence("derived", "scan", seen=read, population=total))
         self._keep(bench, checks)
 
@@ -113,14 +124,23 @@ class Scan(Probe):
             RequestError: ``invalid-argument`` if a named field does not exist.
         """
         context = Context.of(source, seed, self.near)
+        asked_for = Vocabulary(self.vocab_size, self.pad_id, self.max_length)
+        if asked_for.known():
+            context.vocabulary = asked_for.over(context.vocabulary)
         for name in ("group", "time", "length", "difficulty"):
-            field = getattr(self, name)
-            if field is not None and source.field(field) is None:
+            asked = getattr(self, name)
+            if asked is not None and source.field(asked) is None:
                 there = ", ".join(f.name for f in source.fields)
                 raise RequestError(
-                    "invalid-argument", f"{name} names {field}, which is not a field; fields are: {there}"
+                    "invalid-argument", f"{name} names {asked}, which is not a field; fields are: {there}"
                 )
-            setattr(context, name, field)
+            setattr(context, name, asked)
+            if asked is not None and self.leakage and name in ("group", "time") and not context.several_splits:
+                raise RequestError(
+                    "invalid-argument",
+                    f"{name} is compared across splits, and there are no two: name the field that holds each sample's "
+                    f"split with split, or leave {name} out",
+                )
         return context
 
     def _new(self, context: Context) -> dict[str, Check]:
@@ -132,8 +152,11 @@ class Scan(Probe):
 
         from dataloader_expert.engines.pool import fold
 
+        blocks = first_blocks(source)
+        if source.roles is None:
+            source.roles = find_roles(blocks, source.fields, source.label, bool(source.splits))
         context = self._context(source, bench.seed)
-        context.pivots = pivots_of(source)
+        context.pivots = pivots_from(blocks[0]) if blocks else {}
         units = list(range(len(source.units)))
         order = np.random.default_rng(bench.seed).permutation(len(units)).tolist()
         if self.most is not None:
@@ -277,6 +300,7 @@ class Scan(Probe):
                     "label-not-found", f"field {bench.ref.label} does not exist; the fields are: {names}"
                 )
             source.label, source.label_how = bench.ref.label, "as asked"
+        source.roles = find_roles([merged], source.fields, source.label, False)
         context = self._context(source, bench.seed)
         if source.loader is not None:
             from dataloader_expert.loaders.building import is_plain, sampler_name
@@ -312,14 +336,23 @@ def look(
             check.see(block)
 
 
-def pivots_of(source: Source) -> dict[str, float]:
-    """A value near the middle of each numeric field, from the first unit that can be read."""
-    for unit in list(source.units[:4]):
-        try:
-            return pivots_from(source.decode(unit, source.read(unit)))
-        except Unreadable:
-            continue
-    return {}
+def status_of(hits: list[Finding], read: int) -> str:
+    if any(f.severity == "error" for f in hits):
+        return "fail"
+    return "warn" if any(f.severity == "warning" for f in hits) else "pass" if read else "unknown"
+
+
+def first_blocks(source: Source) -> list[Block]:
+    """The first block that can be read; where a sample is a unit and holds several fields, some more."""
+    scalars = any(not f.shape and f.name != source.label and f.kind != "image" for f in source.fields)
+    most = ROLES_FROM if source.roles is None and scalars else 1
+    blocks: list[Block] = []
+    for unit in list(source.units[: most + 3]):
+        with contextlib.suppress(Unreadable):  # the scan names it
+            blocks.append(source.decode(unit, source.read(unit)))
+        if sum(b.samples for b in blocks) >= most:
+            break
+    return blocks
 
 
 def pivots_from(block: Block) -> dict[str, float]:

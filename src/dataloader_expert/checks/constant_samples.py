@@ -1,0 +1,87 @@
+"""Samples whose array holds one value throughout, where others vary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+CONSTANT = Quantity("constant_samples", "samples", "samples whose array holds one value throughout, with places")
+LEAST = 8
+"""Shorter arrays may well be constant."""
+
+
+class ConstantSamples(Check):
+    ids = ("constant-samples",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        kinds = ("array", "sequence", "embedding")
+        self.fields = [f.name for f in context.fields if f.kind in kinds and f.shape and f.name != context.label]
+        self.counts: Counter[str] = Counter()
+        self.varied: Counter[str] = Counter()
+        self.where: dict[str, list[dict[str, Json]]] = {}
+
+    def applies(self) -> bool:
+        return bool(self.fields)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        for name in self.fields:
+            if name not in block.columns:
+                continue
+            values = block.columns[name].values
+            flat = values.reshape(len(values), -1) if isinstance(values, np.ndarray) else [_flat(v) for v in values]
+            if isinstance(flat, np.ndarray):
+                one = (flat == flat[:, :1]).all(1) if flat.shape[1] >= LEAST else np.zeros(len(flat), bool)
+            else:
+                one = np.array([v is not None and len(v) >= LEAST and bool((v == v[0]).all()) for v in flat], bool)
+            self.counts[name] += int(one.sum())
+            self.varied[name] += len(one) - int(one.sum())
+            places = self.where.setdefault(name, [])
+            for i in np.flatnonzero(one)[: MAX_PLACES - len(places)].tolist():
+                places.append({"sample": block.index(i), "file": block.unit.file or None, "field": name})
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, ConstantSamples)
+        self.seen += other.seen
+        self.counts += other.counts
+        self.varied += other.varied
+        for name, places in other.where.items():
+            self.where[name] = sorted(self.where.get(name, []) + places, key=lambda p: int(str(p["sample"])))[
+                :MAX_PLACES
+            ]
+
+    def facts(self) -> Iterable[Fact]:
+        for name, n in sorted(self.counts.items()):
+            value = {"count": n, "varied": self.varied[name], "where": self.where.get(name, [])}
+            yield Fact(CONSTANT, value, self.evidence(), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(CONSTANT):
+            v, name = fact.value, str(fact.at["field"])
+            if v["count"] and v["varied"]:
+                yield finding(
+                    "constant-samples",
+                    "warning",
+                    f"{v['count']} of {v['count'] + v['varied']} samples hold one value throughout {escaped(name)}",
+                    fact,
+                    "look at them: blank or failed recordings; drop those that hold nothing",
+                    v["where"],
+                    v["count"],
+                )
+
+
+def _flat(value: Any) -> Any:
+    return value.reshape(-1) if hasattr(value, "reshape") and value.dtype.kind in "biufc" else None
+
+
+CHECK = ConstantSamples

@@ -1,0 +1,279 @@
+"""How splits differ: their labels, their fields, and how they were preprocessed.
+
+Two splits of one preparation have one dtype, one channel order, one scale. Numbers are compared by their quantiles:
+``scale`` is the ratio of the ranges between the 5th and the 95th percentile; ``shape`` is how far the quantiles
+are apart once each split's are shifted and scaled to the same range. The same shape at another scale is preparation,
+another shape is drift. Labels and categories: total variation distance with a chi-squared test.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dataloader_expert.checks.base import CLASS_COUNTS, SPLIT_STATISTICS, Check, Context
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+FORMS = Quantity("split_forms", "samples", "dtypes, image modes and image sizes of a field in one split")
+CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
+MOST = 1_000
+"""Distinct values up to which a field's categories are counted."""
+APART = 0.1
+"""The least total variation distance, and in units of the standard deviation the least shift, that is told."""
+SHIFTED = 0.25
+SURE = 5.0
+"""Standard errors by which splits must differ: many fields are compared, and samples of a split may hang together."""
+OTHER_SCALE, ANY_SHAPE = 2.0, 8.0
+"""The ratio of ranges that is another scale where the shapes agree, and where they need not."""
+SAME_SHAPE = 0.12
+FEW = 20
+"""Forms up to which those of a field are told: more are the variety of its values."""
+LEAST = 20
+"""Values of each split."""
+LEVELS = 4.0
+"""Grey levels by which channels' means must differ to tell their order."""
+
+
+class Drift(Check):
+    ids = ("label-drift", "feature-drift", "preprocessing-differs")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.forms: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
+        """By split and field: dtypes, modes and sizes."""
+        self.values: dict[tuple[str, str], Counter[Any]] = {}
+        roles = context.roles
+        aside: set[str | None] = {
+            r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None
+        }
+        self.aside = aside | {context.label}
+        """Fields that differ between splits by what they are."""
+        self.counted = [
+            f.name
+            for f in context.fields
+            if f.kind in ("category", "boolean") and not f.shape and f.name not in self.aside
+        ]
+
+    def applies(self) -> bool:
+        return self.context.several_splits
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        if not self.applies():
+            return
+        for split, part in self.context.by_split(block):
+            if split is None:
+                continue
+            for name, column in part.columns.items():
+                self._form(split, name, column.values)
+                counts = self.values.setdefault((split, name), Counter())
+                if name in self.counted and len(counts) <= MOST:
+                    plain = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+                    counts.update(v if isinstance(v, str | int | float) else str(v) for v in plain)
+
+    def _form(self, split: str, name: str, values: Any) -> None:
+        counts = self.forms.setdefault((split, name), Counter())
+        if hasattr(values, "dtype"):
+            if values.dtype.kind in "biufc":
+                counts["dtype", str(values.dtype)] += len(values)
+            return
+        for value in values:
+            if hasattr(value, "getbands"):
+                counts["mode", value.mode] += 1
+                counts["size", f"{value.width} x {value.height}"] += 1
+            elif hasattr(value, "dtype") and value.dtype.kind in "biufc":
+                counts["dtype", str(value.dtype)] += 1
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Drift)
+        self.seen += other.seen
+        for key, counts in other.forms.items():
+            self.forms.setdefault(key, Counter()).update(counts)
+        for key, found in other.values.items():
+            self.values.setdefault(key, Counter()).update(found)
+
+    def facts(self) -> Iterable[Fact]:
+        for (split, name), counts in sorted(self.forms.items()):
+            for what in ("dtype", "mode", "size"):
+                found = {k: n for (kind, k), n in counts.most_common() if kind == what}
+                if 0 < len(found) <= FEW:
+                    yield Fact(FORMS, found, self.evidence(), {"field": name, "split": split, "what": what})
+        for (split, name), values in sorted(self.values.items()):
+            if values and all(len(self.values[s, f]) <= MOST for s, f in self.values if f == name):
+                named = {str(k): n for k, n in sorted(values.items(), key=lambda kv: str(kv[0]))}
+                yield Fact(CATEGORIES, named, self.evidence(), {"field": name, "split": split})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        yield from _labels(facts)
+        prepared = dict(_prepared(facts))
+        yield from prepared.values()
+        done = {name for name, _ in prepared}
+        yield from (f for name, f in _features(facts, self.context, self.aside) if name not in done)
+
+
+def _pairs(found: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
+    """Training against each other split; each pair where none is called train."""
+    facts = list(found)
+    train = [f for f in facts if f.at["split"] == "train"]
+    if train:
+        return [(train[0], f) for f in facts if f is not train[0]]
+    return list(itertools.combinations(facts, 2))
+
+
+def _labels(facts: Facts) -> Iterable[Finding]:
+    counts = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None]
+    for one, two in _pairs(counts):
+        distance, sure = compared(one.value, two.value)
+        if distance < APART or not sure:
+            continue
+        most = max(sorted({*one.value, *two.value}), key=lambda k: abs(_share(one, k) - _share(two, k)))
+        yield finding(
+            "label-drift",
+            "warning",
+            f"the classes of {one.at['split']} and {two.at['split']} are distributed differently (total variation "
+            f"{distance:.2f}): {escaped(most)} is {_share(one, most):.1%} of one and {_share(two, most):.1%} of the other",
+            [one, two],
+            "split again, stratified by class; if the drift is real, weight the training loss or report per class",
+            [{"split": two.at["split"]}],
+        )
+
+
+def _share(fact: Fact, value: str) -> float:
+    return float(fact.value.get(value, 0) / max(1, sum(fact.value.values())))
+
+
+def compared(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, bool]:
+    """Total variation distance of two sets of counts, and whether a chi-squared test tells them apart.
+
+    The statistic's normal approximation: Wilson and Hilferty, "The distribution of chi-square", 1931.
+    """
+    n, m = sum(one.values()), sum(two.values())
+    if not n or not m:
+        return 0.0, False
+    keys = sorted({*one, *two})
+    distance = 0.5 * sum(abs(one.get(k, 0) / n - two.get(k, 0) / m) for k in keys)
+    statistic = 0.0
+    for k in keys:
+        total = one.get(k, 0) + two.get(k, 0)
+        for seen, size in ((one.get(k, 0), n), (two.get(k, 0), m)):
+            expected = total * size / (n + m)
+            statistic += (seen - expected) ** 2 / expected
+    free = max(1, len(keys) - 1)
+    z = ((statistic / free) ** (1 / 3) - (1 - 2 / (9 * free))) / math.sqrt(2 / (9 * free))
+    return distance, z > SURE
+
+
+def _prepared(facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
+    """Findings on preparation, by field and split."""
+    for what, told in (("dtype", "dtype"), ("mode", "image mode"), ("size", "image size")):
+        for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(FORMS, what=what)):
+            for one, two in _pairs(facts.all(FORMS, field=name, what=what)):
+                if set(one.value) & set(two.value) or (what == "size" and max(len(one.value), len(two.value)) > 1):
+                    continue  # sizes that vary within a split are of the pictures
+                a, b = (", ".join(list(f.value)[:3]) for f in (one, two))
+                text = f"{told} {a} in {one.at['split']}, {b} in {two.at['split']}"
+                yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+    for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(SPLIT_STATISTICS)):
+        channels = dict.fromkeys(f.at.get("channel") for f in facts.all(SPLIT_STATISTICS, field=name))
+        if {"red", "green", "blue"} <= set(channels):
+            yield from _swapped(name, facts)
+        channel = next(iter(channels))
+        for one, two in _pairs([f for f in facts.all(SPLIT_STATISTICS, field=name) if f.at.get("channel") == channel]):
+            if _scaled(one.value, two.value):
+                a, b = one.value["quantiles"], two.value["quantiles"]
+                text = (
+                    f"{one.at['split']} lies between {a['p5']:.4g} and {a['p95']:.4g}, {two.at['split']} between "
+                    f"{b['p5']:.4g} and {b['p95']:.4g} (5th and 95th percentiles)"
+                )
+                yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+
+
+def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
+    return finding(
+        "preprocessing-differs",
+        "error",
+        f"{escaped(name)} was prepared differently: {text}",
+        facts,
+        "prepare every split by the same code, with constants from the training split",
+        [{"field": name, "split": other.at["split"]}],
+    )
+
+
+def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
+    """Whether two splits hold the same kind of values at another scale."""
+    if min(one["n"], two["n"]) < LEAST or one["quantiles"] is None or two["quantiles"] is None:
+        return False
+    a, b = list(one["quantiles"].values()), list(two["quantiles"].values())
+    ranges = a[5] - a[1], b[5] - b[1]
+    if min(ranges) <= 0:
+        return False
+    ratio = max(ranges) / min(ranges)
+    if ratio >= ANY_SHAPE:
+        return True
+    apart = max(abs((x - a[1]) / ranges[0] - (y - b[1]) / ranges[1]) for x, y in zip(a, b, strict=True))
+    return bool(ratio >= OTHER_SCALE and apart <= SAME_SHAPE)
+
+
+def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
+    """Findings where one split's channels are in the reverse order."""
+    by_split: dict[str, dict[str, Fact]] = {}
+    for fact in facts.all(SPLIT_STATISTICS, field=name):
+        by_split.setdefault(str(fact.at["split"]), {})[str(fact.at["channel"])] = fact
+    reds = [f["red"] for f in by_split.values() if len(f) >= 3]
+    for one, two in _pairs(reds):
+        a, b = by_split[str(one.at["split"])], by_split[str(two.at["split"])]
+        means = [[float(f[c].value["mean"]) for c in ("red", "green", "blue")] for f in (a, b)]
+        straight = max(abs(x - y) for x, y in zip(*means, strict=True))
+        reverse = max(abs(x - y) for x, y in zip(means[0], means[1][::-1], strict=True))
+        if straight >= LEVELS and reverse <= straight / 3:
+            text = (
+                f"red and blue are swapped: channel means {', '.join(f'{x:.0f}' for x in means[0])} in {one.at['split']}, "
+                f"{', '.join(f'{x:.0f}' for x in means[1])} in {two.at['split']}"
+            )
+            yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+
+
+def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterable[tuple[str, Finding]]:
+    for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(SPLIT_STATISTICS)):
+        kind = next((f.kind for f in context.fields if f.name == name), "")
+        whole = [f for f in facts.all(SPLIT_STATISTICS, field=name) if f.at.get("channel") is None]
+        if name in aside or kind != "number":
+            continue
+        for one, two in _pairs(whole):
+            a, b = one.value, two.value
+            if min(a["n"], b["n"]) < LEAST or not (a["std"] or b["std"]):
+                continue
+            pooled = math.sqrt((a["std"] ** 2 + b["std"] ** 2) / 2)
+            shift = (b["mean"] - a["mean"]) / pooled
+            error = math.sqrt(a["std"] ** 2 / a["n"] + b["std"] ** 2 / b["n"]) / pooled
+            if abs(shift) >= SHIFTED and abs(shift) >= SURE * error:
+                text = f"its mean is {a['mean']:.4g} in {one.at['split']} and {b['mean']:.4g} in {two.at['split']}, {abs(shift):.2f} standard deviations apart"
+                yield name, _drifts(name, text, one, two)
+    for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(CATEGORIES)):
+        if name in aside:
+            continue
+        for one, two in _pairs(facts.all(CATEGORIES, field=name)):
+            distance, sure = compared(one.value, two.value)
+            if distance >= APART and sure:
+                text = f"its values are distributed differently in {one.at['split']} and {two.at['split']} (total variation {distance:.2f})"
+                yield name, _drifts(name, text, one, two)
+
+
+def _drifts(name: str, text: str, one: Fact, two: Fact) -> Finding:
+    return finding(
+        "feature-drift",
+        "info",
+        f"{escaped(name)} drifts: {text}",
+        [one, two],
+        "look at why the splits differ; if they should not, split again at random or by group",
+        [{"field": name, "split": two.at["split"]}],
+    )
+
+
+CHECK = Drift

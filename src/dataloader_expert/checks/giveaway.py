@@ -1,0 +1,223 @@
+"""Fields that alone give the label away.
+
+Method: of a sample of rows, drawn by a hash of their index, half teach a rule with one field (the commonest class at the
+nearest value; for a continuous label its rank, interpolated between the nearest values) and the other half test it. The
+score is the share of what is not guessed anyway: 0 for a useless field, 1 for one that knows the label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import digest64, mix
+from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.roles import words
+
+GIVEAWAY = Quantity(
+    "label_known_by",
+    "",
+    "how well a single field predicts the label: 0 as a guess does, 1 always; on rows not learnt from",
+)
+KEPT = 20_000
+"""Rows that are kept."""
+CLASSES = 100
+"""More distinct numbers are a continuous label."""
+KNOWN = 0.98
+LEAST, RARE = 30, 5
+"""The fewest rows to test on, and of those the fewest that a constant guess gets wrong."""
+SECOND_LABELS = {"label", "labels", "class", "category", "target", "species", "name"}
+
+
+class Giveaway(Check):
+    ids = ("label-leaked-by-field",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        roles = context.roles
+        aside = {
+            context.label,
+            *(r.field for r in (roles.split, roles.group, roles.time, *roles.keys) if r is not None),
+        }
+        self.names = [
+            f.name
+            for f in context.fields
+            if not f.shape and f.name not in aside and f.kind in ("number", "category", "boolean")
+        ]
+        self.parts: list[dict[str, Any]] = []
+        self.limit: int | None = None
+        """Rows with a larger hash are no longer kept."""
+
+    def applies(self) -> bool:
+        return self.context.label is not None and bool(self.names)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        n = block.samples
+        self.seen += n
+        label = block.columns.get(self.context.label or "")
+        if not n or label is None or not self.applies():
+            return
+        drawn = mix(np.arange(n, dtype=np.uint64) + np.uint64(block.unit.start) + np.uint64(0x9E37))
+        rows = np.flatnonzero(drawn <= np.uint64(self.limit)) if self.limit is not None else np.arange(n)
+        if not len(rows):
+            return
+        part: dict[str, Any] = {"": drawn[rows], "label": _values(label, rows)}
+        for name in self.names:
+            column = block.columns.get(name)
+            part[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
+        self.parts.append(part)
+        if sum(len(p[""]) for p in self.parts) > 2 * KEPT:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Keeps the rows with the least hashes: the same whatever the order of blocks."""
+        import numpy as np
+
+        keys = list(self.parts[0])
+        whole = {k: _together([p[k] for p in self.parts]) for k in keys}
+        order = np.argsort(whole[""], kind="stable")[:KEPT]
+        self.parts = [{k: v[order] for k, v in whole.items()}]
+        if len(order) == KEPT:
+            self.limit = int(whole[""][order[-1]])
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Giveaway)
+        self.seen += other.seen
+        self.parts += other.parts
+        if self.parts:
+            self._prune()
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.parts:
+            return
+        self._prune()
+        rows, label = self.parts[0], self.parts[0]["label"]
+        there = ~np.isnan(label) if label.dtype.kind == "f" else np.ones(len(label), bool)
+        learns = (mix(rows[""]) & np.uint64(1)).astype(bool)
+        distinct, target = np.unique(label[there], return_inverse=True)
+        for name in self.names:
+            values = rows[f"field {name}"][there]
+            if len(distinct) > CLASSES:
+                if label.dtype.kind != "f":
+                    return  # so many texts are no label
+                scored = _continuous(values, target, learns[there])
+            else:
+                scored = _classes(values, target, learns[there])
+            if scored is not None:
+                value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
+                yield Fact(GIVEAWAY, value, self.evidence("sampled", int(there.sum())), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(GIVEAWAY):
+            v, name = fact.value, str(fact.at["field"])
+            if v["score"] < KNOWN:
+                continue
+            second = bool(set(words(name)) & SECOND_LABELS)
+            severity: Severity = "info" if second or self.context.guessed else "warning"
+            how = (
+                f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"
+                f" (always guessing the commonest class: {v['guess']:.1%})"
+                if v["right"]
+                else f"determines the order of {escaped(self.context.label)} to {v['score']:.1%}"
+            )
+            yield finding(
+                "label-leaked-by-field",
+                severity,
+                f"{escaped(name)} alone {how}" + ("; its name says a second label" if second else ""),
+                fact,
+                f"drop {escaped(name)} unless it is known before the label is: a model that sees it learns nothing else",
+                [{"field": name}],
+            )
+
+
+def _values(column: Column, rows: Any) -> Any:
+    """Numbers as float64, texts as their digests; what is absent is NaN, or a digest of its own."""
+    import numpy as np
+
+    values = column.values
+    absent = None if column.nulls is None else column.nulls[rows]
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        made = (
+            values[rows].astype(np.float64).reshape(len(rows), -1)[:, 0] if values.size else np.full(len(rows), np.nan)
+        )
+        return made if absent is None else np.where(absent, np.nan, made)
+    plain = values.tolist() if isinstance(values, np.ndarray) else values
+    return np.array([digest64(str(plain[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()], np.uint64)
+
+
+def _together(parts: list[Any]) -> Any:
+    """One array; where a field is texts in some units and numbers in others, digests of the numbers."""
+    import numpy as np
+
+    if len({p.dtype.kind for p in parts}) > 1:
+        parts = [p if p.dtype.kind == "u" else mix(p.view(np.uint64)) for p in parts]
+    return np.concatenate(parts)
+
+
+def _nearest(values: Any, learns: Any) -> tuple[Any, Any]:
+    """The distinct values learnt from, and for each value the place of the nearest of them; -1 for an unseen text."""
+    import numpy as np
+
+    known = np.unique(values[learns])
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    if values.dtype.kind == "u":
+        return known, np.where(known[at] == values, at, -1)
+    below = np.maximum(at - 1, 0)
+    return known, np.where(np.abs(values - known[below]) <= np.abs(known[at] - values), below, at)
+
+
+def _clean(values: Any) -> Any:
+    """NaN as a number below all others: what is absent may tell the label as well."""
+    import numpy as np
+
+    if values.dtype.kind != "f":
+        return values
+    finite = values[np.isfinite(values)]
+    least = float(finite.min()) if len(finite) else 0.0
+    return np.where(np.isnan(values), least - max(1.0, abs(least)), values)
+
+
+def _classes(values: Any, target: Any, learns: Any) -> tuple[float, float, float] | None:
+    """Score, accuracy of the rule, and accuracy of the constant guess, on the rows not learnt from."""
+    import numpy as np
+
+    tests = ~learns
+    if tests.sum() < LEAST or learns.sum() < LEAST or len(np.unique(target)) < 2:
+        return None
+    known, at = _nearest(_clean(values), learns)
+    classes = int(target.max()) + 1
+    usual = int(np.bincount(target[learns], minlength=classes).argmax())
+    guess = float((target[tests] == usual).mean())
+    if (1 - guess) * tests.sum() < RARE:
+        return None
+    table = np.zeros((len(known) + 1, classes), np.int64)  # the last for what was never seen
+    np.add.at(table, (at[learns], target[learns]), 1)
+    rule = np.where(table.any(1), table.argmax(1), usual)
+    right = float((rule[at[tests]] == target[tests]).mean())
+    return (right - guess) / (1 - guess), right, guess
+
+
+def _continuous(values: Any, target: Any, learns: Any) -> tuple[float, float, float] | None:
+    """The share of the variance of the label's ranks that the field explains."""
+    import numpy as np
+
+    tests = ~learns
+    if tests.sum() < LEAST or learns.sum() < LEAST or values.dtype.kind != "f":
+        return None
+    clean, ranks = _clean(values), target.astype(np.float64)
+    known, at = _nearest(clean, learns)
+    means = np.bincount(at[learns], ranks[learns], minlength=len(known)) / np.bincount(at[learns], minlength=len(known))
+    variance = float(((ranks[tests] - ranks[learns].mean()) ** 2).mean())
+    left = float(((ranks[tests] - np.interp(clean[tests], known, means)) ** 2).mean())
+    return (1 - left / variance, 0.0, 0.0) if variance > 0 else None
+
+
+CHECK = Giveaway

@@ -1,0 +1,186 @@
+"""Pictures that nearly agree: re-encoded, resized, brightened, mirrored, cropped, bordered.
+
+Method: the signs of the low 8 x 8 DCT coefficients of a 32 x 32 grey picture (Zauner, "Implementation and benchmarking
+of perceptual image hash functions", 2010) give candidates, as do those of the mirrored picture and of the picture
+without its margin. Each candidate is confirmed on the grey pictures themselves, aligned. Pairs are not chained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+from dataloader_expert.checks.alignment import aligned
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import HASHED_FROM, picture_hashes, thumbs, without_margin
+from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.sources.base import Block
+
+CANDIDATE = 14
+"""Bits of 64 in which the hashes of candidates differ at most."""
+CLOSE = 8
+"""The same where nothing can be confirmed, since the grey pictures of so many are not kept."""
+MOST = 40_000
+"""Pictures that are compared each with each and whose grey pictures are kept."""
+ALIKE = 0.95
+"""The least correlation of a near copy, once aligned."""
+RULE = f"DCT hashes within {CANDIDATE} of 64 bits, mirrored and without margins too, and a correlation of {ALIKE} once aligned"
+MISSED = "copies that are turned by more than a few degrees, cropped by more than a tenth, or partly covered"
+
+
+class NearPictures(Check):
+    ids = ("near-duplicates", "splits-near-overlap", "label-conflict")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.kept = Seen(context)
+        self.fields = [
+            f.name
+            for f in context.fields
+            if f.kind == "image"
+            and f.name in self.kept.names
+            and min(x or HASHED_FROM for x in f.shape[-3:-1] or f.shape or (99,)) >= HASHED_FROM
+        ]
+        self.hashes: list[Any] = []
+        """Of each sample: of the picture, of its mirror image, of its inside; uint64 [n, 3], 0 where there is none."""
+        self.grey: list[Any] = []
+        """A 32 x 32 grey picture of each sample, uint8; none beyond ``MOST``."""
+
+    def applies(self) -> bool:
+        return self.context.near and bool(self.fields)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        n = block.samples
+        self.seen += n
+        if not n or not self.applies():
+            return
+        self.kept.see(block)
+        name = self.fields[0]
+        seen = thumbs(block, name)[:n] if name in block.columns else [None] * n
+        self.hashes.append(np.array([_hashes(t) for t in seen], np.uint64))
+        if self.seen <= MOST:
+            blank = np.zeros((32, 32), np.uint8)
+            self.grey.append(
+                np.stack([blank if t is None else np.clip(np.rint(t), 0, 255).astype(np.uint8) for t in seen])
+            )
+        else:
+            self.grey = []
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, NearPictures)
+        self.seen += other.seen
+        self.kept.merge(other.kept)
+        self.hashes += other.hashes
+        self.grey = self.grey + other.grey if self.seen <= MOST else []
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.hashes:
+            return
+        hashes, digest = np.concatenate(self.hashes), self.kept.all()[0]
+        _, first = np.unique(digest, return_index=True)
+        kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat pictures have no hash
+        if self.grey:
+            found = list(candidates(hashes[kept], CANDIDATE))
+            near = confirmed(np.concatenate(self.grey)[kept], found)
+            pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
+            yield near_fact(self.kept, "pictures", pairs, RULE, self.evidence(), MISSED)
+        else:
+            near = [(int(kept[a]), int(kept[b])) for a, b, _ in close(hashes[kept, 0], CLOSE)]
+            rule = f"DCT hashes within {CLOSE} of 64 bits, as beyond {MOST:,} pictures"
+            yield near_fact(self.kept, "pictures", near, rule, self.evidence(), f"mirrored copies; {MISSED}")
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        return judge_near(facts, "pictures", sure=True)
+
+
+def _hashes(thumb: Any) -> tuple[int, int, int]:
+    if thumb is None:
+        return 0, 0, 0
+    plain, mirrored = picture_hashes(thumb)
+    inner = without_margin(thumb)
+    return plain, mirrored, plain if inner.shape == thumb.shape else picture_hashes(inner)[0]
+
+
+def bits(x: Any) -> Any:
+    """The number of set bits of each uint64."""
+    import numpy as np
+
+    if hasattr(np, "bitwise_count"):
+        return np.bitwise_count(x)
+    table, low = _set_bits(), np.uint64(0xFFFF)
+    d = table[x & low] + table[(x >> np.uint64(16)) & low]
+    return d + table[(x >> np.uint64(32)) & low] + table[x >> np.uint64(48)]
+
+
+@cache
+def _set_bits() -> Any:
+    """The number of set bits of each number of 16."""
+    import numpy as np
+
+    table = np.zeros(1, np.uint8)
+    for _ in range(16):
+        table = np.concatenate([table, table + 1])
+    return table
+
+
+def candidates(hashes: Any, most: int) -> Iterator[tuple[int, int, bool]]:
+    """Pairs whose hashes, [n, 3] as in ``NearPictures``, differ in at most ``most`` bits; and whether as mirror images."""
+    import numpy as np
+
+    plain, mirrored, inner = (np.ascontiguousarray(hashes[:, k]) for k in range(3))
+    for i in range(len(plain) - 1):
+        rest = slice(i + 1, None)
+        near = bits(plain[rest] ^ plain[i]) <= most
+        near |= (bits(inner[rest] ^ inner[i]) <= most) & (inner[i] != 0)
+        other = bits(mirrored[rest] ^ plain[i]) <= most
+        for j in np.flatnonzero(near | other).tolist():
+            if near[j]:
+                yield i, i + 1 + j, False
+            if other[j]:
+                yield i, i + 1 + j, True
+
+
+def confirmed(grey: Any, found: list[tuple[int, int, bool]]) -> list[tuple[int, int]]:
+    """The candidates that correlate once aligned; ``grey``: [n, 32, 32]."""
+    import numpy as np
+
+    if not found:
+        return []
+    a, b, mirrored = (np.array(part) for part in zip(*found, strict=True))
+    others = grey[b]
+    others[mirrored] = others[mirrored][:, :, ::-1]
+    alike = aligned(grey[a], others) >= ALIKE
+    return list(zip(a[alike].tolist(), b[alike].tolist(), strict=True))
+
+
+def close(hashes: Any, most: int) -> Iterator[tuple[int, int, bool]]:
+    """The same for very many hashes, [n]: two that differ in at most ``most`` (under 10) bits differ in at most one bit of
+    one of five parts, so only those are compared."""
+    import numpy as np
+
+    found: set[tuple[int, int]] = set()
+    for shift, width in ((0, 13), (13, 13), (26, 13), (39, 13), (52, 12)):
+        keys = ((hashes >> np.uint64(shift)) & np.uint64((1 << width) - 1)).astype(np.int64)
+        order = np.argsort(keys, kind="stable")
+        starts = np.searchsorted(keys[order], np.arange((1 << width) + 1))
+        members = [order[starts[k] : starts[k + 1]] for k in range(1 << width)]
+        for k, mine in enumerate(members):
+            if not len(mine):
+                continue
+            for other in (k, *(k ^ (1 << b) for b in range(width) if k < k ^ (1 << b))):
+                theirs = members[other]
+                for a, row in zip(
+                    mine.tolist(), bits(hashes[mine][:, None] ^ hashes[theirs][None]) <= most, strict=True
+                ):
+                    found.update((min(a, b), max(a, b)) for b in theirs[row].tolist() if a != b)
+    yield from ((a, b, False) for a, b in sorted(found))
+
+
+CHECK = NearPictures

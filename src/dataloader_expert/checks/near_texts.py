@@ -1,0 +1,205 @@
+"""Texts and token sequences that nearly agree: equal but for case, blanks and punctuation, or in most runs of three words.
+
+Method: MinHash with banding for candidates (Broder, "On the resemblance and containment of documents", 1997; Leskovec,
+Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3), each confirmed by the Jaccard index of the two sets of
+word 3-grams: exact up to ``SKETCH`` of them, else estimated from the ``SKETCH`` smallest hashes (error about 0.035).
+Pairs are not chained: two texts count as near duplicates only if they themselves agree.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import digest64, mix
+from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.sources.base import Block
+
+BANDS, ROWS = 16, 8
+SKETCH = 128
+ALIKE = 0.8
+"""The least Jaccard index of near duplicates."""
+WORDS = 3
+MOST = 500_000
+"""Texts that are compared: each keeps up to 640 bytes."""
+LARGE = 30
+"""Texts of one band's group up to which all pairs are confirmed; in larger ones each against the first and its neighbour."""
+RULE = f"equal but for case, blanks and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
+MISSED = f"short texts that differ in a word: it changes {WORDS} of their {WORDS}-grams"
+_WORD = re.compile(r"\w+")
+
+
+class NearTexts(Check):
+    ids = ("near-duplicates", "splits-near-overlap", "label-conflict")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.kept = Seen(context)
+        kinds = {f.name: f for f in context.fields}
+        self.texts = [n for n in self.kept.names if kinds[n].kind == "text"]
+        self.tokens = [] if self.texts else [n for n in self.kept.names if kinds[n].kind == "tokens"]
+        self.known: dict[str, int] = {}
+        """Hashes of words."""
+        self.same: list[int] = []
+        self.bands: list[Any] = []
+        self.sketches: list[Any] = []
+
+    def applies(self) -> bool:
+        return self.context.near and bool(self.texts or self.tokens)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        if not block.samples or len(self.same) >= MOST or not self.applies():
+            return
+        self.kept.see(block)
+        columns = [block.columns[n].values for n in (*self.texts, *self.tokens) if n in block.columns]
+        for row in zip(*columns, strict=False):
+            words = self._words([v for v in row if v is not None])
+            self.same.append(int(mix(_order(words)).sum(dtype=np.uint64)) if len(words) else 0)
+            grams = _grams(words)
+            self.sketches.append(np.unique((grams >> np.uint64(32)).astype(np.uint32))[:SKETCH])
+            self.bands.append(_bands(grams))
+        missing = block.samples - (len(self.same) - sum(len(p[0]) for p in self.kept.parts[:-1]))
+        for _ in range(missing):  # a unit without the field
+            self.same.append(0)
+            self.sketches.append(np.zeros(0, np.uint32))
+            self.bands.append(np.zeros(BANDS, np.uint64))
+
+    def _words(self, values: list[Any]) -> Any:
+        import numpy as np
+
+        hashes: list[int] = []
+        for value in values:
+            if isinstance(value, str):
+                for word in _WORD.findall(value.casefold()):
+                    known = self.known.get(word)
+                    if known is None:
+                        known = digest64(word.encode("utf-8", "surrogatepass"))
+                        if len(self.known) < 1_000_000:
+                            self.known[word] = known
+                    hashes.append(known)
+            elif hasattr(value, "dtype") and value.dtype.kind in "iu":
+                return mix(value.reshape(-1).astype(np.uint64))
+        return np.array(hashes, np.uint64)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, NearTexts)
+        self.seen += other.seen
+        self.kept.merge(other.kept)
+        self.same += other.same
+        self.bands += other.bands
+        self.sketches += other.sketches
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.same:
+            return
+        digest = self.kept.all()[0]
+        pairs = {p for p in self._candidates() if digest[p[0]] != digest[p[1]] and self._alike(*p)}
+        same = np.array(self.same, np.uint64)
+        groups = []
+        for members in _equal(same):
+            if same[members[0]]:
+                _, first = np.unique(digest[members], return_index=True)  # one of each content
+                groups.append(members[first].tolist())
+        within = {frozenset(p) for g in groups for p in itertools.pairwise(g)}
+        key_of = {i: k for k, g in enumerate(groups) for i in g}
+        apart = [
+            p for p in sorted(pairs) if frozenset(p) not in within and (key_of.get(p[0], -1) != key_of.get(p[1], -2))
+        ]
+        found = [g for g in groups if len(g) > 1] + [list(p) for p in apart]
+        yield near_fact(self.kept, "texts", found, RULE, self.evidence(n=len(self.same)), MISSED)
+
+    def _candidates(self) -> Iterable[tuple[int, int]]:
+        import numpy as np
+
+        bands = np.stack(self.bands)
+        for k in range(BANDS):
+            for members in _equal(bands[:, k]):
+                if not bands[members[0], k]:
+                    continue
+                if len(members) <= LARGE:
+                    yield from ((int(a), int(b)) for i, a in enumerate(members) for b in members[i + 1 :])
+                else:
+                    yield from ((int(members[0]), int(b)) for b in members[1:])
+                    yield from zip(members[:-1].tolist(), members[1:].tolist(), strict=True)
+
+    def _alike(self, a: int, b: int) -> bool:
+        import numpy as np
+
+        one, two = self.sketches[a], self.sketches[b]
+        shared = np.intersect1d(one, two, assume_unique=True)
+        union = np.union1d(one, two)
+        if len(one) == SKETCH or len(two) == SKETCH:
+            union = union[:SKETCH]
+            shared = shared[shared <= union[-1]]
+        return len(union) > 0 and len(shared) >= ALIKE * len(union)
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        return judge_near(facts, "texts", sure=True)
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if len(self.same) < self.seen and self.applies():
+            yield Unknown("near-duplicates", f"only the first {len(self.same):,} of {self.seen:,} texts were compared")
+
+
+def _order(words: Any) -> Any:
+    """Hashes that depend on the place of each word."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return words + np.arange(len(words), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def _grams(words: Any) -> Any:
+    """Hashes of the runs of ``WORDS`` words, uint64; of all of them where there are fewer."""
+    import numpy as np
+
+    n = max(1, len(words) - WORDS + 1)
+    total = np.zeros(n if len(words) else 0, np.uint64)
+    with np.errstate(over="ignore"):
+        for k in range(min(WORDS, len(words))):
+            total = mix(total + words[k : k + n])
+    return total
+
+
+_MULTIPLIERS: list[Any] = []
+
+
+def _bands(grams: Any) -> Any:
+    """One key a band from the least hashes of ``BANDS * ROWS`` permutations, uint64 [BANDS]; zeros without grams."""
+    import numpy as np
+
+    if not len(grams):
+        return np.zeros(BANDS, np.uint64)
+    if not _MULTIPLIERS:
+        rng = np.random.default_rng(0)
+        _MULTIPLIERS.append(rng.integers(1, 1 << 63, BANDS * ROWS, np.uint64) * np.uint64(2) + np.uint64(1))
+    with np.errstate(over="ignore"):
+        least = (np.unique(grams)[:, None] * _MULTIPLIERS[0]).min(0).reshape(BANDS, ROWS)
+        total = np.zeros(BANDS, np.uint64)
+        for row in range(ROWS):
+            total = mix(total + least[:, row])
+    return total | np.uint64(1)
+
+
+def _equal(keys: Any) -> Iterable[Any]:
+    """Positions of equal keys, each group of two or more in order."""
+    import numpy as np
+
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]]))
+    ends = np.concatenate([starts[1:], [len(order)]])
+    for g in np.flatnonzero(ends - starts > 1).tolist():
+        yield order[starts[g] : ends[g]]
+
+
+CHECK = NearTexts

@@ -1,0 +1,185 @@
+"""What the checks for duplicates keep of each sample, and how pairs of samples are told."""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.fingerprint import content_fields, digest64, digests
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+NEAR = Quantity(
+    "near_duplicates", "samples", "samples beyond the first in groups that nearly agree, exact copies set aside"
+)
+MOST_SHOWN = 20
+
+
+class Seen:
+    """Digest of the content, label, split and index of each sample."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.names = content_fields(context)
+        self.splits: list[str | None] = list(context.splits)
+        self.parts: list[tuple[Any, Any, Any, Any]] = []
+        self.files: list[tuple[int, str]] = []
+        """The first sample of each unit, and its file."""
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        n = block.samples
+        if not n:
+            return
+        names, codes = self.context.splits_of(block)
+        self.splits += [s for s in names if s not in self.splits]
+        split = np.array([self.splits.index(s) for s in names], np.int16)[codes]
+        self.parts.append(
+            (content_digests(block, self.names), self._labels(block), split, block.unit.start + np.arange(n))
+        )
+        if not self.files or self.files[-1][1] != block.unit.file:
+            self.files.append((block.unit.start, block.unit.file))
+
+    def _labels(self, block: Block) -> Any:
+        """Each sample's label as a digest; 0 where there is none, which contradicts no other."""
+        import numpy as np
+
+        n = block.samples
+        column = block.columns.get(self.context.label or "")
+        if column is None:
+            return np.zeros(n, np.uint64)
+        values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+        labels = np.array([_label(v) for v in values[:n]], np.uint64)
+        if column.nulls is not None:
+            labels[np.asarray(column.nulls[:n], bool)] = 0
+        return labels
+
+    def merge(self, other: Seen) -> None:
+        import numpy as np
+
+        self.splits += [s for s in other.splits if s not in self.splits]
+        place = np.array([self.splits.index(s) for s in other.splits] or [0], np.int16)
+        self.parts += [(digest, label, place[split], index) for digest, label, split, index in other.parts]
+        self.files += other.files
+
+    def all(self) -> tuple[Any, Any, Any, Any]:
+        """Digest, label, split and index of all samples, in the order in which they were seen."""
+        import numpy as np
+
+        digest, label, split, index = (np.concatenate(part) for part in zip(*self.parts, strict=True))
+        return digest, label, split, index
+
+    def place(self, index: int, split: int) -> dict[str, Json]:
+        self.files.sort()
+        at = bisect.bisect(self.files, (index, "\U0010ffff")) - 1
+        return {"sample": index, "split": self.splits[split], "file": self.files[at][1] if at >= 0 else None}
+
+    def pair_of(self, a: int, b: int) -> tuple[str, str]:
+        """The names of two splits, in the order in which splits are listed."""
+        one, two = sorted((a, b))
+        return str(self.splits[one]), str(self.splits[two])
+
+
+def content_digests(block: Block, names: list[str]) -> Any:
+    """The block's digests of these fields, made once for all checks."""
+    key = f"digests {' '.join(names)}"
+    if key not in block.views:
+        block.views[key] = digests(block, names)
+    return block.views[key]
+
+
+def near_fact(
+    seen: Seen, of: str, groups: Iterable[Sequence[int]], rule: str, evidence: Evidence, missed: str = ""
+) -> Fact:
+    """The fact of groups of positions (in the order of ``Seen.all``) whose samples nearly agree and are not equal.
+
+    ``missed``: what the rule does not find.
+    """
+    _, label, split, index = seen.all()
+    extra: set[int] = set()
+    pairs: list[tuple[int, int]] = []
+    conflicts = 0
+    crossing: Counter[tuple[str, str]] = Counter()
+    crossed: list[tuple[int, int]] = []
+    conflicting: list[tuple[int, int]] = []
+    for group in groups:
+        members = sorted(group, key=lambda i: int(index[i]))
+        first, others = members[0], members[1:]
+        extra.update(others)
+        pairs += [(first, other) for other in others]
+        splits = sorted({int(split[i]) for i in members})
+        for k, a in enumerate(splits):
+            for b in splits[k + 1 :]:
+                crossing[seen.pair_of(a, b)] += 1
+                crossed.append(tuple(next(i for i in members if split[i] == s) for s in (a, b)))  # type: ignore[arg-type]  # two of them
+        labels = {int(label[i]) for i in members} - {0}
+        if len(labels) > 1:
+            conflicts += 1
+            other = next(i for i in others if label[i] not in (0, label[first]))
+            conflicting.append((first, other))
+
+    def tell(found: list[tuple[int, int]]) -> list[Json]:
+        return [[seen.place(int(index[i]), int(split[i])) for i in pair] for pair in found[:MOST_SHOWN]]
+
+    value = {
+        "extra": len(extra),
+        "pairs": tell(sorted(pairs, key=lambda p: int(index[p[1]]))),
+        "cross_split": sum(crossing.values()),
+        "by_pair": [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())],
+        "crossing": tell(crossed),
+        "conflicts": conflicts,
+        "conflicting": tell(conflicting),
+        "rule": rule,
+        "missed": missed,
+    }
+    return Fact(NEAR, value, evidence, {"of": of})
+
+
+def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
+    """Findings on near duplicates of ``of``; ``sure``: alike rows may be of different things, alike pictures hardly."""
+    near = facts.find(NEAR, of=of)
+    if near is None:
+        return
+    v = near.value
+    if v["extra"]:
+        yield finding(
+            "near-duplicates",
+            "warning" if sure else "info",
+            f"{v['extra']} {of} nearly repeat another ({v['rule']})",
+            near,
+            "look at the pairs; keep one of each, or all of them in one split",
+            [place for pair in v["pairs"] for place in pair],
+            v["extra"],
+        )
+    if v["cross_split"]:
+        told = ", ".join(f"{p['count']} between {' and '.join(p['splits'])}" for p in v["by_pair"])
+        yield finding(
+            "splits-near-overlap",
+            "warning" if sure else "info",
+            f"near duplicates lie in different splits: {told} ({v['rule']})",
+            near,
+            "look at the pairs; keep each in one split",
+            [place for pair in v["crossing"] for place in pair],
+            v["cross_split"],
+        )
+    if v["conflicts"] and sure:
+        yield finding(
+            "label-conflict",
+            "warning",
+            f"{v['conflicts']} groups of near duplicates have more than one label ({v['rule']})",
+            near,
+            "look at them and keep one label",
+            [place for pair in v["conflicting"] for place in pair],
+            v["conflicts"],
+        )
+
+
+def _label(value: Any) -> int:
+    if value is None or value != value or (isinstance(value, str) and not value.strip()):
+        return 0
+    return digest64(str(value).encode("utf-8", "replace")) or 1

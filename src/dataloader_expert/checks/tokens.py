@@ -1,0 +1,107 @@
+"""Token ids: beyond the vocabulary, sequences too long for the model, empty, or padded inside."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+TOKENS = Quantity("token_rows", "samples", "samples whose token ids are wrong in one way, with places; and the limit")
+ODD = ("out-of-range-ids", "too-long", "empty-sequence", "padding-inside")
+TEXTS: dict[str, tuple[Severity, str, str]] = {
+    "out-of-range-ids": ("error", "hold ids outside 0 … {limit}", "tokenize with the model's own tokenizer: an embedding fails on them"),
+    "too-long": ("warning", "are longer than the {limit} tokens that the model takes", "truncate or split them"),
+    "empty-sequence": ("warning", "hold no token{pad}", "drop them: they carry no input and may make the loss NaN"),
+    "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
+}  # fmt: skip
+
+
+class Tokens(Check):
+    ids = ODD
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        asked = context.vocabulary.known() and context.vocabulary.how == "as asked"
+        self.fields = [
+            f.name
+            for f in context.fields
+            if f.name != context.label
+            and (f.kind == "tokens" or (asked and len(f.shape) == 1 and f.dtype.startswith(("int", "uint"))))
+        ]
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.where: dict[tuple[str, str], list[dict[str, Json]]] = {}
+
+    def applies(self) -> bool:
+        return bool(self.fields)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        for name in self.fields:
+            if name not in block.columns:
+                continue
+            for i, value in enumerate(block.columns[name].values):
+                row = np.asarray(value).reshape(-1) if value is not None else None
+                if row is not None and row.dtype.kind in "iu":
+                    for code in self._odd(row):
+                        self.counts[name, code] += 1
+                        places = self.where.setdefault((name, code), [])
+                        if len(places) < MAX_PLACES:
+                            places.append({"sample": block.index(i), "file": block.unit.file or None, "field": name})
+                elif row is not None and not row.size:
+                    self.counts[name, "empty-sequence"] += 1
+
+    def _odd(self, row: Any) -> Iterable[str]:
+        import numpy as np
+
+        v = self.context.vocabulary
+        if not row.size or (v.pad is not None and (row == v.pad).all()):
+            yield "empty-sequence"
+            return
+        if int(row.min()) < 0 or (v.size is not None and int(row.max()) >= v.size):
+            yield "out-of-range-ids"
+        if v.pad is not None:
+            real = np.flatnonzero(row != v.pad)
+            if real[-1] - real[0] + 1 != len(real):
+                yield "padding-inside"
+            row = row[real[0] : real[-1] + 1]
+        if v.longest is not None and len(row) > v.longest:
+            yield "too-long"
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Tokens)
+        self.seen += other.seen
+        self.counts += other.counts
+        for key, places in other.where.items():
+            self.where[key] = sorted(self.where.get(key, []) + places, key=lambda p: int(str(p["sample"])))[:MAX_PLACES]
+
+    def facts(self) -> Iterable[Fact]:
+        v = self.context.vocabulary
+        limits = {
+            "out-of-range-ids": None if v.size is None else v.size - 1,
+            "too-long": v.longest,
+            "padding-inside": v.pad,
+        }
+        for (name, code), n in sorted(self.counts.items()):
+            value = {"count": n, "where": self.where.get((name, code), []), "limit": limits.get(code), "how": v.how}
+            yield Fact(TOKENS, value, self.evidence(), {"field": name, "code": code})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(TOKENS):
+            v, code, name = fact.value, str(fact.at["code"]), str(fact.at["field"])
+            severity, what, fix = TEXTS[code]
+            limit = "the vocabulary" if v["limit"] is None else v["limit"]
+            said = what.format(limit=limit, pad=" but padding" if self.context.vocabulary.pad is not None else "")
+            source = f" ({v['how']})" if v["limit"] is not None and v["how"] != "as asked" else ""
+            message = f"{v['count']} sequences of {escaped(name)} {said}{source}"
+            yield finding(code, severity, message, fact, fix, v["where"], v["count"])
+
+
+CHECK = Tokens

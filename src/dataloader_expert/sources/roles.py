@@ -1,0 +1,238 @@
+"""What a table's columns are for: which one names the split, the group, the time, and which are mere keys of rows.
+
+A role follows from a column's name and from its values. Where both say the same it is ``sure``, where only one does it
+is a guess; ``how`` gives the reason in words. What the user names is taken as named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.sources.base import Block, Field, Role, Roles
+from dataloader_expert.sources.layout import split_in_name
+from dataloader_expert.sources.times import is_time
+
+LOOKED_AT = 10_000
+"""Rows that a role is found from."""
+MOST_SPLITS = 12
+DISTINCT_KEY = 0.95
+"""The least share of distinct values of a key: rows copied with their key repeat some."""
+DENSE = 0.5
+"""The least share of a running number's range that its values fill."""
+FEW = 8
+"""Fewer values say nothing of what a column is for."""
+
+SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", "portion"}
+GROUP_WORDS = {
+    "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
+    "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
+    "episode", "recording", "track", "trip", "student", "writer", "case", "site", "batch", "plate",
+}  # fmt: skip
+KEY_WORDS = {
+    "id",
+    "no",
+    "nr",
+    "num",
+    "number",
+    "key",
+    "code",
+    "name",
+    "idx",
+    "index",
+    "uid",
+    "uuid",
+    "guid",
+    "row",
+    "hash",
+}
+NOT_GROUPS = {
+    "sample",
+    "row",
+    "image",
+    "img",
+    "label",
+    "class",
+    "category",
+    "file",
+    "record",
+    "target",
+    "object",
+    "item",
+}
+TIME_WORDS = {
+    "date", "time", "datetime", "timestamp", "ts", "taken", "created", "updated", "modified", "recorded", "captured",
+    "acquired", "collected", "admitted", "published", "observed", "when", "day", "month", "year", "at",
+}  # fmt: skip
+NOT_TIMES = {
+    "birth",
+    "born",
+    "birthday",
+    "birthdate",
+    "dob",
+    "death",
+    "expiry",
+    "expires",
+    "due",
+    "duration",
+    "elapsed",
+}
+NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
+"""Words that make a plain number a time: a year or a day may be anything."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+"""A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
+
+
+def find_roles(blocks: Iterable[Block], fields: Iterable[Field], label: str | None, named_split: bool) -> Roles:
+    """The roles of scalar columns, from rows of ``blocks``; ``named_split``: folders or files name the splits already."""
+    columns = _values(list(blocks), [f for f in fields if not f.shape and f.name != label])
+    kinds = {f.name: f for f in fields}
+    split, names = (None, {}) if named_split else _split(columns)
+    rest = {n: v for n, v in columns.items() if split is None or n != split.field}
+    times = {n: r for n in rest if (r := _time(n, rest[n], kinds[n])) is not None}
+    rest = {n: v for n, v in rest.items() if n not in times}
+    group = _group(rest, kinds)
+    keys = tuple(r for n in rest if (r := _key(n, rest[n], kinds[n])) is not None)
+    time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
+    return Roles(split, group, time, keys, names)
+
+
+def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
+    """The role of a column that the user names as the split's."""
+    distinct = {v for v in values if v is not None and v == v}
+    return Role(name, "as asked"), _called(distinct)
+
+
+def words(name: str) -> list[str]:
+    return [w.lower() for w in _WORD.findall(name)]
+
+
+def _values(blocks: list[Block], fields: list[Field]) -> dict[str, list[Any]]:
+    """The present values of each column, at most ``LOOKED_AT`` rows from blocks evenly."""
+    each = max(1, LOOKED_AT // max(1, len(blocks)))
+    found: dict[str, list[Any]] = {}
+    for f in fields:
+        values: list[Any] = []
+        for block in blocks:
+            column = block.columns.get(f.name)
+            if column is None:
+                continue
+            part = column.values[:each]
+            plain = part.tolist() if hasattr(part, "tolist") else part
+            absent = column.nulls
+            values += [v for i, v in enumerate(plain) if v is not None and v == v and (absent is None or not absent[i])]
+        if all(isinstance(v, str | int | float) for v in values):
+            found[f.name] = values
+    return found
+
+
+def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
+    """The first column whose values name splits, one so called first."""
+    for name in sorted(columns, key=lambda n: not set(words(n)) & SPLIT_NAMES):
+        distinct = set(columns[name])
+        called = bool(set(words(name)) & SPLIT_NAMES)
+        if not 1 <= len(distinct) <= MOST_SPLITS:
+            continue
+        listed = ", ".join(sorted(map(str, distinct)))
+        if all(isinstance(v, str) for v in distinct):
+            naming = [v for v in distinct if split_in_name(v) is not None]
+            if len(distinct) > 1 and len(naming) == len(distinct):
+                return Role(name, f"its values name splits: {listed}"), _called(distinct)
+            if called and naming:
+                return Role(name, f"by its name, and its values {listed}"), _called(distinct)
+        elif words(name)[:1] in (["is"], ["in"]) and words(name)[1:] in (["train"], ["training"], ["test"]):
+            if distinct <= {0, 1}:
+                other = {"train": "test", "training": "test", "test": "train"}[words(name)[1]]
+                mine = "test" if words(name)[1] == "test" else "train"
+                return Role(name, f"by its name, and its values {listed}"), {1: mine, 0: other}
+    return None, {}
+
+
+def _called(distinct: set[Any]) -> dict[Any, str]:
+    """A split's usual name for each value, where no two values share it; else the value as it is."""
+    usual = {v: split_in_name(v) if isinstance(v, str) else None for v in distinct}
+    shared = list(usual.values())
+    return {v: n if n is not None and shared.count(n) == 1 else str(v).strip() for v, n in usual.items()}
+
+
+def _time(name: str, values: list[Any], kind: Field) -> Role | None:
+    said = words(name)
+    if set(said) & NOT_TIMES or len(set(values)) < 2:
+        return None
+    by_name = bool(set(said) & TIME_WORDS)
+    texts = [v for v in values[:500] if isinstance(v, str)]
+    by_value = kind.kind == "time" or (
+        len(texts) >= FEW and len(texts) == len(values[:500]) and sum(map(is_time, texts)) >= 0.95 * len(texts)
+    )
+    if by_name and by_value:
+        return Role(name, "by its name and its values, which are times")
+    if by_value:
+        return Role(name, "by its values, which are times", sure=False)
+    numbers = [v for v in values if not isinstance(v, str) and not isinstance(v, bool)]
+    if numbers and len(numbers) == len(values) and set(said) & NUMBER_TIMES:
+        epoch = all(_epoch(v) for v in numbers[:500])
+        how = "by its name and its values, seconds since 1970" if epoch else "by its name"
+        return Role(name, how, sure=epoch)
+    if texts and set(said) & NUMBER_TIMES:
+        return Role(name, "by its name", sure=False)
+    return None
+
+
+def _epoch(value: float) -> bool:
+    """Whether a number is a moment of 1990 to 2040, in seconds or fractions of 1e-3, 1e-6 or 1e-9."""
+    return any(631e6 <= value / unit <= 2209e6 for unit in (1.0, 1e3, 1e6, 1e9))
+
+
+def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | None:
+    guesses = []
+    for name, values in columns.items():
+        if any(isinstance(v, float) and not v.is_integer() for v in values) or isinstance(next(iter(values), 0), bool):
+            continue
+        said, distinct = words(name), len(set(values))
+        if kinds[name].kind == "text" or distinct < 2:
+            continue
+        stem = [w for w in said if w not in KEY_WORDS]
+        repeated = distinct <= 0.9 * len(values)
+        named = (bool(stem) and stem[-1].rstrip("s") in GROUP_WORDS | {"series"}) or stem[-1:] == ["series"]
+        keyed = len(said) > 1 and said[-1] == "id" and not set(stem) & NOT_GROUPS
+        if named:
+            how = "by its name and its values, which repeat" if repeated else "by its name"
+            guesses.append((0 if repeated else 1, Role(name, how, repeated)))
+        elif keyed and (repeated or len(values) < FEW):
+            guesses.append((1, Role(name, "by its name and its values, which repeat", repeated)))
+        elif repeated and distinct >= 20 and all(isinstance(v, str) and _is_code(v) for v in values[:500]):
+            guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
+    return min(guesses, key=lambda g: g[0], default=(0, None))[1]
+
+
+def _key(name: str, values: list[Any], kind: Field) -> Role | None:
+    """An identifier of rows: distinct values that are a running number, codes, or so named."""
+    n, distinct = len(values), set(values)
+    if kind.kind == "text" or n < 2 or any(isinstance(v, bool) for v in distinct):
+        return None
+    said = words(name)
+    named = bool(set(said) & {"id", "uid", "uuid", "guid", "index", "idx", "key", "hash"}) or (
+        bool(said) and said[-1] in KEY_WORDS and bool(set(said) & NOT_GROUPS)
+    )
+    if len(distinct) < DISTINCT_KEY * n:
+        return None
+    if any(isinstance(v, float) and not v.is_integer() for v in distinct):
+        return None
+    if named and n >= 2:
+        return Role(name, "by its name and its values, which are distinct")
+    if n < FEW:
+        return None
+    numbers = [int(v) for v in distinct if not isinstance(v, str)]
+    if len(numbers) == len(distinct):
+        if len(numbers) >= DENSE * (max(numbers) - min(numbers) + 1):
+            return Role(name, "by its values, a running number", False)
+        return None
+    if len(numbers) == 0 and all(_is_code(str(v)) for v in list(distinct)[:500]):
+        return Role(name, "by its values, distinct codes", False)
+    return None
+
+
+def _is_code(text: str) -> bool:
+    return _CODE.fullmatch(text.strip()) is not None

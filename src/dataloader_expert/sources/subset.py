@@ -1,0 +1,59 @@
+"""The samples of one split of a table whose own column names each row's split; indices count within the split."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.base import Block, Source, Unit
+
+
+class Subset(Source):
+    """``source``'s rows of ``split``. Its split column is read once, when this is made."""
+
+    format = ""
+    kinds = frozenset()
+
+    def __init__(self, source: Source, split: str) -> None:
+        super().__init__()
+        self.source = source
+        for name in ("fields", "label", "label_how", "classes", "modality", "sharding", "files", "bytes", "roles"):
+            setattr(self, name, getattr(source, name))
+        self.format = source.format  # type: ignore[misc]  # of this instance: what the samples are stored as
+        self.problems = source.problems
+        self.listing = getattr(source, "listing", None)
+        roles = source.roles
+        assert roles is not None
+        assert roles.split is not None
+        units: list[Unit] = []
+        for unit in source.units:
+            try:
+                column = source.decode(unit, source.read(unit)).columns[roles.split.field]
+            except Unreadable as problem:
+                self.problems.append(problem)
+                continue
+            values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+            absent = column.nulls
+            rows = [i for i, v in enumerate(values) if roles.split_of(v) == split and (absent is None or not absent[i])]
+            if rows:
+                start = units[-1].start + units[-1].samples if units else 0
+                made = replace(unit, id=len(units), start=start, samples=len(rows), split=split, at=(unit, rows))
+                units.append(made)
+        self.units = tuple(units)
+        self.roles = replace(roles, split=None, splits={})
+
+    @classmethod
+    def open(cls, listing: Any, ref: Any) -> Source:
+        raise NotImplementedError("made of an opened source")
+
+    def read(self, unit: Unit) -> Any:
+        return self.source.read(unit.at[0])
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        import numpy as np
+
+        inner, rows = unit.at
+        whole = self.source.decode(inner, raw)
+        block = whole.take(np.array([r for r in rows if r < whole.samples]))
+        return Block(unit, block.columns, block.raw, whole.problems)

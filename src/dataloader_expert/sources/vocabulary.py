@@ -1,0 +1,76 @@
+"""What a tokenizer's or model's files beside the data say of token ids: vocabulary, padding, longest input."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.files import Listing
+
+FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
+LARGEST = 64 << 20
+UNSET = 1_000_000
+"""Tokenizers without a limit write 1e30 for the longest input."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """``size``: ids are 0 … size - 1; ``pad``: the id that pads; ``longest``: tokens that the model takes. None: unknown.
+
+    ``how`` says where they are from.
+    """
+
+    size: int | None = None
+    pad: int | None = None
+    longest: int | None = None
+    how: str = "as asked"
+
+    def known(self) -> bool:
+        return (self.size, self.pad, self.longest) != (None, None, None)
+
+    def over(self, other: Vocabulary) -> Vocabulary:
+        """This, and from ``other`` what this does not say."""
+
+        def either(mine: int | None, theirs: int | None) -> int | None:
+            return theirs if mine is None else mine
+
+        size, pad = either(self.size, other.size), either(self.pad, other.pad)
+        return Vocabulary(size, pad, either(self.longest, other.longest), self.how)
+
+
+def beside(listing: Listing | None) -> Vocabulary:
+    """From the files that tokenizers and models of Hugging Face's libraries are saved with."""
+    if listing is None:
+        return Vocabulary()
+    found = {}
+    for name in FILES:
+        entry = listing.find(name)
+        if entry is not None:
+            with contextlib.suppress(Unreadable, ValueError, RecursionError):
+                found[name] = json.loads(listing.read(name, LARGEST))
+    tokenizer, settings, model = (found[n] if isinstance(found.get(n), dict) else {} for n in FILES)
+    inner = tokenizer.get("model") if isinstance(tokenizer.get("model"), dict) else {}
+    vocab = inner.get("vocab")
+    ids = (
+        dict(vocab)
+        if isinstance(vocab, dict)
+        else {v[0]: i for i, v in enumerate(vocab or ()) if isinstance(v, list) and v}
+    )
+    for token in tokenizer.get("added_tokens") or ():
+        if isinstance(token, dict) and isinstance(token.get("id"), int):
+            ids[str(token.get("content"))] = token["id"]
+    whole = [i for i in ids.values() if isinstance(i, int)]
+    size = max(whole) + 1 if whole else _whole(model.get("vocab_size"))
+    padding = settings.get("pad_token")
+    padding = padding.get("content") if isinstance(padding, dict) else padding
+    pad = _whole(ids.get(padding)) if isinstance(padding, str) else _whole(model.get("pad_token_id"))
+    longest = _whole(settings.get("model_max_length")) or _whole(model.get("max_position_embeddings"))
+    longest = longest if longest is not None and 0 < longest < UNSET else None
+    return Vocabulary(size, pad, longest, f"by {', '.join(found)} beside the data")
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15 else None
