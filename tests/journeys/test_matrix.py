@@ -41,6 +41,8 @@ SKIPPED = {"low", "high", "instead_of", "gain", "made_by"}
 """Interval ends, and what a conclusion need not have."""
 ONLY_WHERE_IT_IS = {
     # a moment that does not exist, a shape that varies, a setting that torch refuses without workers, a rule not applied
+    "groups",
+    "early",
     "skewness",
     "kurtosis",
     "shape",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dataloader_expert.errors import RequestError
 from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
@@ -435,6 +436,114 @@ def test_groups_and_times_across_splits_are_found_where_they_are_named(quickly: 
     assert found["group-leakage"] == found["time-leakage"] == "error"
     unnamed = quickly.ask("check_quality", str(tmp_path / "leaky"), str(tmp_path))
     assert "group-leakage" not in codes(unnamed)
+
+
+def visits(n: int = 800) -> list[dict[str, Any]]:
+    """Rows with a running key, patients in both splits, times without order, a score that gives the label away; the
+    last ten repeat others in all but the key."""
+    rng = np.random.default_rng()
+    label, day = rng.integers(0, 2, n), rng.integers(0, 900, n)
+    rows = [
+        {
+            "patient": f"P{rng.integers(60):03d}",
+            "taken": f"{2021 + day[i] // 300}-{1 + day[i] % 300 // 25:02d}-{1 + day[i] % 25:02d}",
+            "part": "val" if i % 4 == 0 else "train",
+            "label": int(label[i]),
+            "score": float(round(5 * label[i] + rng.random(), 3)),
+            "weight": float(rng.normal()),
+        }
+        for i in range(n)
+    ]
+    return [{"visit": 3000 + i, **row} for i, row in enumerate([*rows, *rows[:10]])]
+
+
+def saved_as(kind: str, rows: list[dict[str, Any]], folder: Path) -> Path:
+    import csv
+    import json
+
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    path = folder / f"visits.{kind}"
+    table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
+    if kind == "csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    elif kind == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif kind == "parquet":
+        parquet.write_table(table, path)
+    else:
+        feather.write_feather(table, path, compression="uncompressed")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "arrow"])
+def test_columns_that_name_split_patient_and_time_are_used_as_such(kind: str, quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: one file with a split column is judged as split files are, and what is in it is counted."""
+    rows = visits()
+    report: Any = quickly.ask("check_quality", str(saved_as(kind, rows, tmp_path)), str(tmp_path))
+    assert {(r.role, r.field) for r in report.roles} == {
+        ("split", "part"),
+        ("group", "patient"),
+        ("time", "taken"),
+        ("key", "visit"),
+    }
+    assert all(r.how for r in report.roles)
+    last = max(r["taken"] for r in rows if r["part"] == "train")
+    early = sum(r["taken"] < last for r in rows if r["part"] == "val")
+    sizes = {s: sum(r["part"] == s for r in rows) for s in ("train", "val")}
+    assert {s.name: (s.samples, s.early) for s in report.splits} == {
+        "train": (sizes["train"], None),
+        "val": (sizes["val"], early),
+    }
+    both = [{r["patient"] for r in rows if r["part"] == s} for s in ("train", "val")]
+    groups = report.groups
+    assert (groups.field, groups.total) == ("patient", len(both[0] | both[1]))
+    assert groups.in_several_splits == len(both[0] & both[1])
+    found = {f.code: f.count for f in report.findings}
+    assert found["duplicate-samples"] == 10
+    assert {"label-leaked-by-field", "group-leakage", "time-leakage"} <= found.keys()
+    assert report.passed is False
+    assert report.checklist.splits_disjoint == "fail"
+    assert "nan" in report.passed_checks
+    assert "label-leaked-by-field" not in report.passed_checks
+
+
+def test_rows_across_the_splits_of_a_column_are_counted_by_pair(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: exact and near copies are counted by pair of splits, and a verdict says what was not looked at."""
+    rng = np.random.default_rng()
+    rows = [
+        {"part": ["train", "val", "test"][i % 3], "a": x, "b": y, "c": z}
+        for i, (x, y, z) in enumerate(rng.normal(0, 1, (300, 3)).tolist())
+    ]
+    for k in range(0, 60, 3):  # of training, into the two others
+        rows.append({**rows[k], "part": "val" if k < 30 else "test"})
+    for k in range(90, 99, 3):
+        rows.append({**rows[k], "a": rows[k]["a"] * (1 + 1e-9), "part": "test"})
+    report: Any = quickly.ask("check_quality", str(saved_as("parquet", rows, tmp_path)), str(tmp_path))
+    assert {tuple(o.splits): (o.exact, o.near) for o in report.overlaps} == {
+        ("train", "val"): (10, 0),
+        ("train", "test"): (10, 3),
+    }
+    assert any("groups" in what for what in report.not_checked)
+    assert report.not_checked[0] in report.summary.partition(". ")[0]
+
+
+def test_one_split_of_a_column_is_kept_and_another_column_is_taken_where_asked(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: ``split`` names a split, or the column that does; a group that cannot be applied is refused."""
+    rows = [{**row, "fold": ["x", "y"][i % 2]} for i, row in enumerate(visits(200))]
+    path = str(saved_as("csv", rows, tmp_path))
+    one: Any = quickly.ask("characterize_dataset", path, str(tmp_path), split="val")
+    assert one.samples == sum(r["part"] == "val" for r in rows)
+    other: Any = quickly.ask("check_quality", path, str(tmp_path), split="fold")
+    assert {s.name for s in other.splits} == {"x", "y"}
+    with pytest.raises(RequestError, match="across splits"):
+        quickly.ask("check_quality", path, str(tmp_path), split="val", group="patient")
+    with pytest.raises(RequestError, match="splits are: train, val; or name the field"):
+        quickly.ask("check_quality", path, str(tmp_path), split="nowhere")
 
 
 def pictures(folder: Path, size: int, format: str, **how: Any) -> Path:

@@ -194,19 +194,20 @@ def test_what_was_taken_for_a_group_and_a_time_is_said_and_what_was_not(quickly:
         folder = tmp_path / head
         folder.mkdir()
         for month, split in enumerate(("train", "test"), 1):
-            rows = [f"{i},p{i}-{split},2024-{month:02}-{10 + i % 9},{i % 2}" for i in range(40)]
+            day = "{i}" if "of" in head else "2024-{month:02}-{day}"
+            rows = [f"{i},p{i}-{split},{day.format(i=i, month=month, day=10 + i % 9)},{i % 2}" for i in range(40)]
             (folder / f"{split}.csv").write_text("\n".join([head, *rows]) + "\n")
         more = {"group": "note"} if "of" in head else {}
-        report: Any = quickly.ask("check_quality", str(folder), str(tmp_path), budget_s=20, **more)
+        report: Any = quickly.ask("check_quality", str(folder), str(tmp_path), budget_s=20, detail="full", **more)
         found = {c.id: (c.status, c.field) for c in report.checks if c.id.endswith("-leakage")}
         unknown = [u.what for u in report.unknowns if u.what.endswith("-leakage")]
         said[head] = (found["group-leakage"], found["time-leakage"], unknown)
     assert list(said.values()) == [
         (
-            ("pass", "patient_id, taken for a group by its name"),
-            ("pass", "date, taken for a time by its name"),
+            ("pass", "patient_id, by its name"),
+            ("pass", "date, by its name and its values, which are times"),
             [],
         ),
-        (("pass", "note, taken as asked"), ("unknown", None), ["time-leakage"]),
+        (("pass", "note, as asked"), ("unknown", None), ["time-leakage"]),
     ]
-    assert "taken as asked" in rendered(quickly, report)
+    assert "note (as asked)" in rendered(quickly, report)

@@ -169,6 +169,22 @@ def without_margin(gray: Any, least: int = 8) -> Any:
     return gray[spans[0], spans[1]]
 
 
+def stretched(gray: Any, size: int = 32) -> Any:
+    """The picture at ``size`` x ``size``, by linear interpolation."""
+    import numpy as np
+
+    if gray.shape == (size, size):
+        return gray
+    for axis in (0, 1):
+        n = gray.shape[axis]
+        at = np.clip((np.arange(size) + 0.5) * n / size - 0.5, 0, n - 1)
+        low = np.minimum(at.astype(int), n - 2) if n > 1 else np.zeros(size, int)
+        share = (at - low).astype(np.float32)
+        share = share[:, None] if axis == 0 else share[None]
+        gray = np.take(gray, low, axis) * (1 - share) + np.take(gray, np.minimum(low + 1, n - 1), axis) * share
+    return gray
+
+
 MARGIN_DEPTH = 4
 """Steps of brightness within which a margin is even: what JPEG leaves of one."""
 

@@ -33,7 +33,7 @@ WARNINGS = {
     "empty-class",
     "odd-name",
 }
-INFOS = {"junk-file"}
+INFOS = {"junk-file", "case-collision"}
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
     "empty-file": "fetch the file again or take it out of the data set",
@@ -73,6 +73,7 @@ class Integrity(Check):
         "parse-error",
         "foreign-file",
         "junk-file",
+        "case-collision",
         "trailing-bytes",
         "duplicate-keys",
         "missing-key",

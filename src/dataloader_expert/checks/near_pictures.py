@@ -1,8 +1,8 @@
 """Pictures that nearly agree: re-encoded, resized, brightened, mirrored, cropped, bordered.
 
 Method: the signs of the low 8 x 8 DCT coefficients of a 32 x 32 grey picture (Zauner, "Implementation and benchmarking
-of perceptual image hash functions", 2010) give candidates, as do those of the mirrored picture and of the picture
-without its margin. Each candidate is confirmed on the grey pictures themselves, aligned. Pairs are not chained.
+of perceptual image hash functions", 2010) give candidates, as do those of the mirrored picture. A margin, which may be
+most of a picture and is alike in many, is left out first. Each candidate is confirmed on the grey pictures themselves, aligned. Pairs are not chained.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from dataloader_expert.checks.alignment import aligned
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import HASHED_FROM, picture_hashes, thumbs, without_margin
+from dataloader_expert.checks.fingerprint import HASHED_FROM, picture_hashes, stretched, thumbs, without_margin
 from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
@@ -27,7 +27,9 @@ MOST = 40_000
 """Pictures that are compared each with each and whose grey pictures are kept."""
 ALIKE = 0.95
 """The least correlation of a near copy, once aligned."""
-RULE = f"DCT hashes within {CANDIDATE} of 64 bits, mirrored and without margins too, and a correlation of {ALIKE} once aligned"
+LEFT = 0.12
+"""The largest share of the variance that is left unexplained where a copy agrees least."""
+RULE = f"DCT hashes within {CANDIDATE} of 64 bits, of the pictures without margins and mirrored, and a correlation of {ALIKE} once aligned"
 MISSED = "copies that are turned by more than a few degrees, cropped by more than a tenth, or partly covered"
 
 
@@ -45,7 +47,7 @@ class NearPictures(Check):
             and min(x or HASHED_FROM for x in f.shape[-3:-1] or f.shape or (99,)) >= HASHED_FROM
         ]
         self.hashes: list[Any] = []
-        """Of each sample: of the picture, of its mirror image, of its inside; uint64 [n, 3], 0 where there is none."""
+        """Of each sample: of the picture and of its mirror image; uint64 [n, 2], 0 where there is none."""
         self.grey: list[Any] = []
         """A 32 x 32 grey picture of each sample, uint8; none beyond ``MOST``."""
 
@@ -62,12 +64,12 @@ class NearPictures(Check):
         self.kept.see(block)
         name = self.fields[0]
         seen = thumbs(block, name)[:n] if name in block.columns else [None] * n
-        self.hashes.append(np.array([_hashes(t) for t in seen], np.uint64))
+        insides = [None if t is None else stretched(without_margin(t)) for t in seen]
+        self.hashes.append(np.array([(0, 0) if t is None else picture_hashes(t) for t in insides], np.uint64))
         if self.seen <= MOST:
             blank = np.zeros((32, 32), np.uint8)
-            self.grey.append(
-                np.stack([blank if t is None else np.clip(np.rint(t), 0, 255).astype(np.uint8) for t in seen])
-            )
+            grey = [blank if t is None else np.clip(np.rint(t), 0, 255).astype(np.uint8) for t in insides]
+            self.grey.append(np.stack(grey))
         else:
             self.grey = []
 
@@ -100,14 +102,6 @@ class NearPictures(Check):
         return judge_near(facts, "pictures", sure=True)
 
 
-def _hashes(thumb: Any) -> tuple[int, int, int]:
-    if thumb is None:
-        return 0, 0, 0
-    plain, mirrored = picture_hashes(thumb)
-    inner = without_margin(thumb)
-    return plain, mirrored, plain if inner.shape == thumb.shape else picture_hashes(inner)[0]
-
-
 def bits(x: Any) -> Any:
     """The number of set bits of each uint64."""
     import numpy as np
@@ -131,14 +125,13 @@ def _set_bits() -> Any:
 
 
 def candidates(hashes: Any, most: int) -> Iterator[tuple[int, int, bool]]:
-    """Pairs whose hashes, [n, 3] as in ``NearPictures``, differ in at most ``most`` bits; and whether as mirror images."""
+    """Pairs whose hashes, [n, 2] as in ``NearPictures``, differ in at most ``most`` bits; and whether as mirror images."""
     import numpy as np
 
-    plain, mirrored, inner = (np.ascontiguousarray(hashes[:, k]) for k in range(3))
+    plain, mirrored = (np.ascontiguousarray(hashes[:, k]) for k in range(2))
     for i in range(len(plain) - 1):
         rest = slice(i + 1, None)
         near = bits(plain[rest] ^ plain[i]) <= most
-        near |= (bits(inner[rest] ^ inner[i]) <= most) & (inner[i] != 0)
         other = bits(mirrored[rest] ^ plain[i]) <= most
         for j in np.flatnonzero(near | other).tolist():
             if near[j]:
@@ -156,7 +149,8 @@ def confirmed(grey: Any, found: list[tuple[int, int, bool]]) -> list[tuple[int, 
     a, b, mirrored = (np.array(part) for part in zip(*found, strict=True))
     others = grey[b]
     others[mirrored] = others[mirrored][:, :, ::-1]
-    alike = aligned(grey[a], others) >= ALIKE
+    whole, left = aligned(grey[a], others).T
+    alike = (whole >= ALIKE) & (left <= LEFT)
     return list(zip(a[alike].tolist(), b[alike].tolist(), strict=True))
 
 

@@ -80,9 +80,9 @@ class Seen:
         return {"sample": index, "split": self.splits[split], "file": self.files[at][1] if at >= 0 else None}
 
     def pair_of(self, a: int, b: int) -> tuple[str, str]:
-        """The names of two splits, in the order in which splits are listed."""
-        one, two = sorted((a, b))
-        return str(self.splits[one]), str(self.splits[two])
+        """The names of two splits, training first."""
+        one, two = sorted((str(self.splits[a]), str(self.splits[b])), key=lambda s: (s != "train", s))
+        return one, two
 
 
 def content_digests(block: Block, names: list[str]) -> Any:

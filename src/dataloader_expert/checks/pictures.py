@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import thumbs
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.pictures import as_grey
 
 MODES = Quantity("image_modes", "images", "images of each colour mode, with samples of the rarer ones")
 LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or turned by EXIF, with samples")
 SIZES = Quantity("image_sizes", "pixels", "median height and width, and how many distinct sizes there are")
 
 
+MOST_SIZES = 100_000
+FAR = {"odd-size": 2.0, "odd-aspect": 1.0}
+"""The least distance from the median that is odd, in doublings: a quarter or four times the area, half or twice the shape."""
+ROBUST = 6.0
+"""Median distances beyond which a size is odd: some four standard deviations of a normal distribution."""
+RARE = 0.1
+"""The largest share that is odd: more are a kind of their own."""
+BLURRED, LESS_SHARP = 0.25, 3.0
+"""The spread of the Laplacian over that of the grey values below which a picture is blurred (sharp ones have 0.5 and more),
+and how many times less than the usual picture's it must be: some data have little detail throughout."""
+WINDOW = 128
+"""Pixels of the middle that sharpness is of."""
+
+
 class Pictures(Check):
-    ids = ("mode-drift", "rotated-by-exif", "dark", "light", "flat")
+    ids = ("mode-drift", "rotated-by-exif", "dark", "light", "flat", "blurry", "odd-size", "odd-aspect")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -26,6 +42,8 @@ class Pictures(Check):
         self.odd: dict[str, list[tuple[int, str]]] = {}
         self.looks: Counter[str] = Counter()
         self.sizes: Counter[tuple[int, int]] = Counter()
+        self.places: dict[tuple[int, int], list[tuple[int, str]]] = {}
+        self.sharpness: list[tuple[float, int, str]] = []
 
     def applies(self) -> bool:
         return any(f.kind == "image" for f in self.context.fields)
@@ -40,12 +58,13 @@ class Pictures(Check):
                 if hasattr(value, "getbands"):
                     self.modes[value.mode] += 1
                     self._note(f"mode {value.mode}", place)
-                    self.sizes[value.height, value.width] += 1
+                    self._size(value.height, value.width, place)
+                    self._sharp(value, place)
                     if _orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
                 elif hasattr(value, "shape"):
                     h, w = value.shape[:2] if value.shape[-1] in (1, 3, 4) or value.ndim == 2 else value.shape[-2:]
-                    self.sizes[int(h), int(w)] += 1
+                    self._size(int(h), int(w), place)
                     if value.max(initial=0) <= 16 or value.ndim == 2:
                         continue  # not on the 0-255 scale: dark and light mean nothing
                 else:
@@ -58,6 +77,17 @@ class Pictures(Check):
                     self._look("light", place)
                 if spread < 2:
                     self._look("flat", place)
+
+    def _size(self, height: int, width: int, place: tuple[int, str]) -> None:
+        self.sizes[height, width] += 1
+        kept = self.places.setdefault((height, width), [])
+        if len(kept) < 20 and len(self.places) < MOST_SIZES:
+            kept.append(place)
+
+    def _sharp(self, image: Any, place: tuple[int, str]) -> None:
+        found = sharpness(image)
+        if found is not None:
+            self.sharpness.append((found, *place))
 
     def _look(self, name: str, place: tuple[int, str]) -> None:
         self.looks[name] += 1
@@ -74,6 +104,9 @@ class Pictures(Check):
         self.modes += other.modes
         self.looks += other.looks
         self.sizes += other.sizes
+        self.sharpness += other.sharpness
+        for size, places in other.places.items():
+            self.places[size] = sorted(self.places.get(size, []) + places)[:20]
         for name, places in other.odd.items():
             self.odd[name] = sorted(self.odd.get(name, []) + places)[:20]
 
@@ -92,8 +125,36 @@ class Pictures(Check):
             common = self.modes.most_common(1)[0][0]
             places = [p for m in self.modes if m != common for p in self.odd.get(f"mode {m}", [])]
             yield Fact(MODES, {"modes": dict(self.modes.most_common()), "where": _where(places)}, evidence)
+        yield from self._odd_sizes(evidence)
+        yield from self._blurry(evidence)
         for name, n in self.looks.items():
             yield Fact(LOOKS, {"count": n, "where": _where(self.odd[name])}, evidence, {"look": name})
+
+    def _odd_sizes(self, evidence: Evidence) -> Iterable[Fact]:
+        """Sizes and shapes far from the usual: the median of the logarithms, and their median distance from it."""
+        measures: dict[str, Callable[[int, int], float]] = {
+            "odd-size": lambda h, w: math.log2(max(1, h * w)),
+            "odd-aspect": lambda h, w: math.log2(max(1, w) / max(1, h)),
+        }
+        for name, measure in measures.items():
+            counts = sorted((measure(h, w), n, (h, w)) for (h, w), n in self.sizes.items())
+            middle = _median([(x, n) for x, n, _ in counts])
+            spread = _median(sorted((abs(x - middle), n) for x, n, _ in counts))
+            limit = max(FAR[name], ROBUST * spread)
+            odd = [(n, size) for x, n, size in counts if abs(x - middle) > limit]
+            total = sum(n for n, _ in odd)
+            if total and total <= RARE * sum(self.sizes.values()):
+                places = [p for _, size in odd for p in self.places.get(size, [])]
+                yield Fact(LOOKS, {"count": total, "where": _where(places)}, evidence, {"look": name})
+
+    def _blurry(self, evidence: Evidence) -> Iterable[Fact]:
+        """Pictures with far less detail than the usual one."""
+        if not self.sharpness:
+            return
+        usual = _median(sorted((s, 1) for s, _, _ in self.sharpness))
+        odd = [(sample, file) for s, sample, file in self.sharpness if s < min(BLURRED, usual / LESS_SHARP)]
+        if odd:
+            yield Fact(LOOKS, {"count": len(odd), "where": _where(odd)}, evidence, {"look": "blurry"})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         modes = facts.find(MODES)
@@ -123,8 +184,38 @@ _LOOKS = {
     ),
     "dark": ("info", "are dark throughout", "look at them; drop those that show nothing"),
     "light": ("info", "are light throughout", "look at them; drop those that show nothing"),
+    "blurry": ("info", "are blurred", "look at them; drop those that show nothing"),
+    "odd-size": ("info", "are of a far larger or smaller size than the others", "look at them before they are resized"),
+    "odd-aspect": (
+        "info",
+        "are far wider or narrower than the others",
+        "pad them, or crop before resizing: it would distort them",
+    ),
     "flat": ("warning", "are one flat colour", "drop them: they carry no picture"),
 }
+
+
+def sharpness(image: Any) -> float | None:
+    """The standard deviation of the Laplacian over that of the grey values, in the middle; None for a flat picture."""
+    import numpy as np
+
+    left, top = max(0, (image.width - WINDOW) // 2), max(0, (image.height - WINDOW) // 2)
+    middle = image.crop((left, top, min(image.width, left + WINDOW), min(image.height, top + WINDOW)))
+    grey = np.asarray(as_grey(middle), np.float32)
+    if min(grey.shape) < 16 or float(grey.std()) < 4:
+        return None
+    inner = 4 * grey[1:-1, 1:-1] - grey[:-2, 1:-1] - grey[2:, 1:-1] - grey[1:-1, :-2] - grey[1:-1, 2:]
+    return float(inner.std() / grey.std())
+
+
+def _median(weighted: list[tuple[float, int]]) -> float:
+    """The median of sorted values with their counts."""
+    half, passed = sum(n for _, n in weighted) / 2, 0
+    for value, n in weighted:
+        passed += n
+        if passed >= half:
+            return value
+    return 0.0
 
 
 def _where(places: list[tuple[int, str]]) -> list[dict[str, object]]:

@@ -64,7 +64,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source = cls.open(listing, ref)
         held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
         source.files, source.bytes = len(held), sum(e.size for e in held)
-        source.problems = [*listing.problems, *_foreign(listing, kinds), *source.problems]
+        source.problems = [*listing.problems, *_foreign(listing, kinds), *_collisions(listing), *source.problems]
     if ref.split is not None:
         if ref.split in source.splits:
             source.keep_split(ref.split)
@@ -133,6 +133,25 @@ def _plural(kind: str | None) -> str:
 
 def _beside(entry: Entry) -> bool:
     return is_about(entry.path) or entry.path.rsplit("/", 1)[-1] in SIDE_FILES
+
+
+def _collisions(listing: Listing) -> list[Unreadable]:
+    """Files and folders whose names differ by case only, each told once."""
+    paths = {p for e in listing.entries for p in (e.path, *_folders(e.path))}
+    first: dict[str, str] = {}
+    problems = []
+    for path in sorted(paths):
+        other = first.setdefault(path.casefold(), path)
+        if other != path and not (_folders(path) and _folders(path)[-1] != _folders(other)[-1]):
+            text = f"differs from {escaped(other)} by case only: a file system that ignores case keeps one of them"
+            problems.append(Unreadable("case-collision", text, file=path))
+    return problems
+
+
+def _folders(path: str) -> list[str]:
+    """The folders that a path leads through, outermost first."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
 
 
 def _foreign(listing: Listing, kinds: frozenset[str]) -> list[Unreadable]:

@@ -12,6 +12,7 @@ from dataloader_expert.probes.experiments.projection import Projection
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.experiments.sampler_simulation import Draws
 from dataloader_expert.probes.health.static_checks import StaticChecks
+from dataloader_expert.probes.health.worker_content import WorkerContent
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.model.batch import BatchLook
@@ -58,6 +59,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Draws(),
         StaticChecks(),
         StreamSharding(),
+        WorkerContent(share=0.1, most_s=2.0),
         Projection(),
         Loading(share=0.8),
         WorkerSemantics(),

@@ -18,6 +18,7 @@ from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
 from dataloader_expert.probes.data.scan import CHECKED, Scan
+from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import How, Model, Next, Report
@@ -57,13 +58,11 @@ BALANCED = (
 
 class Request(Common):
     near_duplicates: bool = Field(True, description="look for near duplicates too")
-    group: str | None = Field(
-        None, description="field (patient, speaker) each of whose values belongs in one split; else found"
-    )
-    time: str | None = Field(None, description="field of times: other splits must lie after train; else found")
-    vocab_size: int | None = Field(None, gt=0, description="token ids must be below it; else from a tokenizer's files")
-    pad_id: int | None = Field(None, ge=0, description="token id that pads; else from a tokenizer's files")
-    max_length: int | None = Field(None, gt=0, description="most tokens that the model takes; else from its files")
+    group: str | None = Field(None, description="field (patient) whose values must keep to one split; else found")
+    time: str | None = Field(None, description="field of times that must follow train's; else found")
+    vocab_size: int | None = Field(None, gt=0, description="limit of token ids; else by tokenizer files")
+    pad_id: int | None = Field(None, ge=0, description="likewise")
+    max_length: int | None = Field(None, gt=0, description="most tokens a sample; likewise")
     checks: list[str] | None = Field(None, description="codes of the checks to run; else all")
 
     @field_validator("checks")
@@ -149,7 +148,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Environment(),
         Layout(),
         Scan(
-            0.97,
+            0.9,
             wanted,
             request.near_duplicates,
             group=request.group,
@@ -159,6 +158,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             max_length=request.max_length,
             leakage=True,
         ),
+        WorkerContent(),
     )
 
 
@@ -244,7 +244,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         aside.append("class labels (there are none)")
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")
-    if facts.value(FORMAT) == "reference":
+    if facts.value(FORMAT) == "reference" and facts.find(CONTENT) is None:
         aside.append("reading in worker processes")
     return aside
 
@@ -384,9 +384,9 @@ TOOL = Tool(
     "check_quality",
     "check",
     "Check data quality",
-    "Decodes every sample strictly and judges: corrupt or truncated files, shape drift, NaN/Inf, missing values, "
-    "duplicates, overlap and leakage between splits, label conflicts, imbalance. Returns passed, a five-box checklist "
-    "with reasons, findings with places and fixes.",
+    "Decodes every sample strictly and judges: damaged files, shape drift, NaN/Inf, missing values, exact and near "
+    "duplicates, overlap, leakage and drift between splits, conflicting or leaked labels, imbalance. Returns passed, "
+    "what was not checked, a five-box checklist with reasons, findings with places and fixes.",
     Request,
     Result,
     recipe,

@@ -112,8 +112,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     finally:
         release(loader, iterator)
         bench.at(-1)
-    moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
-    yield from _shared_handles(moved, before)
+    yield shared_handles(before)
     lines = list(watch.lines())
     watch.close()
     if failed:
@@ -169,10 +168,12 @@ def _files() -> int:
         return 0
 
 
-def _shared_handles(moved: list[str], before: dict[str, int]) -> Iterator[Observation]:
+def shared_handles(before: dict[str, int]) -> Fact:
+    """The files whose positions, which only workers could move, are no longer those of ``before``."""
+    moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
     names = [m.partition(" ")[2] for m in moved]
     value = {"paths": names[:MAX_PLACES], "count": len(names)}
-    yield Fact(POSITIONS, value, evidence("counted", "worker_resources", seen=len(before)))
+    return Fact(POSITIONS, value, evidence("counted", "worker_resources", seen=len(before)))
 
 
 def memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:

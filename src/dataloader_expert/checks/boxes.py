@@ -1,0 +1,160 @@
+"""Boxes of object detection: without area, not numbers, or outside their picture.
+
+A box field is named so and has four numbers a box. Which four is found from the data: ``xyxy`` where the third and fourth
+lie beyond the first two nearly always, else ``xywh``; whole units are pixels, numbers up to one shares of the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import words
+
+BOXES = Quantity("boxes", "boxes", "boxes in all, their format, and those that are degenerate or outside, with places")
+NAMES = {"bbox", "bboxes", "box", "boxes"}
+CORNERS = 0.95
+"""The share of boxes with the second corner beyond the first from which boxes are taken for two corners."""
+ROUNDED = 1.0
+"""Pixels by which a box may lie outside: annotation tools round."""
+
+
+class Boxes(Check):
+    ids = ("box-degenerate", "box-outside")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.fields = [f.name for f in context.fields if set(words(f.name)) & NAMES and f.name != context.label]
+        self.picture = next((f.name for f in context.fields if f.kind == "image"), None)
+        names = {f.name.lower(): f.name for f in context.fields if not f.shape}
+        self.size = next(
+            (
+                (names[w], names[h])
+                for w, h in (("width", "height"), ("image_width", "image_height"))
+                if {w, h} <= names.keys()
+            ),
+            None,
+        )
+        self.parts: dict[str, list[tuple[Any, Any, Any, str]]] = {}
+        """By field: boxes [n, 4], sizes of their pictures [n, 2], their samples, and the file."""
+
+    def applies(self) -> bool:
+        return bool(self.fields)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        for name in self.fields:
+            if name not in block.columns:
+                continue
+            boxes, sizes, samples = [], [], []
+            for i, value in enumerate(block.columns[name].values):
+                made = _boxes(value)
+                if made is not None and len(made):
+                    boxes.append(made)
+                    sizes.append(np.tile(self._size(block, i), (len(made), 1)))
+                    samples.append(np.full(len(made), block.index(i)))
+            if boxes:
+                part = (np.concatenate(boxes), np.concatenate(sizes), np.concatenate(samples), block.unit.file)
+                self.parts.setdefault(name, []).append(part)
+
+    def _size(self, block: Block, i: int) -> tuple[float, float]:
+        """Width and height of a sample's picture; NaN where they are not known."""
+        import numpy as np
+
+        if self.size is not None and all(n in block.columns for n in self.size):
+            width, height = (block.columns[n].values[i] for n in self.size)
+            return (float(width or np.nan), float(height or np.nan))
+        if self.picture is not None and self.picture in block.columns:
+            value = block.columns[self.picture].values[i]
+            if hasattr(value, "getbands"):
+                return float(value.width), float(value.height)
+            if hasattr(value, "shape") and value.ndim >= 2:
+                h, w = value.shape[:2] if value.ndim == 2 or value.shape[-1] in (1, 3, 4) else value.shape[-2:]
+                return float(w), float(h)
+        return float("nan"), float("nan")
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Boxes)
+        self.seen += other.seen
+        for name, parts in other.parts.items():
+            self.parts.setdefault(name, []).extend(parts)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        for name, parts in self.parts.items():
+            boxes, sizes, samples = (np.concatenate([p[k] for p in parts]) for k in range(3))
+            files = [p[3] for p in parts for _ in range(len(p[0]))]
+            form, unit, flat, out = judged(boxes, sizes)
+            value: dict[str, Json] = {"boxes": len(boxes), "format": form, "unit": unit}
+            for key, wrong in (("degenerate", flat), ("outside", out)):
+                at = sorted(np.flatnonzero(wrong).tolist(), key=lambda i: int(samples[i]))
+                places = [{"sample": int(samples[i]), "file": files[i] or None, "field": name} for i in at[:MAX_PLACES]]
+                value |= {key: int(wrong.sum()), f"{key}_where": places}
+            yield Fact(BOXES, value, self.evidence(), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(BOXES):
+            v, name = fact.value, escaped(fact.at["field"])
+            read = f"read as {v['format']} in {v['unit']}"
+            if v["degenerate"]:
+                yield finding(
+                    "box-degenerate",
+                    "error",
+                    f"{v['degenerate']} of {v['boxes']} boxes of {name} have no area or hold NaN ({read})",
+                    fact,
+                    "drop or redraw them: many losses become NaN on them",
+                    v["degenerate_where"],
+                    v["degenerate"],
+                )
+            if v["outside"]:
+                yield finding(
+                    "box-outside",
+                    "warning",
+                    f"{v['outside']} of {v['boxes']} boxes of {name} reach outside their picture ({read})",
+                    fact,
+                    "clip them to the picture; if many do, check the box format and its unit",
+                    v["outside_where"],
+                    v["outside"],
+                )
+
+
+def judged(boxes: Any, sizes: Any) -> tuple[str, str, Any, Any]:
+    """The boxes' format and unit, and which are degenerate and which reach outside."""
+    import numpy as np
+
+    whole = np.isfinite(boxes).all(1)
+    known = boxes[whole]
+    corners = bool(len(known)) and float(((known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])).mean()) >= CORNERS
+    shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
+    x, y, third, fourth = boxes.T
+    right, low = (third, fourth) if corners else (x + third, y + fourth)
+    width, height = sizes.T if not shares else np.ones_like(sizes).T
+    slack = 0.01 if shares else ROUNDED
+    with np.errstate(invalid="ignore"):
+        flat = ~whole | (right <= x) | (low <= y)
+        out = (x < -slack) | (y < -slack) | (right > width + slack) | (low > height + slack)
+    return ("xyxy" if corners else "xywh", "shares of the picture" if shares else "pixels", flat, out & ~flat)
+
+
+def _boxes(value: Any) -> Any:
+    """Boxes as float64 [n, 4]; None where the value holds none."""
+    import numpy as np
+
+    try:
+        made = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        return None
+    if made.ndim == 1 and made.size == 4:
+        return made[None]
+    return made if made.ndim == 2 and made.shape[1] == 4 else None
+
+
+CHECK = Boxes

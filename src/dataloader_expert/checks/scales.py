@@ -1,0 +1,125 @@
+"""Files or samples whose numbers are on another scale than the others'.
+
+Tables and arrays in several units: the median size of a field's values, unit by unit. Pictures as arrays and arrays of two axes:
+samples between 0 and 1 among samples that reach beyond 16, and the other way round.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+SCALES = Quantity(
+    "unit_scales", "", "units whose values of a field are on another scale, and how far they are from the others'"
+)
+RANGES = Quantity("sample_ranges", "samples", "samples between 0 and 1, and those that reach beyond 16")
+APART = 10.0
+"""The ratio of medians that is another scale: a thousandfold unit and a division by 255 are beyond it."""
+LEAST, UNITS = 32, 4
+"""Values of a unit, and units, without which nothing is said."""
+LOOKED_AT = 2_048
+"""Values of a unit that its median is of."""
+FEW = 0.2
+"""The largest share that is the odd one out: where more differ, the field varies."""
+STEADY = 2.0
+"""How far apart the middle half of the units may lie: a field that varies more between them has no scale."""
+
+
+class Scales(Check):
+    ids = ("scale-drift",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        kinds = ("number", "embedding", "array", "sequence")
+        self.fields = [f for f in context.fields if f.kind in kinds and f.name != context.label and "float" in f.dtype]
+        self.wide = {f.name for f in context.fields if len(f.shape) >= 2 and f.kind in ("image", "array")}
+        self.units: dict[str, list[tuple[int, float, str]]] = {}
+        self.ranges: dict[str, Counter[str]] = {}
+        self.where: dict[tuple[str, str], list[dict[str, Json]]] = {}
+
+    def applies(self) -> bool:
+        return bool(self.fields or self.wide)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        for f in self.fields:
+            values = block.columns[f.name].values if f.name in block.columns else None
+            if isinstance(values, np.ndarray) and values.dtype.kind == "f" and f.name not in self.wide:
+                flat = values.reshape(-1)
+                flat = np.abs(flat[:: max(1, len(flat) // LOOKED_AT)].astype(np.float64))
+                flat = flat[np.isfinite(flat) & (flat > 0)]
+                if len(flat) >= LEAST:
+                    found = (block.unit.start, float(np.median(flat)), block.unit.file)
+                    self.units.setdefault(f.name, []).append(found)
+        for name in self.wide & block.columns.keys():
+            for i, value in enumerate(block.columns[name].values):
+                if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.size:
+                    self._range(name, block, i, float(value.min()), float(value.max()))
+
+    def _range(self, name: str, block: Block, i: int, low: float, high: float) -> None:
+        kind = "unit" if 0 <= low < high <= 1.0 else "wide" if low >= 0 and high > 16 else "other"
+        self.ranges.setdefault(name, Counter())[kind] += 1
+        places = self.where.setdefault((name, kind), [])
+        if len(places) < MAX_PLACES:
+            places.append({"sample": block.index(i), "file": block.unit.file or None, "field": name})
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Scales)
+        self.seen += other.seen
+        for name, units in other.units.items():
+            self.units.setdefault(name, []).extend(units)
+        for name, counts in other.ranges.items():
+            self.ranges.setdefault(name, Counter()).update(counts)
+        for key, places in other.where.items():
+            self.where[key] = sorted(self.where.get(key, []) + places, key=lambda p: int(str(p["sample"])))[:MAX_PLACES]
+
+    def facts(self) -> Iterable[Fact]:
+        for name, units in sorted(self.units.items()):
+            odd, ratio = _odd(sorted(units))
+            where = [{"sample": start, "file": file or None, "field": name} for start, _, file in odd[:MAX_PLACES]]
+            if odd:
+                value = {"units": len(units), "odd": len(odd), "ratio": ratio, "where": where}
+                yield Fact(SCALES, value, self.evidence(), {"field": name})
+        for name, counts in sorted(self.ranges.items()):
+            rare = min(("unit", "wide"), key=lambda k: counts[k])
+            value = {"unit": counts["unit"], "wide": counts["wide"], "where": self.where.get((name, rare), [])}
+            yield Fact(RANGES, value, self.evidence(), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        fix = "find what wrote them and scale them alike"
+        for fact in facts.all(SCALES):
+            v, name = fact.value, escaped(fact.at["field"])
+            text = f"{name} is on another scale in {v['odd']} of {v['units']} units: {v['ratio']:.3g} times the others' median"
+            yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["odd"])
+        for fact in facts.all(RANGES):
+            v, name = fact.value, escaped(fact.at["field"])
+            if v["unit"] and v["wide"]:
+                text = f"{name} lies between 0 and 1 in {v['unit']} samples and reaches beyond 16 in {v['wide']}"
+                yield finding("scale-drift", "warning", text, fact, fix, v["where"], min(v["unit"], v["wide"]))
+
+
+def _odd(units: list[tuple[int, float, str]]) -> tuple[list[tuple[int, float, str]], float]:
+    """The few units whose median is another scale than that of the others, and the farthest one's ratio."""
+    import numpy as np
+
+    medians = np.array([m for _, m, _ in units])
+    if len(units) < UNITS:
+        return [], 1.0
+    low, middle, high = np.quantile(medians, [0.25, 0.5, 0.75])
+    ratios = medians / middle
+    odd = np.flatnonzero((ratios >= APART) | (ratios <= 1 / APART))
+    if not len(odd) or len(odd) > FEW * len(units) or high > STEADY * low:
+        return [], 1.0
+    farthest = odd[np.abs(np.log(ratios[odd])).argmax()]
+    return [units[i] for i in odd.tolist()], float(ratios[farthest])
+
+
+CHECK = Scales

@@ -1,0 +1,113 @@
+"""Whether workers read what the main process reads: the same samples, in two workers at once, compared by digest.
+
+A file handle that workers share, a cache that one of them changes or a global that a fork does not carry over gives wrong
+samples without an error, and only there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.conclusions import MAX_PLACES
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
+from dataloader_expert.probes.health.worker_resources import positions, shared_handles
+from dataloader_expert.probes.profile.rereads import word_of
+from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.sharding import WORKERS, digests, of_two
+
+CONTENT = Quantity(
+    "worker_content",
+    "samples",
+    "samples read in two workers that differ from what the main process reads, of those compared",
+)
+LEAST, MOST = 4, 512
+BATCH = 4
+HERE_SHARE = 0.4
+"""The share of this probe's time for reading in the main process."""
+HERE, THERE = 2, 2
+"""Times that each sample is read in the main process, and in workers; the second read tells random samples."""
+
+
+@dataclass(frozen=True)
+class WorkerContent(Probe):
+    name: ClassVar[str] = "worker_content"
+    share: float = 0.8
+    most_s: float = 4.0
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        source = bench.source
+        if source.format != "reference" or source.iterable or not hasattr(os, "fork") or hangs(bench):
+            return
+        import numpy as np
+
+        served = serving(bench, None, None)
+        bench.progress("reading in two workers", None)
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        size = len(served.dataset)
+        drawn = np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist()
+        here, random = _here(bench, served.dataset, drawn, time.monotonic() + HERE_SHARE * (until - time.monotonic()))
+        if len(here) < min(LEAST, size):
+            slow = "samples take too long to read some again: raise budget_s"
+            why = "samples are random: reading one twice gives different content" if random else slow
+            yield Unknown("reading in worker processes", why)
+            return
+        order = sorted(here) * THERE
+        batches = [order[i : i + BATCH] for i in range(0, len(order), BATCH)]
+        compared: set[int] = set()
+        differ: set[int] = set()
+        error = None
+        before = positions()
+        try:
+            for batch, words in zip(batches, of_two(served, batches, digests), strict=False):
+                compared.update(batch)
+                differ |= {i for i, word in zip(batch, words, strict=True) if word != here[i]}
+                if time.monotonic() > until:
+                    break
+        except Exception as e:  # the user's code, in workers, may raise anything
+            error = (
+                f"{type(e).__name__}: {str(e).strip().splitlines()[-1][-200:]}" if str(e).strip() else type(e).__name__
+            )
+        value = {
+            "compared": len(compared),
+            "differ": len(differ),
+            "first": sorted(differ)[:MAX_PLACES],
+            "random": random,
+            "error": error,
+        }
+        yield shared_handles(before)
+        if not compared and error is None:
+            return
+        yield Fact(
+            CONTENT,
+            value,
+            evidence("counted", "worker_content", seen=len(compared), population=size),
+            {"workers": WORKERS},
+        )
+
+
+def _here(bench: Bench, dataset: Any, indices: list[int], until: float) -> tuple[dict[int, str], int]:
+    """Digests of the samples that read the same twice in this process, and how many did not."""
+    found: dict[int, str] = {}
+    random = 0
+    for index in indices:
+        if time.monotonic() > until:
+            break
+        bench.at(index)
+        try:
+            words = {word_of(dataset[index]) for _ in range(HERE)}
+        except Exception:  # the scan has said which samples raise
+            continue
+        if len(words) == 1:
+            found[index] = words.pop()
+        else:
+            random += 1
+    bench.at(-1)
+    return found, random
+
+
+PROBES = (WorkerContent,)

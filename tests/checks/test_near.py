@@ -1,0 +1,93 @@
+"""Near duplicates against a straightforward computation: hashes of very many pictures, alignment, texts by Jaccard index."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataloader_expert.checks.alignment import aligned
+from dataloader_expert.checks.near_pictures import ALIKE, CLOSE, LEFT, bits, candidates, close
+from dataloader_expert.checks.near_texts import ALIKE as SIMILAR
+from dataloader_expert.checks.near_texts import WORDS, NearTexts
+from dataloader_expert.sources.base import Block, Column, Unit
+from tests.checks.looking import Data, context_of
+
+
+@given(seed=st.integers(0, 2**32 - 1), flips=st.integers(0, 10))
+def test_very_many_hashes_are_compared_as_if_each_with_each(seed: int, flips: int) -> None:
+    """Our promise: beyond 40,000 pictures none within the distance is missed, and no other is named."""
+    rng = np.random.default_rng(seed)
+    hashes = rng.integers(1, 1 << 63, 300, np.uint64)
+    for k in range(20):
+        at = rng.choice(64, flips, replace=False)
+        hashes[200 + k] = hashes[k] ^ np.bitwise_or.reduce(np.uint64(1) << at.astype(np.uint64), initial=np.uint64(0))
+    each = {
+        (i, j) for i, j in itertools.combinations(range(300), 2) if int(bits(hashes[i : i + 1] ^ hashes[j])[0]) <= CLOSE
+    }
+    assert {(a, b) for a, b, _ in close(hashes, CLOSE)} == each
+
+
+def test_a_mirror_image_is_a_candidate_as_such() -> None:
+    hashes = np.array([[5, 9], [9, 5], [1 << 40, 3]], np.uint64)
+    assert (0, 1, True) in set(candidates(hashes, 0))
+
+
+@pytest.mark.parametrize("change", ["shifted", "scaled", "turned", "brighter"])
+def test_a_changed_copy_is_aligned_and_another_picture_is_not(change: str) -> None:
+    """Our promise: what is shifted, scaled or turned a little is the same; two of one kind are not."""
+    from PIL import Image
+
+    rng = np.random.default_rng()
+    made = [
+        Image.fromarray(rng.integers(0, 256, (12, 12), np.uint8)).resize((240, 240), Image.Resampling.BICUBIC)
+        for _ in range(24)
+    ]
+    ways = {
+        "shifted": lambda i: i.crop((10, 6, 240, 240)),
+        "scaled": lambda i: i.crop((8, 8, 232, 232)),
+        "turned": lambda i: i.rotate(2).crop((12, 12, 228, 228)),
+        "brighter": lambda i: i.point(lambda v: min(255, int(1.2 * v))),
+    }
+
+    def small(image: Image.Image) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        return np.asarray(image.resize((32, 32), Image.Resampling.BOX), np.float32)
+
+    ones = np.stack([small(i) for i in made])
+    others = np.stack([small(ways[change](i)) for i in made])
+    whole, left = aligned(ones, others).T
+    assert ((whole >= ALIKE) & (left <= LEFT)).mean() >= 0.9
+    whole, left = aligned(ones, np.roll(others, 1, 0)).T
+    assert not ((whole >= ALIKE) & (left <= LEFT)).any()
+
+
+def jaccard(one: str, two: str) -> float:
+    grams = [{tuple(w[i : i + WORDS]) for i in range(len(w) - WORDS + 1)} for w in (one.split(), two.split())]
+    return len(grams[0] & grams[1]) / len(grams[0] | grams[1])
+
+
+def test_texts_pair_by_their_jaccard_index() -> None:
+    """Our promise: nearly every pair well above the limit is found, and none well below it."""
+    seed = random.SystemRandom().randrange(2**32)
+    rng = random.Random(seed)
+    vocabulary = [f"w{i}" for i in range(5000)]
+    texts: list[str] = []
+    for _ in range(60):
+        words = rng.choices(vocabulary, k=rng.randint(40, 400))
+        texts.append(" ".join(words))
+        for share in (0.01, 0.04, 0.12):
+            changed = [rng.choice(vocabulary) if rng.random() < share else w for w in words]
+            texts.append(" ".join(changed))
+    check = NearTexts(context_of(Data({"text": texts}, kinds={"text": "text"})))
+    check.see(Block(Unit(0, "texts", 0, len(texts), 0), {"text": Column(texts)}))
+    found = {tuple(sorted(p)) for p in check._candidates() if check._alike(*p)}
+    near = {p for p in itertools.combinations(range(len(texts)), 2) if p[0] // 4 == p[1] // 4}
+    sure = {p for p in near if jaccard(texts[p[0]], texts[p[1]]) >= SIMILAR + 0.1}
+    never = {p for p in near if jaccard(texts[p[0]], texts[p[1]]) < SIMILAR - 0.1}
+    assert len(found & sure) >= 0.95 * len(sure), seed
+    assert not found & never, seed
+    assert found <= near, seed
