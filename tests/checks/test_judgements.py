@@ -143,6 +143,10 @@ SILENT = {
         "arrays of one value in every sample": Data({"x": np.ones((12, 20))}, kinds={"x": "array"}),
         "short arrays": Data({"x": np.r_[NOISE.reshape(-1, 4), np.zeros((1, 4))]}, kinds={"x": "array"}),
     },
+    "odd_labels": {
+        "classes apart": Data({"a": CLASS * 6 + NOISE, "b": NOISE[::-1].copy(), "label": CLASS}, "label"),
+        "classes that overlap": Data({"a": CLASS + NOISE, "b": NOISE[::-1].copy(), "label": CLASS}, "label"),
+    },
     "names": {
         "names as they come": Data({"system": NUMBERS, "new_user": NUMBERS, "label": ["ignore", "all"] * 6}, "label"),
     },
@@ -413,6 +417,13 @@ SPEAKS = {
         "no token": (tokens([1, 2, 3], []), "empty-sequence", "warning"),
         "nothing but padding": (tokens([1, 2, 3], [0, 0]), "empty-sequence", "warning"),
         "padding inside": (tokens([1, 2, 3], [4, 0, 5]), "padding-inside", "warning"),
+    },
+    "odd_labels": {
+        "one amid the other class": (
+            Data({"a": CLASS * 9 + NOISE, "b": NOISE[::-1].copy(), "label": np.r_[1 - CLASS[:1], CLASS[1:]]}, "label"),
+            "label-odd-one-out",
+            "info",
+        ),
     },
     "names": {
         "an order as a class": (

@@ -15,7 +15,7 @@ from dataloader_expert.errors import Code
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "dataloader_expert"
 PROBES = sorted((PACKAGE / "probes").rglob("*.py"))
-NOT_OF_LOADERS = {"models", "sampling"}
+NOT_OF_LOADERS = {"models", "sampling", "worker_content"}
 """Rules on what diagnose_io does not measure: its page says nothing of them."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 
@@ -52,4 +52,13 @@ def test_every_code_of_a_rule_about_loaders_is_documented() -> None:
         codes |= {word for word in words if isinstance(word, str) and CODE.fullmatch(word)}
     codes -= set(get_args(Code))  # why a request failed: what a rule starts from
     assert "rng-duplicated" in codes
+    assert sorted(code for code in codes if f"`{code}`" not in page) == []
+
+
+def test_every_code_of_a_check_is_documented() -> None:
+    """Our promise: whoever meets a finding about data finds its code in docs/quality.md."""
+    from dataloader_expert.checks.base import all_checks
+
+    page = (ROOT / "docs" / "quality.md").read_text(encoding="utf-8")
+    codes = {code for check in all_checks().values() for code in check.ids}
     assert sorted(code for code in codes if f"`{code}`" not in page) == []

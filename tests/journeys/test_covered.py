@@ -104,6 +104,10 @@ COVERED: dict[str, str] = {
     "check_quality.groups.total": "test_columns_that_name_split_patient_and_time_are_used_as_such",
     "check_quality.groups.in_several_splits": "test_columns_that_name_split_patient_and_time_are_used_as_such",
     "check_quality.passed_checks": "test_columns_that_name_split_patient_and_time_are_used_as_such",
+    **{
+        f"characterize_dataset.shards.{n}": "test_shards_are_counted_with_the_workers_that_they_feed"
+        for n in ("count", "least", "most", "workers")
+    },
     "check_quality.overlaps.splits": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",
     "check_quality.overlaps.exact": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",
     "check_quality.overlaps.near": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",

@@ -42,6 +42,7 @@ SKIPPED = {"low", "high", "instead_of", "gain", "made_by"}
 ONLY_WHERE_IT_IS = {
     # a moment that does not exist, a shape that varies, a setting that torch refuses without workers, a rule not applied
     "groups",
+    "shards",
     "early",
     "skewness",
     "kurtosis",

@@ -41,7 +41,8 @@ def _settings(facts: Facts, stepped: bool) -> str:
     now = throughput_at(facts, current)
     said = "The present settings delivered nothing (see findings and unknowns)"
     if now is not None:
-        said = f"num_workers={current['num_workers']} delivers {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
+        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it is predicted to deliver"
+        said = f"num_workers={current['num_workers']} {delivers} {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
     elif speedup is not None:
         said = "The present settings could not be timed"
     return f"{said}; {_better(facts, current, recommended['settings'], stepped)}."
@@ -72,7 +73,8 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     if predicted is not None:
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
         text = f"{predicted.at['settings']} was not tried for lack of time; its predicted rate is {predicted.value:.1f}"
-        parts.append(f"{text} times the best tried ({low:.1f} to {high:.1f}): raise budget_s")
+        of = "the best tried" if facts.find(TRIALS) is not None else "the present settings'"
+        parts.append(f"{text} times {of} ({low:.1f} to {high:.1f}): raise budget_s")
     if not parts:
         tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
         none = "no other setting could be tried (see unknowns)" if refused else ""

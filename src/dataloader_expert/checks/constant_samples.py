@@ -41,9 +41,12 @@ class ConstantSamples(Check):
             values = block.columns[name].values
             flat = values.reshape(len(values), -1) if isinstance(values, np.ndarray) else [_flat(v) for v in values]
             if isinstance(flat, np.ndarray):
-                one = (flat == flat[:, :1]).all(1) if flat.shape[1] >= LEAST else np.zeros(len(flat), bool)
+                one = np.zeros(len(flat), bool)
+                if flat.shape[1] >= LEAST:  # few rows begin with equal values, and only those are looked through
+                    rows = np.flatnonzero((flat[:, :LEAST] == flat[:, :1]).all(1))
+                    one[rows] = (flat[rows] == flat[rows, :1]).all(1)
             else:
-                one = np.array([v is not None and len(v) >= LEAST and bool((v == v[0]).all()) for v in flat], bool)
+                one = np.array([v is not None and len(v) >= LEAST and _constant(v) for v in flat], bool)
             self.counts[name] += int(one.sum())
             self.varied[name] += len(one) - int(one.sum())
             places = self.where.setdefault(name, [])
@@ -78,6 +81,10 @@ class ConstantSamples(Check):
                     v["where"],
                     v["count"],
                 )
+
+
+def _constant(value: Any) -> bool:
+    return bool((value[:LEAST] == value[0]).all() and (value == value[0]).all())
 
 
 def _flat(value: Any) -> Any:

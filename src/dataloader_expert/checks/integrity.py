@@ -104,8 +104,12 @@ class Integrity(Check):
             if unit.samples == 1:
                 where.setdefault("sample", unit.start)
             where.setdefault("split", unit.split)
-        self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
+            where.setdefault("key", unit.key)
         kept = self.problems.setdefault(problem.code, [])
+        place = (where.get("file"), where.get("sample"), where.get("field"))
+        if "sample" in where and kept and place == tuple(kept[-1][1].get(k) for k in ("file", "sample", "field")):
+            return  # one damaged file is one place, however much of it is wrong
+        self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
         if len(kept) < 200:
             kept.append((problem.message, {k: v for k, v in where.items() if v not in (None, "")}))
 
@@ -127,7 +131,8 @@ class Integrity(Check):
         for name in {f.name for f in self.context.fields} - set(block.columns):
             self.absent[name] = self.absent.get(name, 0) + block.samples
             if self.absent[name] <= 20:
-                self.found(Unreadable("missing-key", f"{name} is absent", field=name), unit)
+                of = f" of {unit.key}" if unit.key is not None else ""
+                self.found(Unreadable("missing-key", f"{name} is absent{of}", field=name), unit)
         for name, column in block.columns.items():
             values = column.values
             if isinstance(values, np.ndarray):

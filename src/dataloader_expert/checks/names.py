@@ -48,11 +48,14 @@ class Names(Check):
         column = block.columns.get(self.context.label or "")
         if column is None or (hasattr(column.values, "dtype") and column.values.dtype.kind not in "US"):
             return
-        for value in column.values:
-            if isinstance(value, str) and value not in self.labels and len(self.labels) < MOST:
-                self.labels.add(value)
-                if suspicious(value):
-                    self.odd.add(("class", value))
+        try:
+            texts = {v for v in set(column.values) if isinstance(v, str)}
+        except TypeError:  # arrays or lists are no class names
+            return
+        for value in texts - self.labels if len(self.labels) < MOST else ():
+            self.labels.add(value)
+            if suspicious(value):
+                self.odd.add(("class", value))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Names)

@@ -14,6 +14,7 @@ from dataloader_expert.sources.base import Block
 RATES = Quantity("sample_rates", "files", "files of each sample rate in Hz and of each number of channels")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
 
+CUT = "cut off"
 FEW = 20
 """One clip in so many may end in zeros by an accident; where more do, it was meant."""
 
@@ -68,10 +69,9 @@ class Sounds(Check):
         evidence = self.evidence()
         yield Fact(RATES, dict(self.rates.most_common()), evidence, {"of": "rate"})
         yield Fact(RATES, dict(self.channels.most_common()), evidence, {"of": "channels"})
+        found = {name: (self.counts[name], self.odd.get(name, [])) for name in _LOOKS}
         cut = self._cut()
-        for name in _LOOKS:
-            places = [*self.odd.get(name, []), *(cut if name == "silent-audio" else [])]
-            n = self.counts[name] + (len(cut) if name == "silent-audio" else 0)
+        for name, (n, places) in {**found, CUT: (len(cut), cut)}.items():
             if n:
                 where = sorted(places, key=lambda p: int(str(p["sample"])))[:20]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
@@ -95,11 +95,12 @@ class Sounds(Check):
                     count=sum(list(fact.value.values())[1:]),
                 )
         for fact in facts.all(QUIET):
-            n, code = fact.value["count"], str(fact.at["look"])
+            n, look = fact.value["count"], str(fact.at["look"])
+            code = "silent-audio" if look == CUT else look
             yield finding(
                 code,
                 "warning",
-                f"{n} files {_TEXTS[code]}",
+                f"{n} files {_TEXTS[look]}",
                 fact,
                 "listen to them; drop or record again",
                 fact.value["where"],
@@ -143,7 +144,8 @@ def clipped(value: Any) -> bool:
 
 _LOOKS = {"silent-audio": silent, "clipped-audio": clipped, "dc-offset": offset}
 _TEXTS = {
-    "silent-audio": "hold no sound, or none in their last two fifths",
+    "silent-audio": "hold no sound",
+    CUT: "hold no sound in their last two fifths or more: the recording or the copy was cut off",
     "clipped-audio": "touch full scale in runs: the recording clipped",
     "dc-offset": "lie off zero by more than a twentieth of full scale",
 }

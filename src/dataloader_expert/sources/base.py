@@ -50,6 +50,8 @@ class Unit:
     split: str | None = None
     label: Json = None
     at: tuple[Any, ...] = ()
+    key: str | None = None
+    """What the sample is called within its file, where it has a name."""
 
 
 @dataclass

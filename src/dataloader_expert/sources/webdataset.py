@@ -52,10 +52,10 @@ class WebDataset(Source):
             for key, members in samples:
                 if keys.setdefault(key, entry.path) != entry.path:
                     source.problems.append(
-                        Unreadable("duplicate-keys", f"key {key} also in {keys[key]}", file=entry.path)
+                        Unreadable("duplicate-keys", f"key {key} also in {keys[key]}", file=entry.path, key=key)
                     )
                 size = sum(m[2] for m in members)
-                units.append(Unit(len(units), entry.path, len(units), 1, size, split, key, tuple(members)))
+                units.append(Unit(len(units), entry.path, len(units), 1, size, split, None, tuple(members), key))
         if not units:
             why = source.problems[0].told() if source.problems else "no members"
             raise RequestError("format-unknown", f"no sample in any tar ({why}); give a folder of WebDataset shards")
@@ -101,11 +101,15 @@ class WebDataset(Source):
             key = f"{folder}/{stem}" if folder else stem
             if found and found[-1][0] == key:
                 if ext.lower() in {known for known, _, _ in found[-1][1]}:
-                    self.problems.append(Unreadable("duplicate-keys", f"member {name} occurs twice", file=entry.path))
+                    self.problems.append(
+                        Unreadable("duplicate-keys", f"member {name} occurs twice", file=entry.path, key=key)
+                    )
                 found[-1][1].append((ext.lower(), at, size))
                 continue
             if key in closed:
-                self.problems.append(Unreadable("duplicate-keys", f"key {key} returns after others", file=entry.path))
+                self.problems.append(
+                    Unreadable("duplicate-keys", f"key {key} returns after others", file=entry.path, key=key)
+                )
             closed.add(key)
             found.append((key, [(ext.lower(), at, size)]))
         return found
@@ -117,7 +121,7 @@ class WebDataset(Source):
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
         columns: dict[str, Column] = {}
-        where = f"{unit.file}:{unit.label}"
+        where = f"{unit.file}:{unit.key}"
         for ext, data in raw.items():
             name = ext.rsplit(".", 1)[0] if "." in ext else ext
             kind = ext.rsplit(".", 1)[-1]

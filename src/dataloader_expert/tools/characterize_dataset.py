@@ -21,6 +21,7 @@ from dataloader_expert.probes.data.layout import (
     MODALITY,
     SAMPLES,
     SHARDING,
+    SHARDS,
     Layout,
 )
 from dataloader_expert.probes.data.scan import SCANNED, Scan
@@ -116,6 +117,15 @@ class Diversity(Model):
     near_duplicate_fraction: Figure | None
 
 
+class Shards(Model):
+    """Files of several samples: how many, samples of the smallest and the largest, and workers that each get a part."""
+
+    count: int
+    least: int
+    most: int
+    workers: int
+
+
 class Fields(Model):
     task: Task
     samples: int | None
@@ -123,6 +133,7 @@ class Fields(Model):
     bytes: int | None
     location: str
     sharding: str | None
+    shards: Shards | None
     splits: list[Split] | None
     classes: Classes | None
     fields: list[FieldLine]
@@ -163,6 +174,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "bytes": facts.value(BYTES),
         "location": "local",
         "sharding": facts.value(SHARDING),
+        "shards": facts.value(SHARDS),
         "splits": None
         if not splits
         else [Split(name=k, samples=n, fraction=round(n / total, 6)) for k, n in splits.items()],

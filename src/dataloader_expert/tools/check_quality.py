@@ -158,7 +158,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             max_length=request.max_length,
             leakage=True,
         ),
-        WorkerContent(),
+        *((WorkerContent(),) if request.checks is None else ()),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,6 +10,7 @@ from typing import ClassVar
 from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.sources.base import Source
 
 FORMAT = Quantity("format", "", "the storage format")
 MODALITY = Quantity("modality", "", "what kind of data the samples are")
@@ -18,6 +20,11 @@ SAMPLES = Quantity("samples", "samples", "samples in the data set")
 FILES = Quantity("files", "files", "files of the data set")
 BYTES = Quantity("bytes", "bytes", "bytes on disk")
 SHARDING = Quantity("sharding", "", "how samples are distributed over files")
+SHARDS = Quantity(
+    "shards",
+    "samples",
+    "files of several samples, the fewest and most samples of one, and parts that can be read apart",
+)
 STREAM = Quantity("stream", "", "whether the data are a stream without indices")
 PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")
 
@@ -40,6 +47,9 @@ class Layout(Probe):
         if source.splits:
             yield Fact(SPLITS, source.splits, seen)
         yield Fact(SHARDING, source.sharding, seen)
+        shards = shards_of(source)
+        if shards is not None:
+            yield Fact(SHARDS, shards, seen)
         yield Fact(STREAM, source.iterable, seen)
         loader = getattr(source, "loader", None)
         if loader is not None:
@@ -60,6 +70,20 @@ class Layout(Probe):
                 "collate": getattr(loader.collate_fn, "__name__", type(loader.collate_fn).__name__),
             }
             yield Fact(PRESENT, value, evidence("declared", "layout"))
+
+
+def shards_of(source: Source) -> dict[str, int] | None:
+    """Files, the fewest and the most samples of one, and the workers that can each read a part of their own; None where a
+    sample is a file, or code is read."""
+    if source.format == "reference":
+        return None
+    sizes: Counter[str] = Counter()
+    for unit in source.units:
+        sizes[unit.file] += unit.samples
+    if not sizes or max(sizes.values()) < 2:
+        return None
+    apart = len(sizes) if source.format == "webdataset" else len(source.units)
+    return {"count": len(sizes), "least": min(sizes.values()), "most": max(sizes.values()), "workers": apart}
 
 
 def described(bench: Bench) -> Iterable[Observation]:

@@ -84,15 +84,21 @@ class Explorer:
         """Settings not yet tried: numbers of workers, persistent or not; where in-order delivery keeps workers idle,
         also a deeper prefetch or no order, at the best and the present number of workers."""
         settings, ledger = self.settings, self.settings.ledger
-        most = self._most()
-        counts = numbers(most, settings.served.cpus, min(most, ledger.belief.knee()), settings.now.workers)
-        half = [most // 2] if settings.most < math.inf else []
-        found = [label(settings.with_workers(n)) for n in (*counts, *half)]
+        half = [label(settings.with_workers(self._most() // 2))] if settings.most < math.inf else []
+        found = [*self.counts(), *half]
         if math.isfinite(ledger.belief.epoch):
             found += [s._replace(persistent=True) for s in found if s.workers]
         for key in {best, settings.now} & settings.runners.keys():
             found += self._less_idle(key)
         return sorted(s for s in {*found} - settings.tried if s.workers < settings.most or not s.workers)
+
+    def counts(self) -> list[Setting]:
+        """The numbers of workers worth considering, with the present prefetch and order."""
+        settings, most = self.settings, self._most()
+        knee = min(most, settings.ledger.belief.knee())
+        return [
+            label(settings.with_workers(n)) for n in numbers(most, settings.served.cpus, knee, settings.now.workers)
+        ]
 
     def _less_idle(self, key: Setting) -> list[Setting]:
         """The same workers, kept less idle by the order of delivery: a deeper prefetch, or no order."""

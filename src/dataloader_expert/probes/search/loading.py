@@ -31,8 +31,8 @@ from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.tap import tapped
-from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE
-from dataloader_expert.probes.search.trials import STARTING, STARTUP, TRIALS, point, throughput_fact, trial
+from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE, WORTH
+from dataloader_expert.probes.search.trials import STARTING, STARTUP, THROUGHPUT, TRIALS, point, throughput_fact, trial
 from dataloader_expert.probes.serving import Serving, serving
 
 SPEEDUP = Quantity(
@@ -88,7 +88,13 @@ class Loading(Probe):
             ending.callback(settings.close)
             ending.enter_context(settings.guard.watching())
             learn(settings, self._step_s(bench))
-            if (yield from self._present(settings)) and self.search:
+            try:
+                searching = yield from self._present(settings)
+            except TooDear:
+                if not settings.broken:
+                    yield from untimed(settings, explorer, current)
+                raise
+            if searching and self.search:
                 for workers in self.also:
                     if label(settings.with_workers(workers)) not in settings.runners:
                         settings.run(settings.with_workers(workers))
@@ -105,6 +111,9 @@ class Loading(Probe):
     def _present(self, settings: Settings) -> Generator[Observation, None, bool]:
         """A block at the present settings, or in the main process if these do not run; returns whether to search on."""
         settings.bench.progress("timing the present settings", None)
+        ledger = settings.ledger
+        if not ledger.fine and 2 * ledger.first_s > ledger.room:  # one to start with, and one that is timed
+            raise TooDear(f"two batches at the present settings take {2 * ledger.first_s:.0f} s: raise budget_s")
         if settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
@@ -124,11 +133,7 @@ class Loading(Probe):
 
 
 def learn(settings: Settings, step_s: float) -> None:
-    """Measures what samples and a batch cost here, which decides how blocks are counted.
-
-    Raises:
-        TooDear: if samples cannot be counted one by one and two batches take longer than the time left.
-    """
+    """Measures what samples and a batch cost here, which decides how blocks are counted."""
     bench, served, ledger = settings.bench, settings.served, settings.ledger
     bench.progress("timing single samples", None)
     seen, plan = measured(served, bench), served.current
@@ -144,8 +149,6 @@ def learn(settings: Settings, step_s: float) -> None:
         seen.singly and served.batched and ROUNDS * read_s > ledger.least_s and read_s > COUNTABLE * seen.collate_s
     )
     ledger.first_s, served.patience = whole, ledger.patience
-    if not ledger.fine and 2 * whole > ledger.room:  # one to start with, and one that is timed
-        raise TooDear(f"two batches at the present settings take {2 * whole:.0f} s: raise budget_s")
 
 
 def epoch_of(bench: Bench, served: Serving) -> float:
@@ -187,6 +190,24 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     ended = "converged" if explorer.missed is None else "out of time"
     yield Fact(ENDED, ended, evidence("counted", "loading"), {"refused": bool(settings.out)})
     yield Fact(SEARCHED, round(time.monotonic() - settings.bench.begun, 3), evidence("timed", "loading", seen=1))
+
+
+def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iterator[Observation]:
+    """What a batch read in this process predicts, where time held no block of any setting."""
+    belief, now = settings.ledger.belief, label(current)
+    rate, low, high = belief.ratio(now, 1.0)
+    seen = evidence("derived", "loading", interval=(low, high), derived_from=("batch_costs",))
+    yield Fact(THROUGHPUT, rate, seen, {**point(now), "batch_size": current.batch_size})
+    yield Fact(RECOMMENDED, recommended(current), evidence("derived", "loading", derived_from=("batch_costs",)))
+    yield Fact(SPEEDUP, 1.0, evidence("derived", "loading", derived_from=("throughput",)))
+    yield Fact(ENDED, "out of time", evidence("counted", "loading"), {"refused": False})
+    best = max(explorer.counts(), key=lambda s: (belief.predicted(s), -s.workers))
+    mean, low, high = belief.ratio(best, rate)
+    if mean >= WORTH:
+        seconds = settings.ledger.trial_s(best) + settings.ledger.proof_s(best, now)
+        at = {**point(best), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(best)}
+        found = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
+        yield Fact(PREDICTED, mean, found, at)
 
 
 def recommended(plan: LoaderPlan) -> dict[str, Any]:

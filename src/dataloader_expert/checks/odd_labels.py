@@ -1,0 +1,146 @@
+"""Samples whose neighbours are all of one other class: probably mislabelled.
+
+Method: the ten nearest of a sample of rows, by standardised short vectors; told only where nearest neighbours tell the
+classes apart well, as then a lone dissenter is odd (Wilson, "Asymptotic properties of nearest neighbor rules using edited
+data", 1972).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import content_fields, digest64, mix, vectors
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+ODD = Quantity(
+    "labels_unlike_neighbours",
+    "samples",
+    "samples whose nearest neighbours are of one other class; and how well neighbours tell classes",
+)
+KEPT = 4_000
+"""Rows that are compared with each other."""
+NEIGHBOURS, OTHERS = 10, 9
+"""Neighbours, and how many of them must be of one other class while none is of the sample's own."""
+TELLING = 0.9
+"""The least share of rows of their neighbours' commonest class."""
+LEAST, CLASSES, WIDEST = 200, 100, 256
+
+
+class OddLabels(Check):
+    ids = ("label-odd-one-out",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        kinds = {f.name: f for f in context.fields}
+        names = content_fields(context)
+        rich = [n for n in names if kinds[n].kind in ("image", "embedding", "array", "audio")]
+        plain = [n for n in names if kinds[n].kind == "number" and not kinds[n].shape]
+        self.names = (rich or plain)[:WIDEST]
+        self.parts: list[tuple[Any, Any, Any, Any]] = []
+        """Hashes, vectors, labels and indices of the rows that are kept."""
+        self.limit: int | None = None
+
+    def applies(self) -> bool:
+        return self.context.label is not None and bool(self.names) and not self.context.guessed
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        n = block.samples
+        self.seen += n
+        label = block.columns.get(self.context.label or "")
+        if not n or label is None or not self.applies():
+            return
+        drawn = mix(np.arange(n, dtype=np.uint64) + np.uint64(block.unit.start) + np.uint64(0x51ED))
+        there = np.ones(n, bool) if label.nulls is None else ~label.nulls[:n]
+        rows = np.flatnonzero(there if self.limit is None else there & (drawn <= np.uint64(self.limit)))
+        if not len(rows):
+            return
+        part = block if len(rows) == n else block.take(rows)
+        x = vectors(part, self.names, whole=True)[:, :WIDEST]
+        values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
+        codes = np.array([digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()], np.uint64)
+        self.parts.append((drawn[rows], x.astype(np.float32), codes, block.unit.start + rows))
+        if sum(len(p[0]) for p in self.parts) > 2 * KEPT:
+            self._prune()
+
+    def _prune(self) -> None:
+        import numpy as np
+
+        width = max(
+            {p[1].shape[1] for p in self.parts}, key=lambda w: sum(len(p[1]) for p in self.parts if p[1].shape[1] == w)
+        )
+        drawn, x, codes, index = (
+            np.concatenate(c) for c in zip(*[p for p in self.parts if p[1].shape[1] == width], strict=True)
+        )
+        order = np.argsort(drawn, kind="stable")[:KEPT]
+        self.parts = [(drawn[order], x[order], codes[order], index[order])]
+        if len(order) == KEPT:
+            self.limit = int(drawn[order[-1]])
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, OddLabels)
+        self.seen += other.seen
+        self.parts += other.parts
+        if self.parts:
+            self._prune()
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.parts:
+            return
+        self._prune()
+        _, x, codes, index = self.parts[0]
+        kept = np.isfinite(x).all(1)
+        x, codes, index = x[kept], codes[kept], index[kept]
+        names, label = np.unique(codes, return_inverse=True)
+        if len(x) < LEAST or not 2 <= len(names) <= CLASSES:
+            return
+        near = label[_nearest(x)]
+        votes = np.stack([(near == c).sum(1) for c in range(len(names))], 1)
+        telling = float((votes.argmax(1) == label).mean())
+        own = votes[np.arange(len(label)), label]
+        odd = np.flatnonzero((own == 0) & (votes.max(1) >= OTHERS))
+        value = {"odd": len(odd), "telling": round(telling, 4), "samples": sorted(index[odd].tolist())[:MAX_PLACES]}
+        yield Fact(ODD, value, self.evidence("sampled", len(x)))
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        fact = facts.find(ODD)
+        if fact is None or not fact.value["odd"] or fact.value["telling"] < TELLING:
+            return
+        v = fact.value
+        yield finding(
+            "label-odd-one-out",
+            "info",
+            f"{v['odd']} of {fact.evidence.seen} samples look like another class: of the {NEIGHBOURS} nearest at least {OTHERS} "
+            f"are of one other class and none of their own ({escaped(self.context.label)}; neighbours tell the class of "
+            f"{v['telling']:.0%})",
+            fact,
+            "look at their labels",
+            [{"sample": i} for i in v["samples"]],
+            v["odd"],
+        )
+
+
+def _nearest(x: Any) -> Any:
+    """The places of each row's nearest others by standardised components, [n, NEIGHBOURS]."""
+    import numpy as np
+
+    spread = x.std(0)
+    z = ((x - x.mean(0)) / np.where(spread > 0, spread, 1)).astype(np.float32)
+    squares = (z * z).sum(1)
+    found = []
+    for i in range(0, len(z), 512):
+        distance = squares[None] - 2 * z[i : i + 512] @ z.T
+        distance[np.arange(len(distance)), i + np.arange(len(distance))] = np.inf
+        found.append(np.argpartition(distance, NEIGHBOURS, 1)[:, :NEIGHBOURS])
+    return np.concatenate(found)
+
+
+CHECK = OddLabels
