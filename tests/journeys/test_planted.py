@@ -546,6 +546,86 @@ def test_one_split_of_a_column_is_kept_and_another_column_is_taken_where_asked(q
         quickly.ask("check_quality", path, str(tmp_path), split="nowhere")
 
 
+TRANSFORMS = """
+import torch
+
+
+def numbers(row):
+    return torch.tensor([float(row["a"]), float(row["b"])])
+
+
+def by_nothing(row):
+    return numbers(row) / 0
+
+
+class Refuses:
+    def __call__(self, row):
+        if row["label"] == 3:
+            raise ValueError("no class 3")
+        return numbers(row)
+"""
+
+
+def test_what_a_transform_returns_is_checked_as_well(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: sound data that a transform spoils do not pass, and one that does not resolve is refused."""
+    (tmp_path / "changes.py").write_text(TRANSFORMS)
+    path = written(plain(), tmp_path / "plain.parquet")
+    found = {}
+    for name in ("numbers", "by_nothing", "Refuses"):
+        reference = f"{tmp_path}/changes.py:{name}"
+        report: Any = quickly.ask("check_quality", path, str(tmp_path), transform=reference)
+        found[name] = (report.passed, {f.code for f in report.findings if f.severity == "error"})
+    assert found == {
+        "numbers": (True, set()),
+        "by_nothing": (False, {"inf"}),
+        "Refuses": (False, {"transform-raises"}),
+    }
+    with pytest.raises(RequestError, match="has no nothing"):
+        quickly.ask("check_quality", path, str(tmp_path), transform=f"{tmp_path}/changes.py:nothing")
+
+
+SHARED = """
+import torch
+from torch.utils.data import Dataset
+
+
+class OneHandle(Dataset):
+    def __init__(self, path):
+        self.file = open(path, "rb")
+
+    def __len__(self):
+        return 400
+
+    def __getitem__(self, index):
+        self.file.seek(index * 64)
+        return torch.frombuffer(bytearray(self.file.read(64)), dtype=torch.uint8).float()
+
+
+class Each(OneHandle):
+    def __getitem__(self, index):
+        with open(self.file.name, "rb") as file:
+            file.seek(index * 64)
+            return torch.frombuffer(bytearray(file.read(64)), dtype=torch.uint8).float()
+"""
+
+
+def test_a_handle_that_workers_share_does_not_pass(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: what only workers read wrongly is found by reading in workers."""
+    rng = np.random.default_rng()
+    (tmp_path / "data.bin").write_bytes(rng.integers(0, 256, 400 * 64, np.uint8).tobytes())
+    (tmp_path / "own.py").write_text(SHARED)
+    for name, passed in (("OneHandle", False), ("Each", True)):
+        report: Any = quickly.ask(
+            "check_quality",
+            f"{tmp_path}/own.py:{name}",
+            str(tmp_path),
+            budget_s=20,
+            source_args={"path": str(tmp_path / "data.bin")},
+        )
+        assert report.passed is passed, report.summary
+        assert ("handle-shared-across-fork" in codes(report)) is not passed
+
+
 def test_shards_are_counted_with_the_workers_that_they_feed(quickly: Asker, tmp_path: Path) -> None:
     """Our promise: how samples lie in files is numbers, not only words."""
     rows = plain(60)

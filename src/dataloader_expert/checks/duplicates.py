@@ -73,7 +73,7 @@ class Duplicates(Check):
         for g in sorted(many.tolist(), key=lambda g: int(index[starts[g]])):
             lo, hi = int(starts[g]), int(ends[g])
             out["extra"] += hi - lo - 1
-            splits = sorted(set(split[lo:hi].tolist()))
+            splits = self.kept.named(split[lo:hi].tolist())
             labels = set(label[lo:hi].tolist()) - {0}
             keys = ["where"]
             if len(splits) > 1:

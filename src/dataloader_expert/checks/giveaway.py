@@ -23,8 +23,8 @@ GIVEAWAY = Quantity(
     "",
     "how well a single field predicts the label: 0 as a guess does, 1 always; on rows not learnt from",
 )
-KEPT = 20_000
-"""Rows that are kept."""
+KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
+"""Rows that are kept, and values of all fields together."""
 CLASSES = 100
 """More distinct numbers are a continuous label."""
 KNOWN = 0.98
@@ -48,6 +48,7 @@ class Giveaway(Check):
             for f in context.fields
             if not f.shape and f.name not in aside and f.kind in ("number", "category", "boolean")
         ]
+        self.kept = max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names))))
         self.parts: list[dict[str, Any]] = []
         self.limit: int | None = None
         """Rows with a larger hash are no longer kept."""
@@ -72,7 +73,7 @@ class Giveaway(Check):
             column = block.columns.get(name)
             part[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
         self.parts.append(part)
-        if sum(len(p[""]) for p in self.parts) > 2 * KEPT:
+        if sum(len(p[""]) for p in self.parts) > 2 * self.kept:
             self._prune()
 
     def _prune(self) -> None:
@@ -81,9 +82,9 @@ class Giveaway(Check):
 
         keys = list(self.parts[0])
         whole = {k: _together([p[k] for p in self.parts]) for k in keys}
-        order = np.argsort(whole[""], kind="stable")[:KEPT]
+        order = np.argsort(whole[""], kind="stable")[: self.kept]
         self.parts = [{k: v[order] for k, v in whole.items()}]
-        if len(order) == KEPT:
+        if len(order) == self.kept:
             self.limit = int(whole[""][order[-1]])
 
     def merge(self, other: Check) -> None:

@@ -79,6 +79,10 @@ class Seen:
         at = bisect.bisect(self.files, (index, "\U0010ffff")) - 1
         return {"sample": index, "split": self.splits[split], "file": self.files[at][1] if at >= 0 else None}
 
+    def named(self, codes: Iterable[int]) -> list[int]:
+        """The splits among these, without that of samples in none."""
+        return [c for c in sorted(set(codes)) if self.splits[c] is not None]
+
     def pair_of(self, a: int, b: int) -> tuple[str, str]:
         """The names of two splits, training first."""
         one, two = sorted((str(self.splits[a]), str(self.splits[b])), key=lambda s: (s != "train", s))
@@ -112,7 +116,7 @@ def near_fact(
         first, others = members[0], members[1:]
         extra.update(others)
         pairs += [(first, other) for other in others]
-        splits = sorted({int(split[i]) for i in members})
+        splits = seen.named(split[members].tolist())
         for k, a in enumerate(splits):
             for b in splits[k + 1 :]:
                 crossing[seen.pair_of(a, b)] += 1

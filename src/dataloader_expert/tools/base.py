@@ -45,7 +45,7 @@ class Request(BaseModel):
     )
     source_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
     format: str | None = Field(None, description="overrides the guess from the files")
-    split: str | None = Field(None, description="one split, or a field naming splits; else all")
+    split: str | None = Field(None, description="one split, or a field naming them; else all")
     label: str | None = Field(None, description="label field; else found")
     budget_s: float | None = Field(
         BUDGET_S, gt=0, allow_inf_nan=False, description="seconds; then the best answer so far"

@@ -18,6 +18,7 @@ from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
 from dataloader_expert.probes.data.scan import CHECKED, Scan
+from dataloader_expert.probes.data.transformed import Transformed
 from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
@@ -58,8 +59,9 @@ BALANCED = (
 
 class Request(Common):
     near_duplicates: bool = Field(True, description="look for near duplicates too")
-    group: str | None = Field(None, description="field (patient) whose values must keep to one split; else found")
+    group: str | None = Field(None, description="field whose values must keep to one split; else found")
     time: str | None = Field(None, description="field of times that must follow train's; else found")
+    transform: str | None = Field(None, description="reference; its output is checked too")
     vocab_size: int | None = Field(None, gt=0, description="limit of token ids; else by tokenizer files")
     pad_id: int | None = Field(None, ge=0, description="likewise")
     max_length: int | None = Field(None, gt=0, description="most tokens a sample; likewise")
@@ -147,6 +149,9 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         Environment(),
         Layout(),
+        *(
+            (Transformed(transform=request.transform),) if request.transform is not None else ()
+        ),  # before anything is measured: it may not resolve
         Scan(
             0.9,
             wanted,

@@ -147,9 +147,10 @@ async def execute(
         else int(MEMORY_SHARE * around.memory_bytes)
     )
     ref = replace(ref, limit_bytes=memory)
-    user = ref.code or getattr(request, "model", None) is not None
-    if user and settings.no_code:
-        raise RequestError("code-refused", "model= is a Python reference and --no-code is on")
+    named = [name for name in ("model", "transform") if getattr(request, name, None) is not None]
+    user = ref.code or bool(named)
+    if named and settings.no_code:
+        raise RequestError("code-refused", f"{named[0]}= is a Python reference and --no-code is on")
     message: dict[str, Any] = {
         "source": ref.to_json(),
         "probes": [p.to_json() for p in tool.recipe(request)],
