@@ -58,14 +58,14 @@ BALANCED = (
 
 
 class Request(Common):
-    near_duplicates: bool = Field(True, description="look for near duplicates too")
+    near_duplicates: bool = Field(True, description="near duplicates too")
     group: str | None = Field(None, description="field whose values must keep to one split; else found")
-    time: str | None = Field(None, description="field of times that must follow train's; else found")
+    time: str | None = Field(None, description="field of times: train first; else found")
     transform: str | None = Field(None, description="reference; its output is checked too")
-    vocab_size: int | None = Field(None, gt=0, description="limit of token ids; else by tokenizer files")
+    vocab_size: int | None = Field(None, gt=0, description="of token ids; else by tokenizer files")
     pad_id: int | None = Field(None, ge=0, description="likewise")
     max_length: int | None = Field(None, gt=0, description="most tokens a sample; likewise")
-    checks: list[str] | None = Field(None, description="codes of the checks to run; else all")
+    checks: list[str] | None = Field(None, description="codes to check; else all")
 
     @field_validator("checks")
     @classmethod
@@ -389,7 +389,7 @@ TOOL = Tool(
     "check_quality",
     "check",
     "Check data quality",
-    "Decodes every sample strictly and judges: damaged files, shape drift, NaN/Inf, missing values, exact and near "
+    "Decodes every sample and judges: damaged files, shape drift, NaN/Inf, missing values, exact and near "
     "duplicates, overlap, leakage and drift between splits, conflicting or leaked labels, imbalance. Returns passed, "
     "what was not checked, a five-box checklist with reasons, findings with places and fixes.",
     Request,
