@@ -30,6 +30,7 @@ LACKING = {
     "characterization.splits",
     "characterization.classes",
     "characterization.correlation",
+    "characterization.diversity.near_duplicate_fraction",
     "quality.checklist.imbalance_strategy_defined",
     "quality.checklist.splits_disjoint",
     "sampler.classes.before",

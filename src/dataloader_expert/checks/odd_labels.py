@@ -41,6 +41,9 @@ class OddLabels(Check):
         rich = [n for n in names if kinds[n].kind in ("image", "embedding", "array", "audio")]
         plain = [n for n in names if kinds[n].kind == "number" and not kinds[n].shape]
         self.names = (rich or plain)[:WIDEST]
+        fixed = len(rich) == 1 and kinds[rich[0]].kind in ("embedding", "array") and None not in kinds[rich[0]].shape
+        self.whole = fixed
+        """Whether arrays give their own components, not a summary."""
         self.parts: list[tuple[Any, Any, Any, Any]] = []
         """Hashes, vectors, labels and indices of the rows that are kept."""
         self.limit: int | None = None
@@ -62,7 +65,7 @@ class OddLabels(Check):
         if not len(rows):
             return
         part = block if len(rows) == n else block.take(rows)
-        x = vectors(part, self.names, whole=True)[:, :WIDEST]
+        x = vectors(part, self.names, self.whole)[:, :WIDEST]
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
         codes = np.array([digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()], np.uint64)
         self.parts.append((drawn[rows], x.astype(np.float32), codes, block.unit.start + rows))

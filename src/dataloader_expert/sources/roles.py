@@ -152,7 +152,7 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
 
 def _called(distinct: set[Any]) -> dict[Any, str]:
     """A split's usual name for each value, where no two values share it; else the value as it is."""
-    usual = {v: split_in_name(v) if isinstance(v, str) else None for v in distinct}
+    usual = {v: split_in_name(v) if isinstance(v, str) else None for v in sorted(distinct, key=str)}
     shared = list(usual.values())
     return {v: n if n is not None and shared.count(n) == 1 else str(v).strip() for v, n in usual.items()}
 

@@ -165,6 +165,13 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     correlation = facts.find(CORRELATION)
     if correlation is None:
         unknowns.append(Unknown("correlation", _no_correlation(facts)))
+    if facts.find(NEAR) is None:
+        unknowns.append(
+            Unknown(
+                "diversity.near_duplicate_fraction",
+                "near copies are looked for among pictures, texts, token rows and rows with decimals",
+            )
+        )
     if samples is None:
         unknowns.append(Unknown("samples", "a stream has no length; it was not read to its end"))
     fields = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import Check, Context, all_checks
-from dataloader_expert.conclusions import MAX_PLACES, finding
+from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
@@ -51,15 +51,13 @@ class Transformed(Probe):
             except (Exception, SystemExit) as e:  # the user's code may raise anything
                 raised[index] = str(Raised(e, index))
         bench.at(-1)
-        value: dict[str, Any] = {"called": called, "raised": len(raised), "first": sorted(raised)[:MAX_PLACES]}
-        fact = Fact(TRANSFORMED, value, evidence("counted", "transformed", seen=called))
-        yield fact
-        if raised:
-            text = f"the transform raised on {len(raised)} of {called} samples: {next(iter(raised.values()))}"
-            places = [{"sample": i} for i in value["first"]]
-            yield finding(
-                "transform-raises", "error", text, fact, "mend it for what these samples hold", places, len(raised)
-            )
+        value = {
+            "called": called,
+            "raised": len(raised),
+            "first": sorted(raised)[:MAX_PLACES],
+            "error": next(iter(raised.values()), None),
+        }
+        yield Fact(TRANSFORMED, value, evidence("counted", "transformed", seen=called))
         if blocks:
             yield from judged(bench, blocks, self.transform)
         elif not called:
