@@ -129,6 +129,9 @@ SILENT = {
     "drift": {
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
         "few rows": Data({"x": NUMBERS}, splits=HALVES),
+        "mostly zeros, by chance more in one split": Data(
+            {"x": np.r_[np.repeat([0.0, 8.0], [188, 12]), np.repeat([0.0, 1.0, 8.0], [184, 8, 8])]}, splits=LARGE_HALVES
+        ),
         "pictures of all sizes": Data({"image": [picture(i, size=48 + 6 * (i % 5)) for i in range(12)]}, splits=HALVES),
         "whole numbers that only one split has": Data({"x": [1, 2, 3] * 4}, splits=HALVES),
     },
@@ -367,6 +370,15 @@ SPEAKS = {
         "classes in other shares": (
             Data(
                 {"x": NOISE, "label": ["a"] * 180 + ["b"] * 20 + ["a"] * 60 + ["b"] * 140}, "label", splits=LARGE_HALVES
+            ),
+            "label-drift",
+            "warning",
+        ),
+        "one class of many gone": (
+            Data(
+                {"x": np.tile(NOISE, 5), "label": np.r_[np.arange(1000) % 10, np.maximum(1, np.arange(1000) % 10)]},
+                "label",
+                splits=["train"] * 1000 + ["test"] * 1000,
             ),
             "label-drift",
             "warning",

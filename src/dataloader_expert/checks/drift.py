@@ -1,8 +1,8 @@
 """How splits differ: their labels, their fields, and how they were preprocessed.
 
 Two splits of one preparation have one dtype, one channel order, one scale. Numbers are compared by their quantiles:
-``scale`` is the ratio of the ranges between the 5th and the 95th percentile; ``shape`` is how far the quantiles
-are apart once each split's are shifted and scaled to the same range. The same shape at another scale is preparation,
+``scale`` is the ratio of the ranges between the 5th and the 95th percentile, or of the standard deviations if that is
+less; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same shape at another scale is preparation,
 another shape is drift. Labels and categories: total variation distance with a chi-squared test.
 """
 
@@ -34,6 +34,8 @@ OTHER_SCALE, ANY_SHAPE = 2.0, 8.0
 SAME_SHAPE = 0.12
 FEW = 20
 """Forms up to which those of a field are told: more are the variety of its values."""
+TIMES, SURE_LABELS = 2.0, 3.5
+"""How many times as frequent in one split a class must be to be told by itself; and standard errors, of one comparison."""
 LEAST = 20
 """Values of each split."""
 LEVELS = 4.0
@@ -129,10 +131,12 @@ def _pairs(found: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
 def _labels(facts: Facts) -> Iterable[Finding]:
     counts = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None]
     for one, two in _pairs(counts):
-        distance, sure = compared(one.value, two.value)
-        if distance < APART or not sure:
+        distance, sure = compared(one.value, two.value, SURE_LABELS)
+        most = max(sorted({*one.value, *two.value}), key=lambda k: _apart(one, two, k))
+        if not (sure and distance >= APART) and not (
+            _apart(one, two, most) >= SURE_LABELS and _ratio(one, two, most) >= TIMES
+        ):
             continue
-        most = max(sorted({*one.value, *two.value}), key=lambda k: abs(_share(one, k) - _share(two, k)))
         yield finding(
             "label-drift",
             "warning",
@@ -144,11 +148,25 @@ def _labels(facts: Facts) -> Iterable[Finding]:
         )
 
 
+def _apart(one: Fact, two: Fact, value: str) -> float:
+    """Standard errors between a class's shares of two splits."""
+    n, m = sum(one.value.values()), sum(two.value.values())
+    pooled = (one.value.get(value, 0) + two.value.get(value, 0)) / (n + m)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+    return abs(_share(one, value) - _share(two, value)) / error if error > 0 else 0.0
+
+
+def _ratio(one: Fact, two: Fact, value: str) -> float:
+    """How many times as large the larger of a class's two shares is."""
+    low, high = sorted((_share(one, value), _share(two, value)))
+    return high / low if low > 0 else math.inf
+
+
 def _share(fact: Fact, value: str) -> float:
     return float(fact.value.get(value, 0) / max(1, sum(fact.value.values())))
 
 
-def compared(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, bool]:
+def compared(one: Mapping[str, int], two: Mapping[str, int], sure: float = SURE) -> tuple[float, bool]:
     """Total variation distance of two sets of counts, and whether a chi-squared test tells them apart.
 
     The statistic's normal approximation: Wilson and Hilferty, "The distribution of chi-square", 1931.
@@ -166,7 +184,7 @@ def compared(one: Mapping[str, int], two: Mapping[str, int]) -> tuple[float, boo
             statistic += (seen - expected) ** 2 / expected
     free = max(1, len(keys) - 1)
     z = ((statistic / free) ** (1 / 3) - (1 - 2 / (9 * free))) / math.sqrt(2 / (9 * free))
-    return distance, z > SURE
+    return distance, z > sure
 
 
 def _prepared(facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
@@ -213,7 +231,9 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
     ranges = a[5] - a[1], b[5] - b[1]
     if min(ranges) <= 0:
         return False
-    ratio = max(ranges) / min(ranges)
+    spreads = one["std"] or 0.0, two["std"] or 0.0
+    # both must say so: of few distinct values a percentile jumps, of heavy tails the deviation does
+    ratio = min(max(ranges) / min(ranges), max(spreads) / min(spreads)) if min(spreads) > 0 else 1.0
     if ratio >= ANY_SHAPE:
         return True
     apart = max(abs((x - a[1]) / ranges[0] - (y - b[1]) / ranges[1]) for x, y in zip(a, b, strict=True))
