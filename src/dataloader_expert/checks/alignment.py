@@ -22,7 +22,7 @@ STRETCH, SHEAR = 1.28, 0.12
 """The most that a copy may be scaled, and turned or sheared (0.12: seven degrees)."""
 DAMPING, GAINS = 10.0, (0.3, 3.0)
 WINDOWS = 4
-AT_ONCE = 1024
+AT_ONCE = 128
 
 
 def aligned(ones: Any, others: Any) -> Any:

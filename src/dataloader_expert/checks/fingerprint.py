@@ -131,23 +131,23 @@ def thumb(value: Any, size: int = 32) -> Any:
     return small / count
 
 
-def picture_hashes(gray: Any) -> tuple[int, int]:
-    """64 signs of the low 8 x 8 DCT coefficients of a gray picture of 8 x 8 or more, and of its mirror image.
+def picture_hashes(grey: Any) -> Any:
+    """64 signs of the low 8 x 8 DCT coefficients of grey pictures, and of their mirror images.
 
-    Zeros for a flat picture.
+    Args:
+        grey: [n, h, w] with h and w of 8 or more.
+
+    Returns:
+        uint64 [n, 2]; zeros for a flat picture.
     """
     import numpy as np
 
-    if float(gray.std()) < 4:
-        return 0, 0
-    low = _dct(gray.shape[0]) @ gray @ _dct(gray.shape[1]).T
-    return _signs(low.reshape(-1)), _signs((low * np.array([1, -1] * 4, np.float32)).reshape(-1))
-
-
-def _signs(low: Any) -> int:
-    import numpy as np
-
-    return int.from_bytes(np.packbits(low > np.median(low[1:])).tobytes(), "big") or 1
+    low = _dct(grey.shape[1]) @ grey.astype(np.float32) @ _dct(grey.shape[2]).T
+    both = np.stack([low, low * np.array([1, -1] * 4, np.float32)], 1).reshape(len(grey), 2, 64)
+    bits = both > np.median(both[:, :, 1:], 2, keepdims=True)
+    made = np.packbits(bits, axis=2).view(">u8")[..., 0].astype(np.uint64)
+    flat = grey.reshape(len(grey), -1).std(1) < 4
+    return np.where(flat[:, None], np.uint64(0), np.maximum(made, np.uint64(1)))
 
 
 def without_margin(gray: Any, least: int = 8) -> Any:
@@ -212,10 +212,17 @@ def _dct(n: int) -> Any:
 
 
 def vectors(block: Block, names: list[str], whole: bool = False) -> Any:
-    """A short vector a sample for diversity, shape [samples, d], float64; NaN where a value is absent.
+    """A short vector a sample for diversity, shape [samples, d], float64; NaN where a value is absent; made once a block.
 
     ``whole``: arrays of one shape give their own components instead of a summary.
     """
+    key = f"vectors {whole} {' '.join(names)}"
+    if key not in block.views:
+        block.views[key] = _vectors(block, names, whole)
+    return block.views[key]
+
+
+def _vectors(block: Block, names: list[str], whole: bool) -> Any:
     import numpy as np
 
     n, parts = block.samples, []

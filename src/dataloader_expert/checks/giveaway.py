@@ -50,6 +50,7 @@ class Giveaway(Check):
         ]
         self.kept = max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names))))
         self.parts: list[dict[str, Any]] = []
+        self.held = 0
         self.limit: int | None = None
         """Rows with a larger hash are no longer kept."""
 
@@ -73,7 +74,8 @@ class Giveaway(Check):
             column = block.columns.get(name)
             part[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
         self.parts.append(part)
-        if sum(len(p[""]) for p in self.parts) > 2 * self.kept:
+        self.held += len(rows)
+        if self.held > 2 * self.kept:
             self._prune()
 
     def _prune(self) -> None:
@@ -83,7 +85,7 @@ class Giveaway(Check):
         keys = list(self.parts[0])
         whole = {k: _together([p[k] for p in self.parts]) for k in keys}
         order = np.argsort(whole[""], kind="stable")[: self.kept]
-        self.parts = [{k: v[order] for k, v in whole.items()}]
+        self.parts, self.held = [{k: v[order] for k, v in whole.items()}], len(order)
         if len(order) == self.kept:
             self.limit = int(whole[""][order[-1]])
 

@@ -23,6 +23,7 @@ CANDIDATE = 14
 """Bits of 64 in which the hashes of candidates differ at most."""
 CLOSE = 8
 """The same where nothing can be confirmed, since the grey pictures of so many are not kept."""
+AT_ONCE = 256
 MOST = 40_000
 """Pictures that are compared each with each and whose grey pictures are kept."""
 ALIKE = 0.95
@@ -46,6 +47,7 @@ class NearPictures(Check):
             and f.name in self.kept.names
             and min(x or HASHED_FROM for x in f.shape[-3:-1] or f.shape or (99,)) >= HASHED_FROM
         ]
+        self.waiting: list[Any] = []
         self.hashes: list[Any] = []
         """Of each sample: of the picture and of its mirror image; uint64 [n, 2], 0 where there is none."""
         self.grey: list[Any] = []
@@ -65,16 +67,26 @@ class NearPictures(Check):
         name = self.fields[0]
         seen = thumbs(block, name)[:n] if name in block.columns else [None] * n
         insides = [None if t is None else stretched(without_margin(t)) for t in seen]
-        self.hashes.append(np.array([(0, 0) if t is None else picture_hashes(t) for t in insides], np.uint64))
-        if self.seen <= MOST:
-            blank = np.zeros((32, 32), np.uint8)
-            grey = [blank if t is None else np.clip(np.rint(t), 0, 255).astype(np.uint8) for t in insides]
-            self.grey.append(np.stack(grey))
-        else:
-            self.grey = []
+        blank = np.zeros((32, 32), np.uint8)  # which has no hash
+        grey = [blank if t is None else np.clip(np.rint(t), 0, 255).astype(np.uint8) for t in insides]
+        self.waiting += grey
+        if len(self.waiting) >= AT_ONCE:
+            self._hash()
+
+    def _hash(self) -> None:
+        """Hashes the pictures that wait, which many at once is quicker, and keeps them while they are few."""
+        import numpy as np
+
+        if not self.waiting:
+            return
+        grey, self.waiting = np.stack(self.waiting), []
+        self.hashes.append(picture_hashes(grey))
+        self.grey = [*self.grey, grey] if self.seen <= MOST else []
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearPictures)
+        self._hash()
+        other._hash()
         self.seen += other.seen
         self.kept.merge(other.kept)
         self.hashes += other.hashes
@@ -83,6 +95,7 @@ class NearPictures(Check):
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
+        self._hash()
         if not self.hashes:
             return
         hashes, digest = np.concatenate(self.hashes), self.kept.all()[0]
