@@ -53,6 +53,7 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 LEFT: dict[str, dict[str, Any]] = {
     "measured values": {"x": VALUES},
     "whole numbers of wide range": {"price": np.random.default_rng(0).integers(0, 10**9, N)},
+    "codes of a category": {"zone": [f"z{i % 4}" for i in range(N)]},
     "words": {"colour": ["red", "green", "blue"] * 40},
     "a stage of training among stages": {"stage": ["warm up", "train", "cool down"] * 40},
     "births": {"birth_date": DAYS},

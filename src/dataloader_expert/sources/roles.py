@@ -21,6 +21,8 @@ DISTINCT_KEY = 0.95
 """The least share of distinct values of a key: rows copied with their key repeat some."""
 DENSE = 0.5
 """The least share of a running number's range that its values fill."""
+LARGEST_GROUP = 20
+"""Rows of a group in the mean up to which codes alone say that it is one: codes of a category recur more often."""
 FEW = 8
 """Fewer values say nothing of what a column is for."""
 
@@ -202,7 +204,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             guesses.append((0 if repeated else 1, Role(name, how, repeated)))
         elif keyed and (repeated or len(values) < FEW):
             guesses.append((1, Role(name, "by its name and its values, which repeat", repeated)))
-        elif repeated and distinct >= 20 and all(isinstance(v, str) and _is_code(v) for v in values[:500]):
+        elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]
 
@@ -232,6 +234,10 @@ def _key(name: str, values: list[Any], kind: Field) -> Role | None:
     if len(numbers) == 0 and all(_is_code(str(v)) for v in list(distinct)[:500]):
         return Role(name, "by its values, distinct codes", False)
     return None
+
+
+def _codes(values: list[Any]) -> bool:
+    return all(isinstance(v, str) and _is_code(v) for v in values[:500])
 
 
 def _is_code(text: str) -> bool:

@@ -26,6 +26,9 @@ WEIGHTS = {
     "by_workers": 12,  # asked for by name, and small
     "trials": 3,
     "splits": 5,
+    "roles": 20,
+    "not_checked": 20,
+    "overlaps": 10,
     "passed_checks": 60,  # told in one line, and counted there
     "shape": 10,
     "classes": 2,
