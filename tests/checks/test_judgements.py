@@ -133,7 +133,10 @@ SILENT = {
             {"x": np.r_[np.repeat([0.0, 8.0], [188, 12]), np.repeat([0.0, 1.0, 8.0], [184, 8, 8])]}, splits=LARGE_HALVES
         ),
         "pictures of all sizes": Data({"image": [picture(i, size=48 + 6 * (i % 5)) for i in range(12)]}, splits=HALVES),
-        "whole numbers that only one split has": Data({"x": [1, 2, 3] * 4}, splits=HALVES),
+        "whole numbers that only one split has": Data(
+            {"x": [np.float64(v) for v in (1.5, 2.5, 3.5) * 100] + [np.int64(v) for v in (1, 2, 3) * 100]},
+            splits=["train"] * 300 + ["test"] * 300,
+        ),
     },
     "tokens": {
         "ids within the vocabulary": tokens([1, 2, 3], [4, 49]),
@@ -400,8 +403,9 @@ SPEAKS = {
         ),
         "another dtype": (
             Data(
-                {"x": [np.float32(v) for v in NOISE[:200].tolist()] + [np.int64(v * 99) for v in NOISE[200:].tolist()]},
+                {"x": [NOISE[:20].astype(np.float32)] * 200 + [NOISE[:20].astype(np.int64)] * 200},
                 splits=LARGE_HALVES,
+                kinds={"x": "array"},
             ),
             "preprocessing-differs",
             "error",
@@ -475,7 +479,7 @@ SPEAKS = {
             "warning",
         ),
         "pictures of two ranges": (
-            Data({"x": [rng.random((8, 8)), rng.random((8, 8)) * 255] * 3}, kinds={"x": "image"}),
+            Data({"x": [rng.random((8, 8)) * 255] * 9 + [rng.random((8, 8))]}, kinds={"x": "image"}),
             "scale-drift",
             "warning",
         ),

@@ -108,6 +108,10 @@ COVERED: dict[str, str] = {
         f"characterize_dataset.shards.{n}": "test_shards_are_counted_with_the_workers_that_they_feed"
         for n in ("count", "least", "most", "workers")
     },
+    **{
+        f"check_quality.pairs.{n}": "test_rows_across_the_splits_of_a_column_are_counted_by_pair"
+        for n in ("kind", "one", "other")
+    },
     "check_quality.overlaps.splits": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",
     "check_quality.overlaps.exact": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",
     "check_quality.overlaps.near": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",

@@ -528,6 +528,12 @@ def test_rows_across_the_splits_of_a_column_are_counted_by_pair(quickly: Asker, 
         ("train", "val"): (10, 0),
         ("train", "test"): (10, 3),
     }
+    assert {(p.kind, p.one.split, p.other.split) for p in report.pairs if p.one.split != p.other.split} >= {
+        ("exact", "train", "val"),
+        ("exact", "train", "test"),
+        ("near", "train", "test"),
+    }
+    assert all(p.one.file == "visits.parquet" and p.one.sample < p.other.sample for p in report.pairs)
     assert any("groups" in what for what in report.not_checked)
     assert report.not_checked[0] in report.summary.partition(". ")[0]
 

@@ -54,6 +54,7 @@ LEFT: dict[str, dict[str, Any]] = {
     "measured values": {"x": VALUES},
     "whole numbers of wide range": {"price": np.random.default_rng(0).integers(0, 10**9, N)},
     "codes of a category": {"zone": [f"z{i % 4}" for i in range(N)]},
+    "kinds of a test": {"test_type": ["blood test", "eye test"] * 60},
     "words": {"colour": ["red", "green", "blue"] * 40},
     "a stage of training among stages": {"stage": ["warm up", "train", "cool down"] * 40},
     "births": {"birth_date": DAYS},
@@ -88,7 +89,17 @@ def test_splits_that_share_a_usual_name_keep_their_own() -> None:
 
 @given(
     st.lists(
-        st.one_of(st.none(), st.text(max_size=8), st.integers(), st.floats(), st.booleans()), min_size=1, max_size=30
+        st.one_of(
+            st.none(),
+            st.text(max_size=8),
+            st.integers(),
+            st.floats(),
+            st.booleans(),
+            st.lists(st.integers()),
+            st.just({}),
+        ),
+        min_size=1,
+        max_size=30,
     )
 )
 def test_no_values_break_the_search_for_roles(values: list[Any]) -> None:

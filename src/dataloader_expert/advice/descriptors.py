@@ -51,8 +51,8 @@ def kept(facts: Facts) -> Iterator[Finding]:
 
 def shared(facts: Facts) -> Iterator[Finding]:
     """B8: workers move the file position of a file opened before the fork."""
-    fact = facts.find(POSITIONS)
-    if fact is None or not fact.value["count"]:
+    fact = next((f for f in facts.all(POSITIONS) if f.value["count"]), None)
+    if fact is None:
         return
     paths, count = fact.value["paths"], fact.value["count"]
     text = f"workers read {posixpath.basename(paths[0])} through a handle opened before the fork: they share one"

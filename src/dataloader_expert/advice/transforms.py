@@ -17,7 +17,7 @@ def raising(facts: Facts) -> Iterator[Finding]:
         text = f"the transform raised on {v['raised']} of {v['called']} samples: {v['error']}"
         places = [{"sample": i} for i in v["first"]]
         yield finding(
-            "transform-raises", "error", text, fact, "mend it for what these samples hold", places, v["raised"]
+            "transform-raises", "error", text, fact, "fix it so that it handles these samples", places, v["raised"]
         )
 
 

@@ -24,7 +24,7 @@ def differing(facts: Facts) -> Iterator[Finding]:
         text = f"{v['differ']} of {v['compared']} samples read in {workers} workers differ from what the main process reads"
         yield finding("workers-differ", "error", text, fact, FIX, [{"sample": i} for i in v["first"]], v["differ"])
     elif v["error"]:
-        text = f"samples that the main process reads raise in {workers} workers: {v['error']}"
+        text = f"samples that the main process can read raise an error in {workers} workers: {v['error']}"
         yield finding("workers-differ", "error", text, fact, FIX)
 
 

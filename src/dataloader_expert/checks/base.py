@@ -6,17 +6,22 @@ only: they run in the user's interpreter too.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Field, Role, Roles, Source
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
+
+MOST_SPLITS = 1_000
+"""More values name no splits: the rest counts as in none."""
 
 
 @dataclass
@@ -88,10 +93,12 @@ class Context:
         names: dict[str | None, int] = {}
         at: dict[Any, int] = {}
         codes = np.empty(n, np.int16)
-        for i, value in enumerate(plain):
+        for i, found in enumerate(plain):
+            value = found if isinstance(found, str | int | float | None) else str(found)
             code = at.get(value)
             if code is None:
-                code = at[value] = names.setdefault(self.roles.split_of(value), len(names))
+                name = self.roles.split_of(value) if len(names) < MOST_SPLITS else None
+                code = at[value] = names.setdefault(name, len(names))
             codes[i] = code
         if column.nulls is not None:
             codes[column.nulls[:n]] = names.setdefault(None, len(names))
@@ -125,6 +132,29 @@ class Check(ABC):
         self.context = context
         self.seen = 0
         """Samples looked at."""
+        self.error: str | None = None
+        """What the check raised on these data; it then looks no further and says nothing."""
+
+    def watch(self, block: Block) -> None:
+        """``see``; data come from outside, and what they lead one check to raise must not end the others."""
+        if self.error is None:
+            with self.held():
+                self.see(block)
+
+    def join(self, other: Check) -> None:
+        """``merge``, likewise."""
+        self.error = self.error or other.error
+        if self.error is None:
+            with self.held():
+                self.merge(other)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps what is raised inside as this check's error."""
+        try:
+            yield
+        except Exception as e:  # values of any kind may lead a check anywhere
+            self.error = f"{type(e).__name__}: {escaped(e, 200)}"
 
     @abstractmethod
     def see(self, block: Block) -> None:

@@ -1,7 +1,8 @@
 """Boxes of object detection: without area, not numbers, or outside their picture.
 
 A box field is named so and has four numbers a box. Which four is found from the data: ``xyxy`` where the third and fourth
-lie beyond the first two nearly always, else ``xywh``; whole units are pixels, numbers up to one shares of the picture.
+lie beyond the first two nearly always, else a corner or the middle with a size, whichever leaves fewer boxes outside; numbers up
+to one are shares of the picture, others pixels.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ BOXES = Quantity("boxes", "boxes", "boxes in all, their format, and those that a
 NAMES = {"bbox", "bboxes", "box", "boxes"}
 CORNERS = 0.95
 """The share of boxes with the second corner beyond the first from which boxes are taken for two corners."""
+UNCLEAR = 0.2
+"""The largest share of boxes outside that is a defect of theirs: where more are, the format or unit is another."""
 ROUNDED = 1.0
 """Pixels by which a box may lie outside: annotation tools round."""
 
@@ -69,8 +72,11 @@ class Boxes(Check):
         import numpy as np
 
         if self.size is not None and all(n in block.columns for n in self.size):
-            width, height = (block.columns[n].values[i] for n in self.size)
-            return (float(width or np.nan), float(height or np.nan))
+            try:
+                width, height = (float(block.columns[n].values[i] or np.nan) for n in self.size)
+            except (TypeError, ValueError, OverflowError):
+                return float("nan"), float("nan")
+            return width, height
         if self.picture is not None and self.picture in block.columns:
             value = block.columns[self.picture].values[i]
             if hasattr(value, "getbands"):
@@ -134,14 +140,28 @@ def judged(boxes: Any, sizes: Any) -> tuple[str, str, Any, Any]:
     known = boxes[whole]
     corners = bool(len(known)) and float(((known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])).mean()) >= CORNERS
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
-    x, y, third, fourth = boxes.T
-    right, low = (third, fourth) if corners else (x + third, y + fourth)
     width, height = sizes.T if not shares else np.ones_like(sizes).T
     slack = 0.01 if shares else ROUNDED
-    with np.errstate(invalid="ignore"):
-        flat = ~whole | (right <= x) | (low <= y)
-        out = (x < -slack) | (y < -slack) | (right > width + slack) | (low > height + slack)
-    return ("xyxy" if corners else "xywh", "shares of the picture" if shares else "pixels", flat, out & ~flat)
+    found = {}
+    for form in ("xyxy",) if corners else ("xywh", "cxcywh"):
+        x, y, right, low = _sides(boxes, form)
+        with np.errstate(invalid="ignore"):
+            flat = ~whole | (right <= x) | (low <= y)
+            out = (x < -slack) | (y < -slack) | (right > width + slack) | (low > height + slack)
+        found[form] = flat, out & ~flat
+    form = min(found, key=lambda f: int(found[f][1].sum()))
+    flat, out = found[form]
+    if out.mean() > UNCLEAR:  # another unit or format, which is not known
+        out = np.zeros_like(out)
+    return form, "shares of the picture" if shares else "pixels", flat, out
+
+
+def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:
+    """Left, top, right and lower sides."""
+    a, b, c, d = boxes.T
+    if form == "xyxy":
+        return a, b, c, d
+    return (a, b, a + c, b + d) if form == "xywh" else (a - c / 2, b - d / 2, a + c / 2, b + d / 2)
 
 
 def _boxes(value: Any) -> Any:
@@ -150,11 +170,12 @@ def _boxes(value: Any) -> Any:
 
     try:
         made = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
-    if made.ndim == 1 and made.size == 4:
-        return made[None]
-    return made if made.ndim == 2 and made.shape[1] == 4 else None
+    made = made[None] if made.ndim == 1 and made.size == 4 else made
+    if made.ndim != 2 or made.shape[1] != 4:
+        return None
+    return made[~((made == 0).all(1) | (made == -1).all(1))]  # rows that pad to a common number
 
 
 CHECK = Boxes

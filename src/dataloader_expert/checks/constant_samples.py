@@ -23,7 +23,11 @@ class ConstantSamples(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         kinds = ("array", "sequence", "embedding")
-        self.fields = [f.name for f in context.fields if f.kind in kinds and f.shape and f.name != context.label]
+        self.fields = [
+            f.name
+            for f in context.fields
+            if f.kind in kinds and f.shape and f.name != context.label and "float" in f.dtype  # masks may well be empty
+        ]
         self.counts: Counter[str] = Counter()
         self.varied: Counter[str] = Counter()
         self.where: dict[str, list[dict[str, Json]]] = {}
@@ -77,7 +81,7 @@ class ConstantSamples(Check):
                     "warning",
                     f"{v['count']} of {v['count'] + v['varied']} samples hold one value throughout {escaped(name)}",
                     fact,
-                    "look at them: blank or failed recordings; drop those that hold nothing",
+                    "look at them: they may be blank or failed recordings; drop those that hold nothing",
                     v["where"],
                     v["count"],
                 )

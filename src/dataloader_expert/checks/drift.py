@@ -77,7 +77,9 @@ class Drift(Check):
                 counts = self.values.setdefault((split, name), Counter())
                 if name in self.counted and len(counts) <= MOST:
                     plain = column.values.tolist() if hasattr(column.values, "tolist") else column.values
-                    counts.update(v if isinstance(v, str | int | float) else str(v) for v in plain)
+                    absent = column.nulls
+                    there = (v for i, v in enumerate(plain) if v is not None and (absent is None or not absent[i]))
+                    counts.update(v if isinstance(v, str | int | float) else str(v) for v in there)
 
     def _form(self, split: str, name: str, values: Any) -> None:
         counts = self.forms.setdefault((split, name), Counter())
@@ -113,7 +115,11 @@ class Drift(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         yield from _labels(facts)
-        prepared = dict(_prepared(facts))
+        arrays = {f.name for f in self.context.fields if f.shape or f.kind == "image"}
+        numbers = {
+            f.name for f in self.context.fields if f.kind in ("image", "array", "embedding", "sequence", "number")
+        }
+        prepared = dict(_prepared(facts, arrays, numbers - self.aside))
         yield from prepared.values()
         done = {name for name, _ in prepared}
         yield from (f for name, f in _features(facts, self.context, self.aside) if name not in done)
@@ -131,6 +137,8 @@ def _pairs(found: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
 def _labels(facts: Facts) -> Iterable[Finding]:
     counts = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None]
     for one, two in _pairs(counts):
+        if not one.value or not two.value:
+            continue  # a split without labels
         distance, sure = compared(one.value, two.value, SURE_LABELS)
         most = max(sorted({*one.value, *two.value}), key=lambda k: _apart(one, two, k))
         if not (sure and distance >= APART) and not (
@@ -187,10 +195,12 @@ def compared(one: Mapping[str, int], two: Mapping[str, int], sure: float = SURE)
     return distance, z > sure
 
 
-def _prepared(facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
-    """Findings on preparation, by field and split."""
+def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tuple[tuple[str, str], Finding]]:
+    """Findings on preparation, by field and split. Single numbers that are whole in one split only have no other dtype."""
     for what, told in (("dtype", "dtype"), ("mode", "image mode"), ("size", "image size")):
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(FORMS, what=what)):
+            if name not in arrays:
+                continue
             for one, two in _pairs(facts.all(FORMS, field=name, what=what)):
                 if set(one.value) & set(two.value) or (what == "size" and max(len(one.value), len(two.value)) > 1):
                     continue  # sizes that vary within a split are of the pictures
@@ -198,6 +208,8 @@ def _prepared(facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
                 text = f"{told} {a} in {one.at['split']}, {b} in {two.at['split']}"
                 yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(SPLIT_STATISTICS)):
+        if name not in scaled:
+            continue
         channels = dict.fromkeys(f.at.get("channel") for f in facts.all(SPLIT_STATISTICS, field=name))
         if {"red", "green", "blue"} <= set(channels):
             yield from _swapped(name, facts)
@@ -244,8 +256,8 @@ def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding
     """Findings where one split's channels are in the reverse order."""
     by_split: dict[str, dict[str, Fact]] = {}
     for fact in facts.all(SPLIT_STATISTICS, field=name):
-        by_split.setdefault(str(fact.at["split"]), {})[str(fact.at["channel"])] = fact
-    reds = [f["red"] for f in by_split.values() if len(f) >= 3]
+        by_split.setdefault(str(fact.at["split"]), {})[str(fact.at.get("channel"))] = fact
+    reds = [f["red"] for f in by_split.values() if {"red", "green", "blue"} <= f.keys()]
     for one, two in _pairs(reds):
         a, b = by_split[str(one.at["split"])], by_split[str(two.at["split"])]
         means = [[float(f[c].value["mean"]) for c in ("red", "green", "blue")] for f in (a, b)]

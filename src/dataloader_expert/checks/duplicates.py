@@ -65,6 +65,7 @@ class Duplicates(Check):
             "cross_split": 0,
             "conflicts": 0,
             "pairs": [],
+            "crossing": [],
             "where": [],
             "cross_where": [],
             "conflict_where": [],
@@ -88,6 +89,9 @@ class Duplicates(Check):
                 out["pairs"] = [*out["pairs"], places[:2]][:MOST_SHOWN]
                 for key in keys:
                     out[key] = (out[key] + places)[:MOST_SHOWN]
+            if len(splits) > 1 and len(out["crossing"]) < MOST_SHOWN:
+                firsts = [next(i for i in range(lo, hi) if split[i] == s) for s in splits[:2]]
+                out["crossing"].append([self.kept.place(int(index[i]), int(split[i])) for i in firsts])
         out["by_pair"] = [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())]
         return out
 
@@ -139,7 +143,7 @@ class Duplicates(Check):
                 severity,
                 f"{g['conflicts']} distinct samples occur with more than one label ({self.context.label})",
                 fact,
-                "look at them and keep one label; equal features with two labels bound the accuracy that can be had",
+                "look at them and keep one label; no model can be right on both",
                 g["conflict_where"],
                 g["conflicts"],
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -189,12 +190,17 @@ MARGIN_DEPTH = 4
 """Steps of brightness within which a margin is even: what JPEG leaves of one."""
 
 
+def _is_picture(value: Any) -> bool:
+    """Whether an array may be a picture: two or three axes, none of them empty."""
+    return hasattr(value, "ndim") and value.ndim in (2, 3) and bool(value.size) and value.dtype.kind in "biuf"
+
+
 def thumbs(block: Block, name: str) -> list[Any]:
     """A 32 x 32 gray picture of each of a field's images, None where there is none; made once a block."""
     key = f"thumbs {name}"
     if key not in block.views:
         values = block.columns[name].values
-        seen = [hasattr(v, "getbands") or (hasattr(v, "ndim") and v.ndim >= 2) for v in values]
+        seen = [hasattr(v, "getbands") or _is_picture(v) for v in values]
         block.views[key] = [thumb(v) if is_picture else None for v, is_picture in zip(values, seen, strict=True)]
     return list(block.views[key])
 
@@ -232,7 +238,7 @@ def _vectors(block: Block, names: list[str], whole: bool) -> Any:
             continue
         values = column.values
         if whole and not isinstance(values, np.ndarray):
-            values = np.stack(values)
+            values = _stacked(values)
         if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
             if values.ndim == 1:
                 part = values.astype(np.float64)[:, None]
@@ -252,6 +258,20 @@ def _vectors(block: Block, names: list[str], whole: bool) -> Any:
             part[column.nulls] = np.nan
         parts.append(part[:n])
     return np.concatenate(parts, 1) if parts else np.zeros((n, 0))
+
+
+def _stacked(values: list[Any]) -> Any:
+    """Arrays of the commonest shape in one; what has another shape, or is none, is NaN. The list itself without arrays."""
+    import numpy as np
+
+    shapes = Counter(v.shape for v in values if isinstance(v, np.ndarray) and v.dtype.kind in "biuf")
+    if not shapes:
+        return values
+    common = shapes.most_common(1)[0][0]
+    blank = np.full(common, np.nan)
+    return np.stack(
+        [v if isinstance(v, np.ndarray) and v.shape == common and v.dtype.kind in "biuf" else blank for v in values]
+    )
 
 
 def _pool(value: Any) -> Any:

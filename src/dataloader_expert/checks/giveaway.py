@@ -50,7 +50,7 @@ class Giveaway(Check):
         ]
         self.kept = max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names))))
         self.parts: list[dict[str, Any]] = []
-        self.held = 0
+        self.waiting = 0
         self.limit: int | None = None
         """Rows with a larger hash are no longer kept."""
 
@@ -74,8 +74,8 @@ class Giveaway(Check):
             column = block.columns.get(name)
             part[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
         self.parts.append(part)
-        self.held += len(rows)
-        if self.held > 2 * self.kept:
+        self.waiting += len(rows)
+        if self.waiting > 2 * self.kept:
             self._prune()
 
     def _prune(self) -> None:
@@ -85,7 +85,7 @@ class Giveaway(Check):
         keys = list(self.parts[0])
         whole = {k: _together([p[k] for p in self.parts]) for k in keys}
         order = np.argsort(whole[""], kind="stable")[: self.kept]
-        self.parts, self.held = [{k: v[order] for k, v in whole.items()}], len(order)
+        self.parts, self.waiting = [{k: v[order] for k, v in whole.items()}], len(order)
         if len(order) == self.kept:
             self.limit = int(whole[""][order[-1]])
 
@@ -134,7 +134,7 @@ class Giveaway(Check):
             yield finding(
                 "label-leaked-by-field",
                 severity,
-                f"{escaped(name)} alone {how}" + ("; its name says a second label" if second else ""),
+                f"{escaped(name)} alone {how}" + ("; its name suggests a second form of the label" if second else ""),
                 fact,
                 f"drop {escaped(name)} unless it is known before the label is: a model that sees it learns nothing else",
                 [{"field": name}],

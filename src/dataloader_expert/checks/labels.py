@@ -53,8 +53,7 @@ class Labels(Check):
             self.group.append((start, _codes(block.columns[self.grouped], n, self.group_names)))
         if self.long is not None and self.long in block.columns:
             values = block.columns[self.long].values[:n]
-            sizes = [0 if v is None else len(v) if hasattr(v, "__len__") else int(v) for v in values]
-            self.length.append((start, np.array(sizes, np.int32)))
+            self.length.append((start, np.array([_length(v) for v in values], np.int32)))
         hard = self.context.difficulty
         if hard is not None and hard in block.columns:
             self.difficulty.append((start, np.asarray(block.columns[hard].values[:n], np.float64)))
@@ -112,6 +111,17 @@ class Labels(Check):
             low, median, high, top = np.percentile(lengths, [0, 50, 95, 100]).tolist()
             value = {"field": self.long, "min": low, "median": median, "p95": high, "max": top}
             yield Fact(LENGTHS, value, self.evidence())
+
+
+def _length(value: Any) -> int:
+    """Of what has one; a number is the length itself."""
+    if hasattr(value, "__len__"):
+        return len(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+    return int(number) if 0 <= number < 1 << 31 else 0
 
 
 def _codes(column: Column, n: int, names: dict[str, int]) -> Any:

@@ -180,7 +180,9 @@ def _present(column: Column) -> list[Any]:
     """The values that are there: neither absent nor NaN."""
     values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
     absent = column.nulls
-    return [v for i, v in enumerate(values) if v is not None and v == v and (absent is None or not absent[i])]
+    there = [v for i, v in enumerate(values) if v is not None and (absent is None or not absent[i])]
+    plain = [v if isinstance(v, str | int | float) else str(v) for v in there]
+    return [v for v in plain if v == v]
 
 
 def _when(moment: Moment) -> float:

@@ -26,7 +26,7 @@ ORDERS = re.compile(
     r"|\bdo\W+not\W+(tell|reveal|mention)\b|\b(run|execute)\W+(this|the\W+following)\b",
     re.IGNORECASE,
 )
-MOST = 10_000
+MOST, LONGEST = 10_000, 1_000
 
 
 class Names(Check):
@@ -84,6 +84,7 @@ class Names(Check):
 
 
 def suspicious(name: str) -> bool:
+    name = name[:LONGEST]
     spaced = re.sub(r"[_\-.]+", " ", name)
     return MARKUP.search(name) is not None or ORDERS.search(spaced) is not None
 

@@ -14,7 +14,7 @@ from typing import Any
 from dataloader_expert.checks.alignment import aligned
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import HASHED_FROM, picture_hashes, stretched, thumbs, without_margin
-from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
+from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
@@ -24,6 +24,8 @@ CANDIDATE = 14
 CLOSE = 8
 """The same where nothing can be confirmed, since the grey pictures of so many are not kept."""
 AT_ONCE = 256
+CONFIRMED, FOUND = 4_000, 200_000
+"""Candidates that are aligned, the closest first, which takes some milliseconds each; and pairs that are kept where none is."""
 MOST = 40_000
 """Pictures that are compared each with each and whose grey pictures are kept."""
 ALIKE = 0.95
@@ -47,6 +49,9 @@ class NearPictures(Check):
             and f.name in self.kept.names
             and min(x or HASHED_FROM for x in f.shape[-3:-1] or f.shape or (99,)) >= HASHED_FROM
         ]
+        self.others = [n for n in self.kept.names if n not in self.fields[:1]]
+        self.rest: list[Any] = []
+        """Digests of the other fields, which must be equal: one picture may have several captions."""
         self.waiting: list[Any] = []
         self.hashes: list[Any] = []
         """Of each sample: of the picture and of its mirror image; uint64 [n, 2], 0 where there is none."""
@@ -64,11 +69,13 @@ class NearPictures(Check):
         if not n or not self.applies():
             return
         self.kept.see(block)
+        if self.others:
+            self.rest.append(content_digests(block, self.others))
         name = self.fields[0]
         seen = thumbs(block, name)[:n] if name in block.columns else [None] * n
         insides = [None if t is None else stretched(without_margin(t)) for t in seen]
         blank = np.zeros((32, 32), np.uint8)  # which has no hash
-        grey = [blank if t is None else np.clip(np.rint(t), 0, 255).astype(np.uint8) for t in insides]
+        grey = [blank if t is None else np.clip(np.nan_to_num(np.rint(t)), 0, 255).astype(np.uint8) for t in insides]
         self.waiting += grey
         if len(self.waiting) >= AT_ONCE:
             self._hash()
@@ -90,6 +97,7 @@ class NearPictures(Check):
         self.seen += other.seen
         self.kept.merge(other.kept)
         self.hashes += other.hashes
+        self.rest += other.rest
         self.grey = self.grey + other.grey if self.seen <= MOST else []
 
     def facts(self) -> Iterable[Fact]:
@@ -101,15 +109,18 @@ class NearPictures(Check):
         hashes, digest = np.concatenate(self.hashes), self.kept.all()[0]
         _, first = np.unique(digest, return_index=True)
         kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat pictures have no hash
+        rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
         if self.grey:
-            found = list(candidates(hashes[kept], CANDIDATE))
+            found, left_out = nearest(candidates(hashes[kept], CANDIDATE), rest[kept])
             near = confirmed(np.concatenate(self.grey)[kept], found)
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
-            yield near_fact(self.kept, "pictures", pairs, RULE, self.evidence(), MISSED)
+            missed = f"{MISSED}; {left_out:,} candidates that look alike and were not compared" if left_out else MISSED
+            yield near_fact(self.kept, "pictures", pairs, RULE, self.evidence(), missed)
         else:
-            near = [(int(kept[a]), int(kept[b])) for a, b, _ in close(hashes[kept, 0], CLOSE)]
+            alike = [(a, b) for a, b in close(hashes[kept, 0], CLOSE) if rest[kept[a]] == rest[kept[b]]]
             rule = f"DCT hashes within {CLOSE} of 64 bits, as beyond {MOST:,} pictures"
-            yield near_fact(self.kept, "pictures", near, rule, self.evidence(), f"mirrored copies; {MISSED}")
+            pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
+            yield near_fact(self.kept, "pictures", pairs, rule, self.evidence(), f"mirrored copies; {MISSED}")
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "pictures", sure=True)
@@ -137,29 +148,43 @@ def _set_bits() -> Any:
     return table
 
 
-def candidates(hashes: Any, most: int) -> Iterator[tuple[int, int, bool]]:
-    """Pairs whose hashes, [n, 2] as in ``NearPictures``, differ in at most ``most`` bits; and whether as mirror images."""
+Candidate = tuple[int, int, bool, int]
+"""Two pictures, whether as mirror images, and the bits in which their hashes differ."""
+
+
+def candidates(hashes: Any, most: int) -> Iterator[Candidate]:
+    """Pairs whose hashes, [n, 2] as in ``NearPictures``, differ in at most ``most`` bits."""
     import numpy as np
 
     plain, mirrored = (np.ascontiguousarray(hashes[:, k]) for k in range(2))
     for i in range(len(plain) - 1):
         rest = slice(i + 1, None)
-        near = bits(plain[rest] ^ plain[i]) <= most
-        other = bits(mirrored[rest] ^ plain[i]) <= most
-        for j in np.flatnonzero(near | other).tolist():
-            if near[j]:
-                yield i, i + 1 + j, False
-            if other[j]:
-                yield i, i + 1 + j, True
+        for other, as_mirror in ((plain, False), (mirrored, True)):
+            apart = bits(other[rest] ^ plain[i])
+            at = np.flatnonzero(apart <= most)
+            yield from ((i, i + 1 + j, as_mirror, d) for j, d in zip(at.tolist(), apart[at].tolist(), strict=True))
 
 
-def confirmed(grey: Any, found: list[tuple[int, int, bool]]) -> list[tuple[int, int]]:
+def nearest(found: Iterable[Candidate], rest: Any) -> tuple[list[Candidate], int]:
+    """The ``CONFIRMED`` closest candidates that agree in ``rest``, and how many more there are."""
+    total, kept = 0, []
+    for candidate in found:
+        if rest[candidate[0]] == rest[candidate[1]]:
+            total += 1
+            kept.append(candidate)
+            if len(kept) >= 4 * CONFIRMED:
+                kept = sorted(kept, key=lambda c: c[3])[:CONFIRMED]
+    kept = sorted(kept, key=lambda c: c[3])[:CONFIRMED]
+    return kept, total - len(kept)
+
+
+def confirmed(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
     """The candidates that correlate once aligned; ``grey``: [n, 32, 32]."""
     import numpy as np
 
     if not found:
         return []
-    a, b, mirrored = (np.array(part) for part in zip(*found, strict=True))
+    a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
     others = grey[b]
     others[mirrored] = others[mirrored][:, :, ::-1]
     whole, left = aligned(grey[a], others).T
@@ -167,7 +192,7 @@ def confirmed(grey: Any, found: list[tuple[int, int, bool]]) -> list[tuple[int, 
     return list(zip(a[alike].tolist(), b[alike].tolist(), strict=True))
 
 
-def close(hashes: Any, most: int) -> Iterator[tuple[int, int, bool]]:
+def close(hashes: Any, most: int) -> list[tuple[int, int]]:
     """The same for very many hashes, [n]: two that differ in at most ``most`` (under 10) bits differ in at most one bit of
     one of five parts, so only those are compared."""
     import numpy as np
@@ -183,11 +208,14 @@ def close(hashes: Any, most: int) -> Iterator[tuple[int, int, bool]]:
                 continue
             for other in (k, *(k ^ (1 << b) for b in range(width) if k < k ^ (1 << b))):
                 theirs = members[other]
-                for a, row in zip(
-                    mine.tolist(), bits(hashes[mine][:, None] ^ hashes[theirs][None]) <= most, strict=True
-                ):
-                    found.update((min(a, b), max(a, b)) for b in theirs[row].tolist() if a != b)
-    yield from ((a, b, False) for a, b in sorted(found))
+                for at in range(0, len(mine), AT_ONCE):
+                    few = mine[at : at + AT_ONCE]
+                    a, b = np.nonzero(bits(hashes[few][:, None] ^ hashes[theirs][None]) <= most)
+                    pairs = zip(few[a].tolist(), theirs[b].tolist(), strict=True)
+                    found.update((min(p), max(p)) for p in pairs if p[0] != p[1])
+                    if len(found) >= FOUND:
+                        return sorted(found)
+    return sorted(found)
 
 
 CHECK = NearPictures

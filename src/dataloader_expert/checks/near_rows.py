@@ -80,7 +80,9 @@ class NearRows(Check):
             _, first = np.unique(digest[members], return_index=True)  # one of each content
             if len(first) > 1:
                 groups.append(members[first].tolist())
-        yield near_fact(self.kept, "rows", groups, RULE, self.evidence(), "rows in which one value differs more")
+        yield near_fact(
+            self.kept, "rows", groups, RULE, self.evidence(), "rows that differ by more than this in any value"
+        )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.measured)

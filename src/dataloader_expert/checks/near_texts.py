@@ -15,7 +15,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import digest64, mix
-from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
+from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.sources.base import Block
@@ -31,7 +31,9 @@ LARGE = 30
 """Texts of one band's group up to which all pairs are confirmed; in larger ones each against the first and its neighbour."""
 RULE = f"equal but for case, blanks and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
 MISSED = f"short texts that differ in a word: it changes {WORDS} of their {WORDS}-grams"
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
+"""Words, and the signs of a formula."""
+AT_ONCE = 10_000
 
 
 class NearTexts(Check):
@@ -43,6 +45,9 @@ class NearTexts(Check):
         kinds = {f.name: f for f in context.fields}
         self.texts = [n for n in self.kept.names if kinds[n].kind == "text"]
         self.tokens = [] if self.texts else [n for n in self.kept.names if kinds[n].kind == "tokens"]
+        self.others = [n for n in self.kept.names if n not in (*self.texts, *self.tokens)]
+        self.rest: list[Any] = []
+        """Digests of the other fields, which must be equal: one picture may have several captions."""
         self.known: dict[str, int] = {}
         """Hashes of words."""
         self.same: list[int] = []
@@ -59,6 +64,9 @@ class NearTexts(Check):
         if not block.samples or len(self.same) >= MOST or not self.applies():
             return
         self.kept.see(block)
+        before = len(self.same)
+        if self.others:
+            self.rest.append(content_digests(block, self.others))
         columns = [block.columns[n].values for n in (*self.texts, *self.tokens) if n in block.columns]
         for row in zip(*columns, strict=False):
             words = self._words([v for v in row if v is not None])
@@ -66,7 +74,7 @@ class NearTexts(Check):
             grams = _grams(words)
             self.sketches.append(np.unique((grams >> np.uint64(32)).astype(np.uint32))[:SKETCH])
             self.bands.append(_bands(grams))
-        missing = block.samples - (len(self.same) - sum(len(p[0]) for p in self.kept.parts[:-1]))
+        missing = block.samples - (len(self.same) - before)
         for _ in range(missing):  # a unit without the field
             self.same.append(0)
             self.sketches.append(np.zeros(0, np.uint32))
@@ -89,11 +97,16 @@ class NearTexts(Check):
                 return mix(value.reshape(-1).astype(np.uint64))
         return np.array(hashes, np.uint64)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the words, which only save time: checks are sent between processes."""
+        return {**self.__dict__, "known": {}}
+
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearTexts)
         self.seen += other.seen
         self.kept.merge(other.kept)
         self.same += other.same
+        self.rest += other.rest
         self.bands += other.bands
         self.sketches += other.sketches
 
@@ -103,8 +116,11 @@ class NearTexts(Check):
         if not self.same:
             return
         digest = self.kept.all()[0]
-        pairs = {p for p in self._candidates() if digest[p[0]] != digest[p[1]] and self._alike(*p)}
+        rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
+        differ = (p for p in self._candidates() if digest[p[0]] != digest[p[1]] and rest[p[0]] == rest[p[1]])
+        pairs = {p for p in differ if self._alike(*p)}
         same = np.array(self.same, np.uint64)
+        same = np.where(same != 0, mix(same + rest), same)
         groups = []
         for members in _equal(same):
             if same[members[0]]:
@@ -184,7 +200,9 @@ def _bands(grams: Any) -> Any:
         rng = np.random.default_rng(0)
         _MULTIPLIERS.append(rng.integers(1, 1 << 63, BANDS * ROWS, np.uint64) * np.uint64(2) + np.uint64(1))
     with np.errstate(over="ignore"):
-        least = (np.unique(grams)[:, None] * _MULTIPLIERS[0]).min(0).reshape(BANDS, ROWS)
+        distinct = np.unique(grams)
+        parts = [(distinct[i : i + AT_ONCE, None] * _MULTIPLIERS[0]).min(0) for i in range(0, len(distinct), AT_ONCE)]
+        least = np.stack(parts).min(0).reshape(BANDS, ROWS)
         total = np.zeros(BANDS, np.uint64)
         for row in range(ROWS):
             total = mix(total + least[:, row])

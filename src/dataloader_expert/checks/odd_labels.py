@@ -46,7 +46,7 @@ class OddLabels(Check):
         """Whether arrays give their own components, not a summary."""
         self.parts: list[tuple[Any, Any, Any, Any]] = []
         """Hashes, vectors, labels and indices of the rows that are kept."""
-        self.held = 0
+        self.waiting = 0
         self.limit: int | None = None
 
     def applies(self) -> bool:
@@ -70,8 +70,8 @@ class OddLabels(Check):
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
         codes = np.array([digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()], np.uint64)
         self.parts.append((drawn[rows], x.astype(np.float32), codes, block.unit.start + rows))
-        self.held += len(rows)
-        if self.held > 2 * KEPT:
+        self.waiting += len(rows)
+        if self.waiting > 2 * KEPT:
             self._prune()
 
     def _prune(self) -> None:
@@ -84,7 +84,7 @@ class OddLabels(Check):
             np.concatenate(c) for c in zip(*[p for p in self.parts if p[1].shape[1] == width], strict=True)
         )
         order = np.argsort(drawn, kind="stable")[:KEPT]
-        self.parts, self.held = [(drawn[order], x[order], codes[order], index[order])], len(order)
+        self.parts, self.waiting = [(drawn[order], x[order], codes[order], index[order])], len(order)
         if len(order) == KEPT:
             self.limit = int(drawn[order[-1]])
 

@@ -42,7 +42,8 @@ class Seen:
         self.parts.append(
             (content_digests(block, self.names), self._labels(block), split, block.unit.start + np.arange(n))
         )
-        if not self.files or self.files[-1][1] != block.unit.file:
+        last = self.files[-1] if self.files else None
+        if last is None or last[1] != block.unit.file or block.unit.start < last[0]:
             self.files.append((block.unit.start, block.unit.file))
 
     def _labels(self, block: Block) -> Any:
@@ -154,7 +155,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "near-duplicates",
             "warning" if sure else "info",
-            f"{v['extra']} {of} nearly repeat another ({v['rule']})",
+            f"{v['extra']} {of} are near copies of another ({v['rule']})",
             near,
             "look at the pairs; keep one of each, or all of them in one split",
             [place for pair in v["pairs"] for place in pair],
@@ -184,6 +185,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
 
 
 def _label(value: Any) -> int:
-    if value is None or value != value or (isinstance(value, str) and not value.strip()):
+    missing = value is None or (isinstance(value, float) and value != value)
+    if missing or (isinstance(value, str) and not value.strip()):
         return 0
     return digest64(str(value).encode("utf-8", "replace")) or 1

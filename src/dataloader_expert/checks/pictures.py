@@ -62,7 +62,7 @@ class Pictures(Check):
                     self._sharp(value, place)
                     if _orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
-                elif hasattr(value, "shape"):
+                elif hasattr(value, "shape") and value.ndim in (2, 3) and value.size:
                     h, w = value.shape[:2] if value.shape[-1] in (1, 3, 4) or value.ndim == 2 else value.shape[-2:]
                     self._size(int(h), int(w), place)
                     if value.max(initial=0) <= 16 or value.ndim == 2:
@@ -185,7 +185,7 @@ _LOOKS = {
     "dark": ("info", "are dark throughout", "look at them; drop those that show nothing"),
     "light": ("info", "are light throughout", "look at them; drop those that show nothing"),
     "blurry": ("info", "are blurred", "look at them; drop those that show nothing"),
-    "odd-size": ("info", "are of a far larger or smaller size than the others", "look at them before they are resized"),
+    "odd-size": ("info", "are far larger or smaller than the others", "look at them before they are resized"),
     "odd-aspect": (
         "info",
         "are far wider or narrower than the others",

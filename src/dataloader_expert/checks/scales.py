@@ -52,7 +52,8 @@ class Scales(Check):
         self.seen += block.samples
         for f in self.fields:
             values = block.columns[f.name].values if f.name in block.columns else None
-            if isinstance(values, np.ndarray) and values.dtype.kind == "f" and f.name not in self.wide:
+            several = block.unit.samples > 1  # a single sample may be quiet or small by itself
+            if several and isinstance(values, np.ndarray) and values.dtype.kind == "f" and f.name not in self.wide:
                 flat = values.reshape(-1)
                 flat = np.abs(flat[:: max(1, len(flat) // LOOKED_AT)].astype(np.float64))
                 flat = flat[np.isfinite(flat) & (flat > 0)]
@@ -61,7 +62,7 @@ class Scales(Check):
                     self.units.setdefault(f.name, []).append(found)
         for name in self.wide & block.columns.keys():
             for i, value in enumerate(block.columns[name].values):
-                if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.size:
+                if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
                     self._range(name, block, i, float(value.min()), float(value.max()))
 
     def _range(self, name: str, block: Block, i: int, low: float, high: float) -> None:
@@ -101,7 +102,7 @@ class Scales(Check):
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["odd"])
         for fact in facts.all(RANGES):
             v, name = fact.value, escaped(fact.at["field"])
-            if v["unit"] and v["wide"]:
+            if v["unit"] and v["wide"] and min(v["unit"], v["wide"]) <= FEW * (v["unit"] + v["wide"]):
                 text = f"{name} lies between 0 and 1 in {v['unit']} samples and reaches beyond 16 in {v['wide']}"
                 yield finding("scale-drift", "warning", text, fact, fix, v["where"], min(v["unit"], v["wide"]))
 

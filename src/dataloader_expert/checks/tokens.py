@@ -10,9 +10,11 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.arrays import TOKENS as NAMED
+from dataloader_expert.sources.base import Block, Field
 
 TOKENS = Quantity("token_rows", "samples", "samples whose token ids are wrong in one way, with places; and the limit")
+OTHER = ("mask", "label", "type", "position", "segment", "target")
 ODD = ("out-of-range-ids", "too-long", "empty-sequence", "padding-inside")
 TEXTS: dict[str, tuple[Severity, str, str]] = {
     "out-of-range-ids": ("error", "hold ids outside 0 … {limit}", "tokenize with the model's own tokenizer: an embedding fails on them"),
@@ -20,6 +22,12 @@ TEXTS: dict[str, tuple[Severity, str, str]] = {
     "empty-sequence": ("warning", "hold no token{pad}", "drop them: they carry no input and may make the loss NaN"),
     "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
 }  # fmt: skip
+
+
+def of_ids(field: Field) -> bool:
+    """Whether a field may hold token ids: whole numbers in a row, and not a mask, a segment or what a loss compares with."""
+    words_ = field.name.lower()
+    return len(field.shape) == 1 and field.dtype.startswith(("int", "uint")) and not any(w in words_ for w in OTHER)
 
 
 class Tokens(Check):
@@ -32,7 +40,7 @@ class Tokens(Check):
             f.name
             for f in context.fields
             if f.name != context.label
-            and (f.kind == "tokens" or (asked and len(f.shape) == 1 and f.dtype.startswith(("int", "uint"))))
+            and (f.name.lower() in NAMED or f.name.lower().endswith("input_ids") or (asked and of_ids(f)))
         ]
         self.counts: Counter[tuple[str, str]] = Counter()
         self.where: dict[tuple[str, str], list[dict[str, Json]]] = {}
@@ -48,15 +56,16 @@ class Tokens(Check):
             if name not in block.columns:
                 continue
             for i, value in enumerate(block.columns[name].values):
-                row = np.asarray(value).reshape(-1) if value is not None else None
-                if row is not None and row.dtype.kind in "iu":
+                try:
+                    row = np.asarray(value).reshape(-1) if value is not None else None
+                except ValueError:  # lists within lists
+                    continue
+                if row is not None and (row.dtype.kind in "iu" or not row.size):
                     for code in self._odd(row):
                         self.counts[name, code] += 1
                         places = self.where.setdefault((name, code), [])
                         if len(places) < MAX_PLACES:
                             places.append({"sample": block.index(i), "file": block.unit.file or None, "field": name})
-                elif row is not None and not row.size:
-                    self.counts[name, "empty-sequence"] += 1
 
     def _odd(self, row: Any) -> Iterable[str]:
         import numpy as np
@@ -97,8 +106,8 @@ class Tokens(Check):
         for fact in facts.all(TOKENS):
             v, code, name = fact.value, str(fact.at["code"]), str(fact.at["field"])
             severity, what, fix = TEXTS[code]
-            limit = "the vocabulary" if v["limit"] is None else v["limit"]
-            said = what.format(limit=limit, pad=" but padding" if self.context.vocabulary.pad is not None else "")
+            what = "hold negative ids" if code == "out-of-range-ids" and v["limit"] is None else what
+            said = what.format(limit=v["limit"], pad=" but padding" if self.context.vocabulary.pad is not None else "")
             source = f" ({v['how']})" if v["limit"] is not None and v["how"] != "as asked" else ""
             message = f"{v['count']} sequences of {escaped(name)} {said}{source}"
             yield finding(code, severity, message, fact, fix, v["where"], v["count"])

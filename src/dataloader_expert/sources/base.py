@@ -123,6 +123,16 @@ class Roles:
     splits: Mapping[Any, str] = field(default_factory=dict)
     """What the split column's values call their splits."""
 
+    def without(self, name: str) -> Roles:
+        """The roles of all other fields."""
+
+        def kept(role: Role | None) -> Role | None:
+            return role if role is None or role.field != name else None
+
+        keys = tuple(k for k in self.keys if k.field != name)
+        split = kept(self.split)
+        return Roles(split, kept(self.group), kept(self.time), keys, self.splits if split is not None else {})
+
     def listed(self) -> list[dict[str, str]]:
         named = (("split", self.split), ("group", self.group), ("time", self.time), *(("key", k) for k in self.keys))
         return [{"role": role, "field": r.field, "how": r.how} for role, r in named if r is not None]

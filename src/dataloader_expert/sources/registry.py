@@ -80,6 +80,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
                 f"field {escaped(ref.label)} is not there; fields are: {', '.join(map(escaped, names))}",
             )
         source.label, source.label_how = ref.label, "as asked"
+        if source.roles is not None:
+            source.roles = source.roles.without(ref.label)
     return source
 
 

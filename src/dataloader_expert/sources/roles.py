@@ -30,7 +30,7 @@ SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", 
 GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
-    "episode", "recording", "track", "trip", "student", "writer", "case", "site", "batch", "plate",
+    "episode", "recording", "track", "trip", "student", "writer",
 }  # fmt: skip
 KEY_WORDS = {
     "id",
@@ -124,9 +124,9 @@ def _values(blocks: list[Block], fields: list[Field]) -> dict[str, list[Any]]:
             part = column.values[:each]
             plain = part.tolist() if hasattr(part, "tolist") else part
             absent = column.nulls
-            values += [v for i, v in enumerate(plain) if v is not None and v == v and (absent is None or not absent[i])]
+            values += [v for i, v in enumerate(plain) if v is not None and (absent is None or not absent[i])]
         if all(isinstance(v, str | int | float) for v in values):
-            found[f.name] = values
+            found[f.name] = [v for v in values if v == v]
     return found
 
 
@@ -140,7 +140,7 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
         listed = ", ".join(sorted(map(str, distinct)))
         if all(isinstance(v, str) for v in distinct):
             naming = [v for v in distinct if split_in_name(v) is not None]
-            if len(distinct) > 1 and len(naming) == len(distinct):
+            if len(naming) == len(distinct) and len({split_in_name(v) for v in distinct}) > 1:
                 return Role(name, f"its values name splits: {listed}"), _called(distinct)
             if called and naming:
                 return Role(name, f"by its name, and its values {listed}"), _called(distinct)
@@ -203,7 +203,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             how = "by its name and its values, which repeat" if repeated else "by its name"
             guesses.append((0 if repeated else 1, Role(name, how, repeated)))
         elif keyed and (repeated or len(values) < FEW):
-            guesses.append((1, Role(name, "by its name and its values, which repeat", repeated)))
+            guesses.append((1, Role(name, "by its name, as an id of something else than the row", False)))
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]

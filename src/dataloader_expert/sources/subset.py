@@ -29,10 +29,12 @@ class Subset(Source):
         units: list[Unit] = []
         for unit in source.units:
             try:
-                column = source.decode(unit, source.read(unit)).columns[roles.split.field]
+                column = source.decode(unit, source.read(unit)).columns.get(roles.split.field)
             except Unreadable as problem:
                 self.problems.append(problem)
                 continue
+            if column is None:
+                continue  # a file without the column is in no split
             values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
             absent = column.nulls
             rows = [i for i, v in enumerate(values) if roles.split_of(v) == split and (absent is None or not absent[i])]

@@ -236,13 +236,20 @@ class Table(Source):
         return blocks
 
     def split_by(self, name: str) -> bool:
-        if self.field(name) is None:
+        found = self.field(name)
+        if found is None or found.shape:
             return False
+        blocks = [self.decode(u, self.read(u)) for u in self.units[:1]] + self._apart(1)
         values: list[Any] = []
-        for block in [self.decode(u, self.read(u)) for u in self.units[:1]] + self._apart(1):
+        for block in blocks:
             part = block.columns[name].values if name in block.columns else []
             values += part.tolist() if hasattr(part, "tolist") else part
+        if not all(isinstance(v, str | int | float | None) for v in values) or len(set(values)) > MAX_CLASSES:
+            return False
         role, names = as_split(name, values)
+        self.units = [replace(unit, split=None) for unit in self.units]
+        if self.label == name:
+            self.label, self.label_how = find_label(blocks, name)
         self.roles = replace(self.roles or Roles(), split=role, splits=names)
         return True
 

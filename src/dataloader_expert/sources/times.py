@@ -83,5 +83,8 @@ def _seconds(parts: dict[str, str | None], month: str | None, day: str | None) -
     zone = parts["zone"]
     if zone is not None and zone[0] in "+-":
         shift = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
-        whole = whole - shift if zone[0] == "+" else whole + shift
+        try:
+            whole = whole - shift if zone[0] == "+" else whole + shift
+        except OverflowError:  # the last day there is, in another zone
+            return None
     return whole.timestamp() + int(parts["s"] or 0) + float(f"0.{parts['f'] or 0}")

@@ -53,13 +53,11 @@ def beside(listing: Listing | None) -> Vocabulary:
                 found[name] = json.loads(listing.read(name, LARGEST))
     tokenizer, settings, model = (found[n] if isinstance(found.get(n), dict) else {} for n in FILES)
     inner = tokenizer.get("model") if isinstance(tokenizer.get("model"), dict) else {}
-    vocab = inner.get("vocab")
-    ids = (
-        dict(vocab)
-        if isinstance(vocab, dict)
-        else {v[0]: i for i, v in enumerate(vocab or ()) if isinstance(v, list) and v}
-    )
-    for token in tokenizer.get("added_tokens") or ():
+    vocab, added = inner.get("vocab"), tokenizer.get("added_tokens")
+    ids = dict(vocab) if isinstance(vocab, dict) else {}
+    if isinstance(vocab, list):
+        ids = {str(v[0]): i for i, v in enumerate(vocab) if isinstance(v, list) and v}
+    for token in added if isinstance(added, list) else ():
         if isinstance(token, dict) and isinstance(token.get("id"), int):
             ids[str(token.get("content"))] = token["id"]
     whole = [i for i in ids.values() if isinstance(i, int)]

@@ -17,7 +17,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
-from dataloader_expert.probes.data.scan import CHECKED, Scan
+from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
 from dataloader_expert.probes.data.transformed import Transformed
 from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
 from dataloader_expert.probes.system.environment import Environment
@@ -25,6 +25,17 @@ from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import How, Model, Next, Report
 from dataloader_expert.tools.base import Conclusion, Measured, Tool, coverage
 from dataloader_expert.tools.base import Request as Common
+from dataloader_expert.tools.split_report import (
+    Groups,
+    Overlap,
+    Pair,
+    RoleLine,
+    SplitLine,
+    groups_of,
+    overlaps,
+    pairs_of,
+    split_lines,
+)
 
 Status = Literal["pass", "fail", "unknown"]
 BROKEN = {
@@ -96,36 +107,6 @@ class CheckLine(Model):
     field: str | None = None
 
 
-class RoleLine(Model):
-    role: Literal["split", "group", "time", "key"]
-    field: str
-    how: str
-
-
-class SplitLine(Model):
-    """A split; ``early``: its samples that lie before the last training sample, None where no field holds times."""
-
-    name: str
-    samples: int
-    early: int | None
-
-
-class Groups(Model):
-    """Values of the group's field, and those with samples in more than one split."""
-
-    field: str
-    total: int
-    in_several_splits: int
-
-
-class Overlap(Model):
-    """Distinct samples that two splits share exactly, and pairs of near duplicates across them."""
-
-    splits: list[str]
-    exact: int
-    near: int
-
-
 class Fields(Model):
     passed: bool | None
     not_checked: list[str]
@@ -137,6 +118,7 @@ class Fields(Model):
     splits: list[SplitLine]
     groups: Groups | None
     overlaps: list[Overlap]
+    pairs: list[Pair]
     code: str | None
 
 
@@ -173,7 +155,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if request.checks is not None:
         checklist, why = only_run(checklist, why, set(request.checks))
     errors = [f for f in found if f.severity == "error"]
-    complete = coverage(facts).complete and facts.find(FAILED) is None
+    whole = facts.find(CHECKED) is not None and facts.find(CHECKS_FAILED) is None
+    complete = whole and coverage(facts).complete and facts.find(FAILED) is None
     failed = bool(errors) or "fail" in checklist.model_dump().values()
     passed = False if failed else True if complete and request.checks is None else None
     unknowns = [Unknown("code", "a pytest file that repeats the checks is not yet written by this version")]
@@ -195,6 +178,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "splits": split_lines(facts),
         "groups": groups_of(facts),
         "overlaps": overlaps(facts),
+        "pairs": pairs_of(facts),
         "code": None,
     }
     steps = []
@@ -225,7 +209,11 @@ def verdict(
     unseen = f"; not checked: {', '.join(aside)}" if aside else ""
     read = f"{coverage(facts).samples_read:,} samples were read"
     if passed is None:
-        reason = "only the checks asked for ran" if request.checks is not None else "not every sample could be read"
+        reason = (
+            "only the checks asked for ran"
+            if request.checks is not None
+            else "not every sample could be read and checked"
+        )
         return f"Neither passed nor failed: {reason} ({read}){warned}{unseen}."
     if passed:
         return f"Passed: all {read} and no check found an error{warned}{unseen}."
@@ -240,41 +228,22 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
     aside = []
     several = len(facts.value(SPLITS) or {}) > 1
     if not several:
-        aside.append("overlap of splits (there are no two)")
+        aside.append("overlap between splits (there is only one)")
     elif facts.find(GROUPS) is None:
         aside.append("groups across splits (no field was taken for a group)")
     if several and facts.find(TIMES) is None:
-        aside.append("times across splits (no field was taken for a time)")
+        timed = any(r["role"] == "time" for r in facts.value(ROLES, []))
+        aside.append(
+            f"times across splits ({'its values could not be read' if timed else 'no field was taken for a time'})"
+        )
     if facts.find(CLASS_COUNTS) is None:
         aside.append("class labels (there are none)")
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")
+    aside += [f"near duplicates: {fact.value['missed']}" for fact in facts.all(NEAR) if fact.value["missed"]]
     if facts.value(FORMAT) == "reference" and facts.find(CONTENT) is None:
         aside.append("reading in worker processes")
     return aside
-
-
-def split_lines(facts: Facts) -> list[SplitLine]:
-    early: dict[str, int] = {}
-    for fact in facts.all(TIMES):
-        split, n = str(fact.at["split"]), int(fact.value["early"])
-        if split != "train":
-            early[split] = min(early.get(split, n), n)
-    return [SplitLine(name=s, samples=n, early=early.get(s)) for s, n in (facts.value(SPLITS) or {}).items()]
-
-
-def groups_of(facts: Facts) -> Groups | None:
-    g = facts.value(GROUPS)
-    return None if g is None else Groups(field=g["field"], total=g["groups"], in_several_splits=g["astride"])
-
-
-def overlaps(facts: Facts) -> list[Overlap]:
-    exact = {tuple(p["splits"]): int(p["count"]) for p in facts.value(DUPLICATES, {"by_pair": []})["by_pair"]}
-    near: dict[tuple[str, ...], int] = {}
-    for fact in facts.all(NEAR):
-        for p in fact.value["by_pair"]:
-            near[tuple(p["splits"])] = near.get(tuple(p["splits"]), 0) + int(p["count"])
-    return [Overlap(splits=list(k), exact=exact.get(k, 0), near=near.get(k, 0)) for k in sorted({*exact, *near})]
 
 
 BOXES = {
@@ -313,7 +282,7 @@ def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine]
         elif several:
             lines = [line.model_copy(update={"status": "unknown"}) if line.id == id_ else line for line in lines]
             if wanted is None or id_ in wanted:
-                unknowns.append(Unknown(id_, f"no field was taken for a {name}: say with {name} which one it is"))
+                unknowns.append(Unknown(id_, f"no field was taken for a {name}: name it with {name}="))
     return lines, unknowns
 
 

@@ -12,7 +12,7 @@ from dataloader_expert.checks.base import ROLES, Check, Context, all_checks
 from dataloader_expert.checks.integrity import Integrity
 from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.sources.base import Block, Column, Source, Unit
@@ -21,6 +21,7 @@ from dataloader_expert.sources.roles import find_roles
 from dataloader_expert.sources.vocabulary import Vocabulary
 
 CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
+CHECKS_FAILED = Quantity("checks_failed", "", "checks that raised on these data")
 FIRST = Quantity("first_sample", "s", "time to read the very first sample, including what the dataset sets up then")
 RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's code, with the error")
 CRASHES = Quantity("sample_crashes", "units", "units that killed the process reading them, with its exit code")
@@ -65,9 +66,10 @@ class Scan(Probe):
         roles = replace(context.roles, group=context.grouped, time=context.timed).listed()
         facts.add(Fact(ROLES, roles, evidence("sampled", "scan")))
         for check in checks.values():
-            if check.applies():
-                for fact in check.facts():
-                    facts.add(fact)
+            if check.applies() and check.error is None:
+                with check.held():
+                    for fact in list(check.facts()):
+                        facts.add(fact)
         yield from facts
         integrity = checks["integrity"]
         assert isinstance(integrity, Integrity)
@@ -83,17 +85,29 @@ class Scan(Probe):
         for check in checks.values():
             if not check.applies():
                 continue
-            found = list(check.judge(facts)) if read or check is integrity else []
+            found, said = [], []
+            if check.error is None:
+                with check.held():
+                    found = list(check.judge(facts)) if read or check is integrity else []
+                    said = list(check.unknowns())
             yield from (f for f in found if wanted is None or f.code in wanted)
-            yield from check.unknowns()
+            yield from said
             for id_ in check.ids:
                 if wanted is None or id_ in wanted:
                     judged.setdefault(id_, []).extend(f for f in found if f.code == id_)
+        failed_checks = {name: check for name, check in checks.items() if check.error is not None}
+        for name, check in failed_checks.items():
+            yield Unknown(
+                f"check {name}", f"it failed on these data ({check.error}): {', '.join(check.ids) or 'what it keeps'}"
+            )
+        if failed_checks:
+            yield Fact(CHECKS_FAILED, sorted(failed_checks), evidence("counted", "scan", seen=len(failed_checks)))
+        left_out = {id_ for check in failed_checks.values() for id_ in check.ids}
         how = "counted" if total is not None and read + failed >= total else "sampled"
         statuses = [
             {
                 "id": id_,
-                "status": status_of(hits, read),
+                "status": "unknown" if id_ in left_out and not hits else status_of(hits, read),
                 "count": sum(f.count for f in hits),
                 "scanned": read + failed,
                 "how": how,
@@ -138,8 +152,8 @@ class Scan(Probe):
             if asked is not None and self.leakage and name in ("group", "time") and not context.several_splits:
                 raise RequestError(
                     "invalid-argument",
-                    f"{name} is compared across splits, and there are no two: name the field that holds each sample's "
-                    f"split with split, or leave {name} out",
+                    f"{name} is compared across splits, and this source has no two: pass split= with the field that "
+                    f"holds each sample's split, or leave {name} out",
                 )
         return context
 
@@ -193,7 +207,7 @@ class Scan(Probe):
         checks = parts[0]
         for part in parts[1:]:
             for name, check in checks.items():
-                check.merge(part[name])
+                check.join(part[name])
         integrity = checks["integrity"]
         assert isinstance(integrity, Integrity)
         for problem in source.problems:
@@ -252,7 +266,7 @@ class Scan(Probe):
                 yield from described(bench)
             else:
                 for check in checks.values():
-                    check.see(block)
+                    check.watch(block)
             if count % 500 == 0:
                 bench.progress(f"read {count} samples", None)
         if checks is None:
@@ -311,7 +325,7 @@ class Scan(Probe):
         checks = self._new(context)
         for block in waiting:
             for check in checks.values():
-                check.see(block)
+                check.watch(block)
         return checks
 
 
@@ -333,7 +347,7 @@ def look(
             integrity.fail(unit, problem)
             continue
         for check in active:
-            check.see(block)
+            check.watch(block)
 
 
 def status_of(hits: list[Finding], read: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -9,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import Check, Context, all_checks
-from dataloader_expert.conclusions import MAX_PLACES
-from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.conclusions import MAX_PLACES, Finding
+from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.sources.base import Block, Column, Source, Unit
@@ -41,15 +42,23 @@ class Transformed(Probe):
         blocks: list[Block] = []
         raised: dict[int, str] = {}
         called = 0
+        judging: Judging | None = None
         for index, sample in some(bench.source, bench.seed):
             if called and time.monotonic() > until:
                 break
             called += 1
             bench.at(index)
             try:
-                blocks.append(Block(Unit(index, "", index, 1, 0), columns_of_sample(call(sample))))
+                given = copy.deepcopy(sample)  # it may change what it is given
+                block = Block(Unit(index, "", index, 1, 0), columns_of_sample(call(given)))
             except (Exception, SystemExit) as e:  # the user's code may raise anything
                 raised[index] = str(Raised(e, index))
+                continue
+            blocks.append(block)
+            if judging is not None or len(blocks) >= FIRST:
+                judging = judging or Judging(blocks, bench.seed)
+                judging.see(blocks)
+                blocks = []
         bench.at(-1)
         value = {
             "called": called,
@@ -59,7 +68,10 @@ class Transformed(Probe):
         }
         yield Fact(TRANSFORMED, value, evidence("counted", "transformed", seen=called))
         if blocks:
-            yield from judged(bench, blocks, self.transform)
+            judging = judging or Judging(blocks, bench.seed)
+            judging.see(blocks)
+        if judging is not None:
+            yield from judging.told(self.transform)
         elif not called:
             yield Unknown("transform", "no sample could be read to call it on")
 
@@ -75,7 +87,13 @@ def callable_of(reference: str, bench: Bench) -> Any:
         target = named(reference, bench.ref.roots)
     finally:
         os.chdir(folder)
-    return target() if isinstance(target, type) else target
+    if not isinstance(target, type):
+        return target
+    try:
+        return target()
+    except (Exception, SystemExit) as e:
+        text = f"transform {escaped(reference)} could not be made without arguments: {Raised(e)}; name a function or an object"
+        raise RequestError("invalid-argument", text) from None
 
 
 def some(source: Source, seed: int) -> Iterator[tuple[int, Any]]:
@@ -107,32 +125,52 @@ def some(source: Source, seed: int) -> Iterator[tuple[int, Any]]:
         except Unreadable:
             continue  # the scan names it
         for i in range(block.samples):
-            row = {name: column.values[i] for name, column in block.columns.items()}
+            row = {
+                name: None if column.nulls is not None and column.nulls[i] else column.values[i]
+                for name, column in block.columns.items()
+            }
             yield block.index(i), row[rich[0]] if unit.samples == 1 and rich and rich[0] in row else row
             given += 1
             if given >= MOST:
                 return
 
 
-def judged(bench: Bench, blocks: list[Block], transform: str) -> Iterator[Said]:
-    """What the checks of values find in what the transform returned, and the facts that they cite."""
-    first: dict[str, list[Any]] = {}
-    for block in blocks[:FIRST]:
-        for name, column in block.columns.items():
-            first.setdefault(name, []).extend(column.values)
-    fields = tuple(field_of(name, Column(values)) for name, values in first.items())
-    context = Context(fields, None, len(blocks), "array", (), None, bench.seed)
-    checks: dict[str, Check] = {name: check(context) for name, check in all_checks().items() if name in OF_VALUES}
-    active = [c for c in checks.values() if c.applies()]
-    for block in blocks:
-        for check in active:
-            check.see(block)
-    made = (f for check in active for f in check.facts())
-    facts = Facts(tuple(replace(f, at={**f.at, "after": transform}) for f in made))
-    for check in active:
-        for found in check.judge(facts):
-            yield from (f for f in facts if f.cite() in found.evidence)
-            yield replace(found, message=f"in what the transform returns, {escaped(found.message, None)}")
+class Judging:
+    """The checks of values over what the transform returned; fields are those of the first blocks."""
+
+    def __init__(self, blocks: list[Block], seed: int) -> None:
+        first: dict[str, list[Any]] = {}
+        for block in blocks:
+            for name, column in block.columns.items():
+                first.setdefault(name, []).extend(column.values)
+        fields = tuple(field_of(name, Column(values)) for name, values in first.items())
+        context = Context(fields, None, None, "array", (), None, seed)
+        checks = [check(context) for name, check in all_checks().items() if name in OF_VALUES]
+        self.active: list[Check] = [c for c in checks if c.applies()]
+
+    def see(self, blocks: list[Block]) -> None:
+        for block in blocks:
+            for check in self.active:
+                check.watch(block)
+
+    def told(self, transform: str) -> Iterator[Said]:
+        """What is found, and the facts that it rests on."""
+        facts = Facts()
+        for check in self.active:
+            if check.error is None:
+                with check.held():
+                    for fact in list(check.facts()):
+                        facts.add(replace(fact, at={**fact.at, "after": transform}))
+        for check in self.active:
+            found: list[Finding] = []
+            if check.error is None:
+                with check.held():
+                    found = list(check.judge(facts))
+            if check.error is not None:
+                yield Unknown("transform", f"a check of what it returns failed: {check.error}")
+            for one in found:
+                yield from (f for f in facts if f.cite() in one.evidence)
+                yield replace(one, message=f"in what the transform returns, {escaped(one.message, None)}")
 
 
 PROBES = (Transformed,)

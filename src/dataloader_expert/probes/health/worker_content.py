@@ -51,7 +51,7 @@ class WorkerContent(Probe):
         size = len(served.dataset)
         drawn = np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist()
         here, random = _here(bench, served.dataset, drawn, time.monotonic() + HERE_SHARE * (until - time.monotonic()))
-        if len(here) < min(LEAST, size):
+        if random or len(here) < min(LEAST, size):
             slow = "samples take too long to read some again: raise budget_s"
             why = "samples are random: reading one twice gives different content" if random else slow
             yield Unknown("reading in worker processes", why)
@@ -79,7 +79,7 @@ class WorkerContent(Probe):
             "random": random,
             "error": error,
         }
-        yield shared_handles(before)
+        yield shared_handles(before, self.name)
         if not compared and error is None:
             return
         yield Fact(

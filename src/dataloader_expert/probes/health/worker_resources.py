@@ -112,7 +112,7 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     finally:
         release(loader, iterator)
         bench.at(-1)
-    yield shared_handles(before)
+    yield shared_handles(before, "worker_resources")
     lines = list(watch.lines())
     watch.close()
     if failed:
@@ -168,12 +168,12 @@ def _files() -> int:
         return 0
 
 
-def shared_handles(before: dict[str, int]) -> Fact:
+def shared_handles(before: dict[str, int], by: str) -> Fact:
     """The files whose positions, which only workers could move, are no longer those of ``before``."""
     moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
     names = [m.partition(" ")[2] for m in moved]
     value = {"paths": names[:MAX_PLACES], "count": len(names)}
-    return Fact(POSITIONS, value, evidence("counted", "worker_resources", seen=len(before)))
+    return Fact(POSITIONS, value, evidence("counted", by, seen=len(before)), {"read_by": by})
 
 
 def memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:

@@ -1,0 +1,95 @@
+"""Near copies of real photographs: how many of each change are found, and how many pairs of different pictures are taken for copies.
+
+``python -m benchmarks.copies [--seed N]`` changes each of the 260 clothing photographs in sixteen ways and asks the check for near
+pictures, as ``check_quality`` does, whether it pairs each with its original; then which of all pairs of originals it takes for
+copies. Half a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageEnhance, ImageOps
+
+from benchmarks.common import keep, shared_data
+from dataloader_expert.checks.fingerprint import picture_hashes, stretched, thumb, without_margin
+from dataloader_expert.checks.near_pictures import CANDIDATE, candidates, confirmed
+
+NAME = "copies"
+Change = Callable[[Image.Image, random.Random], Image.Image]
+
+
+def recoded(image: Image.Image, quality: int) -> Image.Image:
+    held = io.BytesIO()
+    image.save(held, "JPEG", quality=quality)
+    return Image.open(io.BytesIO(held.getvalue())).convert("RGB")
+
+
+def cropped(image: Image.Image, left: float, top: float, right: float, low: float) -> Image.Image:
+    w, h = image.size
+    return image.crop((int(w * left), int(h * top), int(w * (1 - right)), int(h * (1 - low))))
+
+
+def off_middle(image: Image.Image, rng: random.Random) -> Image.Image:
+    left, top = rng.uniform(0, 0.05), rng.uniform(0, 0.05)
+    return cropped(image, left, top, 0.05 - left, 0.05 - top)
+
+
+CHANGES: dict[str, Change] = {
+    "JPEG quality 30": lambda i, _: recoded(i, 30),
+    "half the size": lambda i, _: i.resize((i.width // 2, i.height // 2)),
+    "grey": lambda i, _: i.convert("L").convert("RGB"),
+    "brightness 1.3": lambda i, _: ImageEnhance.Brightness(i).enhance(1.3),
+    "contrast 1.3": lambda i, _: ImageEnhance.Contrast(i).enhance(1.3),
+    "mirrored": lambda i, _: ImageOps.mirror(i),
+    "5 % cropped, middle": lambda i, _: cropped(i, 0.025, 0.025, 0.025, 0.025),
+    "5 % cropped, off the middle": off_middle,
+    "10 % cropped, middle": lambda i, _: cropped(i, 0.05, 0.05, 0.05, 0.05),
+    "20 % cropped, middle": lambda i, _: cropped(i, 0.1, 0.1, 0.1, 0.1),
+    "black border of 5 pixels": lambda i, _: ImageOps.expand(i, 5, (0, 0, 0)),
+    "white border of 5 pixels": lambda i, _: ImageOps.expand(i, 5, (255, 255, 255)),
+    "black border of 10 pixels": lambda i, _: ImageOps.expand(i, 10, (0, 0, 0)),
+    "turned by 1 degree": lambda i, _: i.rotate(1),
+    "turned by 2 degrees": lambda i, _: i.rotate(2),
+    "turned by 3 degrees": lambda i, _: i.rotate(3),
+}
+
+
+def small(image: Image.Image) -> Any:
+    """What the check keeps of a picture."""
+    return np.clip(np.rint(stretched(without_margin(thumb(image)))), 0, 255).astype(np.uint8)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=None)
+    seed = parser.parse_args().seed
+    seed = time.time_ns() % (1 << 31) if seed is None else seed
+    data = shared_data()
+    if data is None:
+        raise SystemExit("the shared data sets are not there: set DATALOADER_EXPERT_DATA")
+    rng = random.Random(seed)
+    images = [Image.open(p).convert("RGB") for p in sorted((data / "images" / "clothing_cc0").rglob("*.jpg"))]
+    originals = np.stack([small(i) for i in images])
+    found = {}
+    for name, change in CHANGES.items():
+        both = np.concatenate([originals, np.stack([small(change(i, rng)) for i in images])])
+        pairs = [p for p in candidates(picture_hashes(both), CANDIDATE) if p[1] - p[0] == len(images)]
+        found[name] = len(set(confirmed(both, pairs))) / len(images)
+        print(f"{name:28} {found[name]:.3f}")
+    hashes = picture_hashes(originals)
+    false = confirmed(originals, list(candidates(hashes, CANDIDATE)))
+    print(
+        f"seed {seed}: {len(false)} of {len(images) * (len(images) - 1) // 2:,} pairs of originals are taken for copies"
+    )
+    keep(NAME, {"complete": True, "seed": seed, "pictures": len(images), "found": found, "false": len(false)})
+
+
+if __name__ == "__main__":
+    main()
