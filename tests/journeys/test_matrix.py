@@ -43,6 +43,10 @@ SKIPPED = {"low", "high", "instead_of", "gain", "made_by"}
 ONLY_WHERE_IT_IS = {
     # a moment that does not exist, a shape that varies, a setting that torch refuses without workers, a rule not applied
     "groups",
+    "one.split",
+    "other.split",
+    "one.file",
+    "other.file",
     "shards",
     "early",
     "skewness",
