@@ -81,7 +81,7 @@ class NearRows(Check):
             if len(first) > 1:
                 groups.append(members[first].tolist())
         yield near_fact(
-            self.kept, "rows", groups, RULE, self.evidence(), "rows that differ by more than this in any value"
+            self.kept, "rows", groups, RULE, self.evidence(), "near copies of rows that differ by more than rounding"
         )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

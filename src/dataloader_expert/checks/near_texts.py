@@ -30,7 +30,7 @@ MOST = 500_000
 LARGE = 30
 """Texts of one band's group up to which all pairs are confirmed; in larger ones each against the first and its neighbour."""
 RULE = f"equal but for case, blanks and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
-MISSED = f"short texts that differ in a word: it changes {WORDS} of their {WORDS}-grams"
+MISSED = "near copies of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
 """Words, and the signs of a formula."""
 AT_ONCE = 10_000

@@ -220,6 +220,8 @@ def verdict(
     if codes["error"]:
         return f"Failed: {', '.join(codes['error'])}{warned}{unseen}."
     failed = "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail")
+    others = [code for code in codes["warning"] if f"{code}: " not in failed]
+    warned = f"; warnings: {', '.join(others)}" if others else ""
     return f"Failed: {failed}{warned}{unseen}."
 
 
@@ -240,7 +242,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         aside.append("class labels (there are none)")
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")
-    aside += [f"near duplicates: {fact.value['missed']}" for fact in facts.all(NEAR) if fact.value["missed"]]
+    aside += [fact.value["missed"] for fact in facts.all(NEAR) if fact.value["missed"]]
     if facts.value(FORMAT) == "reference" and facts.find(CONTENT) is None:
         aside.append("reading in worker processes")
     return aside
