@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -33,6 +34,22 @@ def shared_data() -> Path | None:
     """The shared data sets, if they are there: DATALOADER_EXPERT_DATA, else ../shared/data beside the checkout."""
     folder = Path(os.environ.get("DATALOADER_EXPERT_DATA", HERE.parent.parent / "shared" / "data"))
     return folder if (folder / "MANIFEST.json").exists() else None
+
+
+def real_data() -> Path:
+    """The shared data sets; ends the program where they are not there."""
+    folder = shared_data()
+    if folder is None:
+        raise SystemExit("the shared data sets are not there: set DATALOADER_EXPERT_DATA")
+    return folder
+
+
+def seed_asked(description: str | None) -> int:
+    """The seed given by ``--seed``, else one by the clock."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=None)
+    seed = parser.parse_args().seed
+    return time.time_ns() % (1 << 31) if seed is None else int(seed)
 
 
 @asynccontextmanager

@@ -7,17 +7,15 @@ copies. Half a minute.
 
 from __future__ import annotations
 
-import argparse
 import io
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
-from benchmarks.common import keep, shared_data
+from benchmarks.common import keep, real_data, seed_asked
 from dataloader_expert.checks.fingerprint import picture_hashes, stretched, thumb, without_margin
 from dataloader_expert.checks.near_pictures import CANDIDATE, candidates, confirmed
 
@@ -67,13 +65,7 @@ def small(image: Image.Image) -> Any:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=None)
-    seed = parser.parse_args().seed
-    seed = time.time_ns() % (1 << 31) if seed is None else seed
-    data = shared_data()
-    if data is None:
-        raise SystemExit("the shared data sets are not there: set DATALOADER_EXPERT_DATA")
+    seed, data = seed_asked(__doc__), real_data()
     rng = random.Random(seed)
     images = [Image.open(p).convert("RGB") for p in sorted((data / "images" / "clothing_cc0").rglob("*.jpg"))]
     originals = np.stack([small(i) for i in images])

@@ -8,18 +8,16 @@ Some three minutes.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import command, keep, shared_data
+from benchmarks.common import command, keep, real_data, seed_asked
 
 NAME = "leaks"
 Table = dict[str, np.ndarray[Any, Any]]
@@ -172,13 +170,7 @@ def asked(rows: Table, folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=None)
-    seed = parser.parse_args().seed
-    seed = time.time_ns() % (1 << 31) if seed is None else seed
-    data = shared_data()
-    if data is None:
-        raise SystemExit("the shared data sets are not there: set DATALOADER_EXPERT_DATA")
+    seed, data = seed_asked(__doc__), real_data()
     print(f"seed {seed}")
     rows: list[dict[str, Any]] = []
     for name, (path, label) in TABLES.items():

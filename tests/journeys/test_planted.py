@@ -637,10 +637,11 @@ def test_shards_are_counted_with_the_workers_that_they_feed(quickly: Asker, tmp_
     rows = plain(60)
     for k, part in enumerate((slice(0, 10), slice(10, 45), slice(45, 60))):
         written({name: v[part] for name, v in rows.items()}, tmp_path / f"{k}.parquet")
-    shards = quickly.ask("characterize_dataset", str(tmp_path), str(tmp_path)).shards  # type: ignore[attr-defined]  # of that tool
+    sharded: Any = quickly.ask("characterize_dataset", str(tmp_path), str(tmp_path))
+    shards = sharded.shards
     assert (shards.count, shards.least, shards.most, shards.workers) == (3, 10, 35, 3)
-    single = quickly.ask("characterize_dataset", str(pictures(tmp_path / "pictures", 16, "png")), str(tmp_path))
-    assert single.shards is None  # type: ignore[attr-defined]  # of that tool
+    single: Any = quickly.ask("characterize_dataset", str(pictures(tmp_path / "pictures", 16, "png")), str(tmp_path))
+    assert single.shards is None
 
 
 def pictures(folder: Path, size: int, format: str, **how: Any) -> Path:

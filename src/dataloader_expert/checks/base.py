@@ -20,7 +20,7 @@ from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, 
 from dataloader_expert.sources.base import Block, Field, Role, Roles, Source
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
-MOST_SPLITS = 1_000
+SPLIT_VALUES = 1_000
 """More values name no splits: the rest counts as in none."""
 
 
@@ -97,7 +97,7 @@ class Context:
             value = found if isinstance(found, str | int | float | None) else str(found)
             code = at.get(value)
             if code is None:
-                name = self.roles.split_of(value) if len(names) < MOST_SPLITS else None
+                name = self.roles.split_of(value) if len(names) < SPLIT_VALUES else None
                 code = at[value] = names.setdefault(name, len(names))
             codes[i] = code
         if column.nulls is not None:

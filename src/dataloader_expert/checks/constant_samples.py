@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 CONSTANT = Quantity("constant_samples", "samples", "samples whose array holds one value throughout, with places")
@@ -30,7 +31,7 @@ class ConstantSamples(Check):
         ]
         self.counts: Counter[str] = Counter()
         self.varied: Counter[str] = Counter()
-        self.where: dict[str, list[dict[str, Json]]] = {}
+        self.where = Places()
 
     def applies(self) -> bool:
         return bool(self.fields)
@@ -53,23 +54,19 @@ class ConstantSamples(Check):
                 one = np.array([v is not None and len(v) >= LEAST and _constant(v) for v in flat], bool)
             self.counts[name] += int(one.sum())
             self.varied[name] += len(one) - int(one.sum())
-            places = self.where.setdefault(name, [])
-            for i in np.flatnonzero(one)[: MAX_PLACES - len(places)].tolist():
-                places.append({"sample": block.index(i), "file": block.unit.file or None, "field": name})
+            for i in np.flatnonzero(one)[:MAX_PLACES].tolist():
+                self.where.add(name, block, i, name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, ConstantSamples)
         self.seen += other.seen
         self.counts += other.counts
         self.varied += other.varied
-        for name, places in other.where.items():
-            self.where[name] = sorted(self.where.get(name, []) + places, key=lambda p: int(str(p["sample"])))[
-                :MAX_PLACES
-            ]
+        self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
         for name, n in sorted(self.counts.items()):
-            value = {"count": n, "varied": self.varied[name], "where": self.where.get(name, [])}
+            value = {"count": n, "varied": self.varied[name], "where": self.where.of(name)}
             yield Fact(CONSTANT, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

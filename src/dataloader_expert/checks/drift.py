@@ -2,8 +2,9 @@
 
 Two splits of one preparation have one dtype, one channel order, one scale. Numbers are compared by their quantiles:
 ``scale`` is the ratio of the ranges between the 5th and the 95th percentile, or of the standard deviations if that is
-less; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same shape at another scale is preparation,
-another shape is drift. Labels and categories: total variation distance with a chi-squared test.
+less; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same
+shape at another scale is preparation, another shape is drift. Labels and categories: total variation distance with a
+chi-squared test.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a
 MOST = 1_000
 """Distinct values up to which a field's categories are counted."""
 APART = 0.1
-"""The least total variation distance, and in units of the standard deviation the least shift, that is told."""
+"""The least total variation distance that is told."""
 SHIFTED = 0.25
+"""The least shift of a mean that is told, in standard deviations."""
 SURE = 5.0
 """Standard errors by which splits must differ: many fields are compared, and samples of a split may hang together."""
 OTHER_SCALE, ANY_SHAPE = 2.0, 8.0
 """The ratio of ranges that is another scale where the shapes agree, and where they need not."""
 SAME_SHAPE = 0.12
+"""The largest distance of quantiles, as a share of the range, between distributions of one shape."""
 FEW = 20
 """Forms up to which those of a field are told: more are the variety of its values."""
 TIMES, SURE_LABELS = 2.0, 3.5

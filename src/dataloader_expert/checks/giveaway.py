@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.fingerprint import digest64, mix
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
@@ -27,6 +28,7 @@ KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
 """Rows that are kept, and values of all fields together."""
 CLASSES = 100
 """More distinct numbers are a continuous label."""
+LABEL = "label"
 KNOWN = 0.98
 LEAST, RARE = 30, 5
 """The fewest rows to test on, and of those the fewest that a constant guess gets wrong."""
@@ -48,11 +50,7 @@ class Giveaway(Check):
             for f in context.fields
             if not f.shape and f.name not in aside and f.kind in ("number", "category", "boolean")
         ]
-        self.kept = max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names))))
-        self.parts: list[dict[str, Any]] = []
-        self.waiting = 0
-        self.limit: int | None = None
-        """Rows with a larger hash are no longer kept."""
+        self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names)))))
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(self.names)
@@ -60,51 +58,33 @@ class Giveaway(Check):
     def see(self, block: Block) -> None:
         import numpy as np
 
-        n = block.samples
-        self.seen += n
+        self.seen += block.samples
         label = block.columns.get(self.context.label or "")
-        if not n or label is None or not self.applies():
+        if not block.samples or label is None or not self.applies():
             return
-        drawn = mix(np.arange(n, dtype=np.uint64) + np.uint64(block.unit.start) + np.uint64(0x9E37))
-        rows = np.flatnonzero(drawn <= np.uint64(self.limit)) if self.limit is not None else np.arange(n)
+        rows = self.drawn.rows(block)
         if not len(rows):
             return
-        part: dict[str, Any] = {"": drawn[rows], "label": _values(label, rows)}
+        kept = {LABEL: _values(label, rows)}
         for name in self.names:
             column = block.columns.get(name)
-            part[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
-        self.parts.append(part)
-        self.waiting += len(rows)
-        if self.waiting > 2 * self.kept:
-            self._prune()
-
-    def _prune(self) -> None:
-        """Keeps the rows with the least hashes: the same whatever the order of blocks."""
-        import numpy as np
-
-        keys = list(self.parts[0])
-        whole = {k: _together([p[k] for p in self.parts]) for k in keys}
-        order = np.argsort(whole[""], kind="stable")[: self.kept]
-        self.parts, self.waiting = [{k: v[order] for k, v in whole.items()}], len(order)
-        if len(order) == self.kept:
-            self.limit = int(whole[""][order[-1]])
+            kept[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
+        self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Giveaway)
         self.seen += other.seen
-        self.parts += other.parts
-        if self.parts:
-            self._prune()
+        self.drawn.merge(other.drawn)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.parts:
+        if not self.drawn.parts:
             return
-        self._prune()
-        rows, label = self.parts[0], self.parts[0]["label"]
+        hashes, rows = self.drawn.all()
+        label = rows[LABEL]
         there = ~np.isnan(label) if label.dtype.kind == "f" else np.ones(len(label), bool)
-        learns = (mix(rows[""]) & np.uint64(1)).astype(bool)
+        learns = (mix(hashes) & np.uint64(1)).astype(bool)
         distinct, target = np.unique(label[there], return_inverse=True)
         for name in self.names:
             values = rows[f"field {name}"][there]
@@ -154,15 +134,6 @@ def _values(column: Column, rows: Any) -> Any:
         return made if absent is None else np.where(absent, np.nan, made)
     plain = values.tolist() if isinstance(values, np.ndarray) else values
     return np.array([digest64(str(plain[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()], np.uint64)
-
-
-def _together(parts: list[Any]) -> Any:
-    """One array; where a field is texts in some units and numbers in others, digests of the numbers."""
-    import numpy as np
-
-    if len({p.dtype.kind for p in parts}) > 1:
-        parts = [p if p.dtype.kind == "u" else mix(p.view(np.uint64)) for p in parts]
-    return np.concatenate(parts)
 
 
 def _nearest(values: Any, learns: Any) -> tuple[Any, Any]:

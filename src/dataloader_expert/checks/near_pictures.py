@@ -2,7 +2,8 @@
 
 Method: the signs of the low 8 x 8 DCT coefficients of a 32 x 32 grey picture (Zauner, "Implementation and benchmarking
 of perceptual image hash functions", 2010) give candidates, as do those of the mirrored picture. A margin, which may be
-most of a picture and is alike in many, is left out first. Each candidate is confirmed on the grey pictures themselves, aligned. Pairs are not chained.
+most of a picture and is alike in many, is left out first. Each candidate is confirmed on the grey pictures themselves,
+aligned. Pairs are not chained.
 """
 
 from __future__ import annotations

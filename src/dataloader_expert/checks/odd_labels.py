@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import content_fields, digest64, mix, vectors
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.fingerprint import content_fields, digest64, vectors
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -44,10 +45,7 @@ class OddLabels(Check):
         fixed = len(rich) == 1 and kinds[rich[0]].kind in ("embedding", "array") and None not in kinds[rich[0]].shape
         self.whole = fixed
         """Whether arrays give their own components, not a summary."""
-        self.parts: list[tuple[Any, Any, Any, Any]] = []
-        """Hashes, vectors, labels and indices of the rows that are kept."""
-        self.waiting = 0
-        self.limit: int | None = None
+        self.drawn = Drawn(KEPT)
 
     def applies(self) -> bool:
         return self.context.label is not None and bool(self.names) and not self.context.guessed
@@ -60,48 +58,29 @@ class OddLabels(Check):
         label = block.columns.get(self.context.label or "")
         if not n or label is None or not self.applies():
             return
-        drawn = mix(np.arange(n, dtype=np.uint64) + np.uint64(block.unit.start) + np.uint64(0x51ED))
-        there = np.ones(n, bool) if label.nulls is None else ~label.nulls[:n]
-        rows = np.flatnonzero(there if self.limit is None else there & (drawn <= np.uint64(self.limit)))
+        rows = self.drawn.rows(block)
+        if label.nulls is not None:
+            rows = rows[~label.nulls[rows]]
         if not len(rows):
             return
-        part = block if len(rows) == n else block.take(rows)
-        x = vectors(part, self.names, self.whole)[:, :WIDEST]
+        x = vectors(block if len(rows) == n else block.take(rows), self.names, self.whole)[:, :WIDEST]
         values = label.values.tolist() if hasattr(label.values, "tolist") else label.values
-        codes = np.array([digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()], np.uint64)
-        self.parts.append((drawn[rows], x.astype(np.float32), codes, block.unit.start + rows))
-        self.waiting += len(rows)
-        if self.waiting > 2 * KEPT:
-            self._prune()
-
-    def _prune(self) -> None:
-        import numpy as np
-
-        width = max(
-            {p[1].shape[1] for p in self.parts}, key=lambda w: sum(len(p[1]) for p in self.parts if p[1].shape[1] == w)
-        )
-        drawn, x, codes, index = (
-            np.concatenate(c) for c in zip(*[p for p in self.parts if p[1].shape[1] == width], strict=True)
-        )
-        order = np.argsort(drawn, kind="stable")[:KEPT]
-        self.parts, self.waiting = [(drawn[order], x[order], codes[order], index[order])], len(order)
-        if len(order) == KEPT:
-            self.limit = int(drawn[order[-1]])
+        codes = [digest64(str(values[i]).encode("utf-8", "surrogatepass")) for i in rows.tolist()]
+        kept = {"x": x.astype(np.float32), "label": np.array(codes, np.uint64), "index": block.unit.start + rows}
+        self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, OddLabels)
         self.seen += other.seen
-        self.parts += other.parts
-        if self.parts:
-            self._prune()
+        self.drawn.merge(other.drawn)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.parts:
+        if not self.drawn.parts:
             return
-        self._prune()
-        _, x, codes, index = self.parts[0]
+        _, rows = self.drawn.all()
+        x, codes, index = rows["x"], rows["label"], rows["index"]
         kept = np.isfinite(x).all(1)
         x, codes, index = x[kept], codes[kept], index[kept]
         names, label = np.unique(codes, return_inverse=True)

@@ -121,7 +121,8 @@ def near_fact(
         for k, a in enumerate(splits):
             for b in splits[k + 1 :]:
                 crossing[seen.pair_of(a, b)] += 1
-                crossed.append(tuple(next(i for i in members if split[i] == s) for s in (a, b)))  # type: ignore[arg-type]  # two of them
+                one, two = (next(i for i in members if split[i] == s) for s in (a, b))
+                crossed.append((one, two))
         labels = {int(label[i]) for i in members} - {0}
         if len(labels) > 1:
             conflicts += 1

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 SCALES = Quantity(
@@ -41,7 +42,7 @@ class Scales(Check):
         self.wide = {f.name for f in context.fields if len(f.shape) >= 2 and f.kind in ("image", "array")}
         self.units: dict[str, list[tuple[int, float, str]]] = {}
         self.ranges: dict[str, Counter[str]] = {}
-        self.where: dict[tuple[str, str], list[dict[str, Json]]] = {}
+        self.where = Places()
 
     def applies(self) -> bool:
         return bool(self.fields or self.wide)
@@ -68,9 +69,7 @@ class Scales(Check):
     def _range(self, name: str, block: Block, i: int, low: float, high: float) -> None:
         kind = "unit" if 0 <= low < high <= 1.0 else "wide" if low >= 0 and high > 16 else "other"
         self.ranges.setdefault(name, Counter())[kind] += 1
-        places = self.where.setdefault((name, kind), [])
-        if len(places) < MAX_PLACES:
-            places.append({"sample": block.index(i), "file": block.unit.file or None, "field": name})
+        self.where.add((name, kind), block, i, name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Scales)
@@ -79,8 +78,7 @@ class Scales(Check):
             self.units.setdefault(name, []).extend(units)
         for name, counts in other.ranges.items():
             self.ranges.setdefault(name, Counter()).update(counts)
-        for key, places in other.where.items():
-            self.where[key] = sorted(self.where.get(key, []) + places, key=lambda p: int(str(p["sample"])))[:MAX_PLACES]
+        self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
         for name, units in sorted(self.units.items()):
@@ -91,7 +89,7 @@ class Scales(Check):
                 yield Fact(SCALES, value, self.evidence(), {"field": name})
         for name, counts in sorted(self.ranges.items()):
             rare = min(("unit", "wide"), key=lambda k: counts[k])
-            value = {"unit": counts["unit"], "wide": counts["wide"], "where": self.where.get((name, rare), [])}
+            value = {"unit": counts["unit"], "wide": counts["wide"], "where": self.where.of((name, rare))}
             yield Fact(RANGES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

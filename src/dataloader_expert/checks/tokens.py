@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import TOKENS as NAMED
 from dataloader_expert.sources.base import Block, Field
 
@@ -26,8 +27,8 @@ TEXTS: dict[str, tuple[Severity, str, str]] = {
 
 def of_ids(field: Field) -> bool:
     """Whether a field may hold token ids: whole numbers in a row, and not a mask, a segment or what a loss compares with."""
-    words_ = field.name.lower()
-    return len(field.shape) == 1 and field.dtype.startswith(("int", "uint")) and not any(w in words_ for w in OTHER)
+    name = field.name.lower()
+    return len(field.shape) == 1 and field.dtype.startswith(("int", "uint")) and not any(word in name for word in OTHER)
 
 
 class Tokens(Check):
@@ -43,7 +44,7 @@ class Tokens(Check):
             and (f.name.lower() in NAMED or f.name.lower().endswith("input_ids") or (asked and of_ids(f)))
         ]
         self.counts: Counter[tuple[str, str]] = Counter()
-        self.where: dict[tuple[str, str], list[dict[str, Json]]] = {}
+        self.where = Places()
 
     def applies(self) -> bool:
         return bool(self.fields)
@@ -63,9 +64,7 @@ class Tokens(Check):
                 if row is not None and (row.dtype.kind in "iu" or not row.size):
                     for code in self._odd(row):
                         self.counts[name, code] += 1
-                        places = self.where.setdefault((name, code), [])
-                        if len(places) < MAX_PLACES:
-                            places.append({"sample": block.index(i), "file": block.unit.file or None, "field": name})
+                        self.where.add((name, code), block, i, name)
 
     def _odd(self, row: Any) -> Iterable[str]:
         import numpy as np
@@ -88,8 +87,7 @@ class Tokens(Check):
         assert isinstance(other, Tokens)
         self.seen += other.seen
         self.counts += other.counts
-        for key, places in other.where.items():
-            self.where[key] = sorted(self.where.get(key, []) + places, key=lambda p: int(str(p["sample"])))[:MAX_PLACES]
+        self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
         v = self.context.vocabulary
@@ -99,7 +97,7 @@ class Tokens(Check):
             "padding-inside": v.pad,
         }
         for (name, code), n in sorted(self.counts.items()):
-            value = {"count": n, "where": self.where.get((name, code), []), "limit": limits.get(code), "how": v.how}
+            value = {"count": n, "where": self.where.of((name, code)), "limit": limits.get(code), "how": v.how}
             yield Fact(TOKENS, value, self.evidence(), {"field": name, "code": code})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

@@ -237,11 +237,8 @@ class SourceDataset(Dataset[dict[str, Any]]):
 
 def fields_with_nulls(source: Source) -> set[str]:
     """The fields in which some sample has no value; decodes tables once, other formats have none."""
-    from dataloader_expert.sources.subset import Subset
-    from dataloader_expert.sources.tables import Table
-
     found: set[str] = set()
-    for unit in source.units if isinstance(source, Table | Subset) else ():
+    for unit in source.units if source.nullable else ():
         try:
             block = source.decode(unit, source.read(unit))
         except Unreadable:

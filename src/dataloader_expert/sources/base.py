@@ -174,6 +174,8 @@ class Source(ABC):
     files: int = 0
     bytes: int = 0
     iterable: bool = False
+    nullable: bool = False
+    """Whether samples may lack a value of a field: tables have nulls, other formats do not."""
     roles: Roles | None = None
 
     def __init__(self) -> None:

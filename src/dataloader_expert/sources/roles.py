@@ -33,53 +33,18 @@ GROUP_WORDS = {
     "episode", "recording", "track", "trip", "student", "writer",
 }  # fmt: skip
 KEY_WORDS = {
-    "id",
-    "no",
-    "nr",
-    "num",
-    "number",
-    "key",
-    "code",
-    "name",
-    "idx",
-    "index",
-    "uid",
-    "uuid",
-    "guid",
-    "row",
-    "hash",
-}
+    "id", "no", "nr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
+}  # fmt: skip
 NOT_GROUPS = {
-    "sample",
-    "row",
-    "image",
-    "img",
-    "label",
-    "class",
-    "category",
-    "file",
-    "record",
-    "target",
-    "object",
-    "item",
-}
+    "sample", "row", "image", "img", "label", "class", "category", "file", "record", "target", "object", "item",
+}  # fmt: skip
 TIME_WORDS = {
     "date", "time", "datetime", "timestamp", "ts", "taken", "created", "updated", "modified", "recorded", "captured",
     "acquired", "collected", "admitted", "published", "observed", "when", "day", "month", "year", "at",
 }  # fmt: skip
 NOT_TIMES = {
-    "birth",
-    "born",
-    "birthday",
-    "birthdate",
-    "dob",
-    "death",
-    "expiry",
-    "expires",
-    "due",
-    "duration",
-    "elapsed",
-}
+    "birth", "born", "birthday", "birthdate", "dob", "death", "expiry", "expires", "due", "duration", "elapsed",
+}  # fmt: skip
 NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
 """Words that make a plain number a time: a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -108,6 +73,7 @@ def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
 
 
 def words(name: str) -> list[str]:
+    """The words of a name in lower case: ``patientId`` and ``patient_id`` are patient and id."""
     return [w.lower() for w in _WORD.findall(name)]
 
 

@@ -18,9 +18,20 @@ class Subset(Source):
     def __init__(self, source: Source, split: str) -> None:
         super().__init__()
         self.source = source
-        for name in ("fields", "label", "label_how", "classes", "modality", "sharding", "files", "bytes", "roles"):
+        for name in (
+            "format",
+            "fields",
+            "label",
+            "label_how",
+            "classes",
+            "modality",
+            "sharding",
+            "files",
+            "bytes",
+            "roles",
+            "nullable",
+        ):
             setattr(self, name, getattr(source, name))
-        self.format = source.format  # type: ignore[misc]  # of this instance: what the samples are stored as
         self.problems = source.problems
         self.listing = getattr(source, "listing", None)
         roles = source.roles
@@ -47,7 +58,9 @@ class Subset(Source):
 
     @classmethod
     def open(cls, listing: Any, ref: Any) -> Source:
-        raise NotImplementedError("made of an opened source")
+        raise NotImplementedError(
+            "made of an opened source"
+        )  # it is no format of its own, and none of those that are opened
 
     def read(self, unit: Unit) -> Any:
         return self.source.read(unit.at[0])

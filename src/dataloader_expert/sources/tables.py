@@ -199,6 +199,8 @@ def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[
 class Table(Source):
     """A member makes ``units`` and decodes each into columns; fields and label follow from the first block."""
 
+    nullable = True
+
     def describe(self) -> None:
         """Fields from the first block's values; label and modality from the first ``GUESSED_FROM`` rows."""
         blocks: list[Block] = []

@@ -73,9 +73,9 @@ class Request(Common):
     group: str | None = Field(None, description="field whose values must keep to one split; else found")
     time: str | None = Field(None, description="field of times: train first; else found")
     transform: str | None = Field(None, description="reference; its output is checked too")
-    vocab_size: int | None = Field(None, gt=0, description="of token ids; else by tokenizer files")
-    pad_id: int | None = Field(None, ge=0, description="likewise")
-    max_length: int | None = Field(None, gt=0, description="most tokens a sample; likewise")
+    vocab_size: int | None = Field(None, gt=0, description="else from tokenizer files")
+    pad_id: int | None = Field(None, ge=0, description="padding token's id")
+    max_length: int | None = Field(None, gt=0, description="longest sample in tokens")
     checks: list[str] | None = Field(None, description="codes to check; else all")
 
     @field_validator("checks")
@@ -128,12 +128,12 @@ class Result(Report, Fields):
 
 def recipe(request: Request) -> tuple[Probe, ...]:
     wanted = None if request.checks is None else tuple(request.checks)
+    # before anything is measured: a reference that does not resolve is then an error
+    transformed = () if request.transform is None else (Transformed(transform=request.transform),)
     return (
         Environment(),
         Layout(),
-        *(
-            (Transformed(transform=request.transform),) if request.transform is not None else ()
-        ),  # before anything is measured: it may not resolve
+        *transformed,
         Scan(
             0.9,
             wanted,

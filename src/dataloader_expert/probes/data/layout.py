@@ -82,6 +82,7 @@ def shards_of(source: Source) -> dict[str, int] | None:
         sizes[unit.file] += unit.samples
     if not sizes or max(sizes.values()) < 2:
         return None
+    # a tar is streamed from its start by one worker, whatever our own readers can do
     apart = len(sizes) if source.format == "webdataset" else len(source.units)
     return {"count": len(sizes), "least": min(sizes.values()), "most": max(sizes.values()), "workers": apart}
 

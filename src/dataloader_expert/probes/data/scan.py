@@ -351,6 +351,7 @@ def look(
 
 
 def status_of(hits: list[Finding], read: int) -> str:
+    """The status of a check that found these; an info is no reason not to pass."""
     if any(f.severity == "error" for f in hits):
         return "fail"
     return "warn" if any(f.severity == "warning" for f in hits) else "pass" if read else "unknown"

@@ -1,0 +1,73 @@
+"""A sample of rows that does not depend on the order of blocks: those whose index has the least hashes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from dataloader_expert.checks.fingerprint import mix
+from dataloader_expert.sources.base import Block
+
+
+class Drawn:
+    """At most ``most`` rows, with what is kept of each: arrays by name, first axis the rows."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.parts: list[tuple[Any, dict[str, Any]]] = []
+        """Hashes of rows, and what is kept of them."""
+        self.held = 0
+        self.limit: int | None = None
+        """Rows with a larger hash are no longer kept."""
+
+    def rows(self, block: Block) -> Any:
+        """Those of a block's rows that may be kept."""
+        import numpy as np
+
+        hashes = self._hashes(block, np.arange(block.samples))
+        return np.arange(len(hashes)) if self.limit is None else np.flatnonzero(hashes <= np.uint64(self.limit))
+
+    def keep(self, block: Block, rows: Any, values: dict[str, Any]) -> None:
+        self.parts.append((self._hashes(block, rows), values))
+        self.held += len(rows)
+        if self.held > 2 * self.most:
+            self._prune()
+
+    def merge(self, other: Drawn) -> None:
+        self.parts += other.parts
+        self.held += other.held
+
+    def all(self) -> tuple[Any, dict[str, Any]]:
+        """Hashes of the rows that are kept, and what is kept of them. There must be some."""
+        self._prune()
+        return self.parts[0]
+
+    def _hashes(self, block: Block, rows: Any) -> Any:
+        import numpy as np
+
+        return mix(rows.astype(np.uint64) + np.uint64(block.unit.start) + np.uint64(0x9E37))
+
+    def _prune(self) -> None:
+        import numpy as np
+
+        hashes = np.concatenate([h for h, _ in self.parts])
+        order = np.argsort(hashes, kind="stable")[: self.most]
+        kept = {name: _together([v[name] for _, v in self.parts])[order] for name in self.parts[0][1]}
+        self.parts, self.held = [(hashes[order], kept)], len(order)
+        if len(order) == self.most:
+            self.limit = int(hashes[order[-1]])
+
+
+def _together(parts: list[Any]) -> Any:
+    """One array. Of numbers in some units and digests of texts in others, digests; of rows of another width than most, NaN."""
+    import numpy as np
+
+    if parts[0].ndim == 2:
+        widths: Counter[int] = Counter()
+        for p in parts:
+            widths[p.shape[1]] += len(p)
+        width = widths.most_common(1)[0][0]
+        parts = [p if p.shape[1] == width else np.full((len(p), width), np.nan, np.float32) for p in parts]
+    elif len({p.dtype.kind for p in parts}) > 1:
+        parts = [p if p.dtype.kind == "u" else mix(p.view(np.uint64)) for p in parts]
+    return np.concatenate(parts)
