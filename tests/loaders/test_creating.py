@@ -25,7 +25,15 @@ from torch.utils.data import (
 )
 
 from dataloader_expert.errors import RequestError
-from dataloader_expert.loaders import EpochLoader, JASPERSteeringDataset, create_loader, set_epoch
+from dataloader_expert.loaders import (
+    DataLoaderConfig,
+    DataLoaderFactory,
+    EpochLoader,
+    JASPERSteeringDataset,
+    UniversalDataModule,
+    create_loader,
+    set_epoch,
+)
 from dataloader_expert.samplers import DistributedShuffleSampler, LengthBucketBatchSampler, WeightedSampler
 from tests.loaders.looking import in_children, joined, pairs_of, same, variants
 from tests.making import jasper
@@ -253,10 +261,17 @@ def test_set_epoch_says_where_there_is_nothing_to_set(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["image-folder", "npy, side by side", "parquet, a folder of files", "audio-folder"])
 def test_any_source_of_ours_gets_the_same_loader(tmp_path: Path, name: str) -> None:
-    """Splits, seeded order, epochs and drop_last as of a JASPER directory."""
+    """Splits, seeded order and epochs as of a JASPER directory; defaults as of the factory and the module."""
     made = TINY[name](tmp_path)
     loader = create_loader(made.source, split="train", batch_size=8)
-    assert [len(next(iter(b.values()))) for b in loader] == [8] * 3
+    assert [len(next(iter(b.values()))) for b in loader] == [8, 8, 8, 6]
+    factory = DataLoaderFactory().create_dataloader(loader.dataset_obj, DataLoaderConfig(batch_size=8))
+    module = UniversalDataModule(loader.dataset_obj, batch_size=8, val_split=0).train_dataloader()
+    for other in (factory, module):
+        for setting in ("num_workers", "drop_last", "persistent_workers", "prefetch_factor", "pin_memory", "seed"):
+            assert getattr(loader, setting) == getattr(other, setting)
+        loader.set_epoch(0)
+        assert list(loader.sampler_obj or ()) == list(other.sampler_obj or ())
     assert len(loader.dataset_obj) == 30
     first, other = (create_loader(made.source, "train", 30, epoch=e) for e in (1, 2))
     batch, later = next(iter(first)), next(iter(other))

@@ -42,7 +42,7 @@ from dataloader_expert.loaders import (
 )
 from dataloader_expert.loaders.gathered import GatheredRows
 from dataloader_expert.loaders.seeding import SeededSamples
-from dataloader_expert.loaders.sharing import SharedOut
+from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tensor_rows import TensorRows
 from dataloader_expert.samplers import ShuffleSampler
 from tests.loaders.looking import in_children
@@ -537,7 +537,7 @@ def test_a_hub_stream_shares_itself_out() -> None:
 
 
 class Shards(Stream):
-    """Shared out by its own word for it, and never asks."""
+    """Sharded by its own word for it, and never asks."""
 
     shards_itself = True
 
@@ -547,11 +547,11 @@ class Shards(Stream):
 def test_ranks_share_a_stream(replicas: int, workers: int) -> None:
     """All workers of all ranks together: every element once. What shares itself out, is whole on each rank."""
     shares = [
-        flat(EpochLoader(SharedOut(Stream(17), replicas, rank), batch_size=2, num_workers=workers))
+        flat(EpochLoader(ShardedStream(Stream(17), replicas, rank), batch_size=2, num_workers=workers))
         for rank in range(replicas)
     ]
     assert sorted(i for share in shares for i in share) == list(range(17))
-    assert list(SharedOut(Shards(5), replicas, 0)) == list(range(5))
+    assert list(ShardedStream(Shards(5), replicas, 0)) == list(range(5))
 
 
 def test_a_stream_that_knows_its_workers_may_not_know_its_ranks(caplog: pytest.LogCaptureFixture) -> None:
@@ -561,13 +561,13 @@ def test_a_stream_that_knows_its_workers_may_not_know_its_ranks(caplog: pytest.L
     kept = torch_worker._worker_info
     torch_worker._worker_info = torch_worker.WorkerInfo(id=1, num_workers=2, seed=0, dataset=Numbers(0))
     try:
-        assert list(SharedOut(OwnShards(6), 2, 0)) == [1, 3, 5]
-        assert list(SharedOut(Stream(9), 2, 1)) == [3, 7]
-        assert list(SharedOut(OwnShards(0), 2, 0)) == []
+        assert list(ShardedStream(OwnShards(6), 2, 0)) == [1, 3, 5]
+        assert list(ShardedStream(Stream(9), 2, 1)) == [3, 7]
+        assert list(ShardedStream(OwnShards(0), 2, 0)) == []
         assert type(torch_worker._worker_info).__name__ == "WorkerInfo"
     finally:
         torch_worker._worker_info = kept
-    assert "OwnShards shares itself out to its workers: whether it does so to ranks too" in caplog.text
+    assert "OwnShards shards itself across workers: it must shard itself across ranks too" in caplog.text
 
 
 class Sized(Stream):
@@ -581,7 +581,7 @@ class Sized(Stream):
 
 def test_a_stream_keeps_its_length_and_attributes() -> None:
     """What is around it hides nothing; one without a length has none."""
-    shared = SharedOut(Sized(6))
+    shared = ShardedStream(Sized(6))
     assert len(shared) == 6 and shared.colour == "red"
     assert len(made(Sized(6), batch_size=4, shuffle=False, num_workers=1)) == 2
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""Lightning's Trainer runs our data module as it is, and as a ``LightningDataModule``; its replacing of samplers too."""
+"""Lightning's Trainer runs our data module as it is, and as a ``LightningDataModule``; samplers of ours are split once."""
 
 from __future__ import annotations
 
@@ -41,14 +41,24 @@ def test_one_process_trains_on_each_sample_once_an_epoch(seen: dict[str, dict[st
     assert set(alone["val"]) | set(alone["train"][0]) == set(range(SAMPLES))
 
 
-def test_two_processes_share_an_epoch_out_though_lightning_replaces_the_sampler(
-    seen: dict[str, dict[str, Any]],
-) -> None:
-    """Together they see each sample, and again only what makes the last round whole; as many batches each."""
+def test_two_processes_share_an_epoch_by_our_sampler(seen: dict[str, dict[str, Any]]) -> None:
+    """Lightning leaves it. Together they see each sample, and again only what fills the last round; as many batches."""
     ranks = [seen[f"theirs-2-rank-{rank}"] for rank in range(2)]
-    assert {rank["sampler"] for rank in ranks} == {"DistributedSampler"}
+    assert {rank["sampler"] for rank in ranks} == {"TorchShuffleSampler"}
     for epochs in zip(*(rank["train"] for rank in ranks), strict=True):
         assert len({len(ids) for ids in epochs}) == 1
         together = [i for ids in epochs for i in ids]
         assert len(set(together)) == TRAINED
         assert len(together) <= TRAINED + 2 * BATCH
+    assert ranks[0]["train"][0] != ranks[0]["train"][1]
+
+
+@pytest.mark.parametrize("kind", ["weighted", "buckets"])
+def test_two_processes_split_once_what_a_sampler_of_ours_decides(seen: dict[str, dict[str, Any]], kind: str) -> None:
+    """Weighted draws as many as samples; buckets each sample once."""
+    ranks = [seen[f"{kind}-2-rank-{rank}"]["train"] for rank in range(2)]
+    for epoch in range(EPOCHS):
+        assert len(ranks[0][epoch]) == len(ranks[1][epoch]) == SAMPLES // 2
+        if kind == "buckets":
+            assert sorted(ranks[0][epoch] + ranks[1][epoch]) == list(range(SAMPLES))
+    assert ranks[0][0] != ranks[0][1] and ranks[0][0] != ranks[1][0]

@@ -54,15 +54,21 @@ def test_a_seed_repeats_and_another_differs(name: str) -> None:
 
 
 def test_it_is_deterministic_where_asked_and_only_there(capsys: pytest.CaptureFixture[str]) -> None:
-    """A former call's settings are undone; the terminal says which mode it is."""
-    set_random_seed(1, deterministic=True)
+    """A former call's settings are undone, those of others stay; the terminal says which mode it is."""
     backends: Any = torch.backends.cudnn
+    for benchmark in (True, False):
+        backends.benchmark = benchmark
+        set_random_seed(1)
+        assert backends.benchmark is benchmark
+    capsys.readouterr()
+    set_random_seed(1, deterministic=True)
+    set_random_seed(1, deterministic=True)
     assert torch.are_deterministic_algorithms_enabled() and backends.deterministic and not backends.benchmark
     assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
     said = capsys.readouterr().out
     assert "Random seed set to 1\n" in said and "deterministic mode enabled" in said
     set_random_seed(2)
-    assert not torch.are_deterministic_algorithms_enabled() and not backends.deterministic and backends.benchmark
+    assert not torch.are_deterministic_algorithms_enabled() and not backends.deterministic and not backends.benchmark
     assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
     assert "Fast mode" in capsys.readouterr().out
 

@@ -18,7 +18,7 @@ from dataloader_expert.loaders import (
     get_train_dataloader_steps,
     get_val_dataloader_steps,
 )
-from dataloader_expert.loaders.steps import is_shared_out
+from dataloader_expert.loaders.steps import is_sharded
 from dataloader_expert.samplers import ShuffleSampler, TokenBudgetBatchSampler
 from tests.loaders.material import Numbers, Stream, made
 
@@ -181,7 +181,7 @@ def shared_out(kind: str, ranks: int) -> Any:
 def test_what_is_shared_out_already_is_not_divided_again(kind: str, ranks: int) -> None:
     """Its length is a rank's."""
     loader = shared_out(kind, ranks)
-    assert is_shared_out(loader) and not is_shared_out(thirteen())
+    assert is_sharded(loader) and not is_sharded(thirteen())
     assert get_val_dataloader_steps(loader, None, 0, ranks) == (len(loader), 0)
 
 

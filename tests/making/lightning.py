@@ -1,6 +1,7 @@
-"""Lightning runs over our data module (``ours``) and over a ``LightningDataModule`` of it (``theirs``).
+"""Lightning runs over our data module (``ours``), over a ``LightningDataModule`` of it (``theirs``), and over loaders with
+samplers of ours (``weighted``, ``buckets``).
 
-``python -m tests.making.lightning FOLDER`` writes, for ``theirs`` in two processes and for both in one,
+``python -m tests.making.lightning FOLDER`` writes, for all but ``ours`` in two processes and for the first two in one,
 ``FOLDER/KIND-PROCESSES-rank-N.json``: the ids of each epoch of training and of validation, and the sampler of training.
 """
 
@@ -15,7 +16,8 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from dataloader_expert.loaders import UniversalDataModule
+from dataloader_expert.loaders import DataLoaderConfig, DataLoaderFactory, UniversalDataModule
+from dataloader_expert.samplers import LengthBucketBatchSampler, WeightedSampler
 
 SAMPLES, EPOCHS, BATCH = 60, 2, 5
 
@@ -74,8 +76,23 @@ def main() -> None:
         def val_dataloader(self) -> Any:
             return self.data.val_dataloader()
 
-    for kind, processes in (("theirs", 2), ("ours", 1), ("theirs", 1)):  # forks before this process has computed
-        data = UniversalDataModule(Ids(), batch_size=BATCH, val_split=0.25, num_workers=0, seed=3)
+    class Sampled(pl.LightningDataModule):
+        """A loader with a sampler of ours, made by the factory, or (``weighted``) by torch alone."""
+
+        def __init__(self, kind: str) -> None:
+            super().__init__()
+            self.kind = kind
+
+        def train_dataloader(self) -> Any:
+            if self.kind == "weighted":
+                sampler = WeightedSampler(range(1, SAMPLES + 1), seed=3)
+                return torch.utils.data.DataLoader(Ids(), batch_size=BATCH, sampler=sampler)
+            buckets = LengthBucketBatchSampler([i % 7 for i in range(SAMPLES)], BATCH, seed=3)
+            return DataLoaderFactory().create_dataloader(Ids(), DataLoaderConfig(batch_sampler=buckets, num_workers=0))
+
+    # forks before this process has computed
+    for kind, processes in (("theirs", 2), ("weighted", 2), ("buckets", 2), ("ours", 1), ("theirs", 1)):
+        data: Any = UniversalDataModule(Ids(), batch_size=BATCH, val_split=0.25, num_workers=0, seed=3)
         trainer = pl.Trainer(
             max_epochs=EPOCHS,
             accelerator="cpu",
@@ -91,7 +108,7 @@ def main() -> None:
         if kind == "ours":
             trainer.fit(Model(kind, data))
         else:
-            trainer.fit(Model(kind), datamodule=Data(data))
+            trainer.fit(Model(kind), datamodule=Data(data) if kind == "theirs" else Sampled(kind))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dataloader_expert.samplers import (
+    BlockShuffleSampler,
     ClassBalancedBatchSampler,
     CurriculumSampler,
     DistributedShuffleSampler,
@@ -36,7 +37,14 @@ def _balanced(values: Any, seed: int, **more: Any) -> Any:
     return ClassBalancedBatchSampler(values, min(3, len({str(v) for v in values})), 2, seed, **more)
 
 
+def _blocks(values: Values, seed: int, **more: Any) -> Any:
+    """Blocks of up to 7 samples, an empty one among them."""
+    whole, rest = divmod(len(values), 7)
+    return BlockShuffleSampler([7] * whole + [0, rest], 3, seed, **more)
+
+
 MAKERS: dict[str, Maker] = {
+    "BlockShuffleSampler": _blocks,
     "ClassBalancedBatchSampler": _balanced,
     "CurriculumSampler": lambda values, seed, **more: CurriculumSampler(values, 4, 0.3, seed, **more),
     "DistributedShuffleSampler": _distributed,
@@ -50,6 +58,8 @@ MAKERS: dict[str, Maker] = {
     "WeightedSampler": lambda values, seed, **more: WeightedSampler([v + 1 for v in values], None, True, seed, **more),
 }
 """Name to ``make(values, seed, drop_last=…, num_replicas=…, rank=…)``; values are labels, lengths, groups or weights."""
+BY_LENGTH = {"LengthBucketBatchSampler", "TokenBudgetBatchSampler"}
+"""Those whose order depends on the number of ranks, which get batches of like length at each step."""
 UNSEEDED = {"OrderedSampler"}
 ONCE = set(MAKERS) - {"ClassBalancedBatchSampler", "CurriculumSampler", "WeightedSampler"}
 """Those whose epoch is every sample once."""

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Sampler
 from dataloader_expert import samplers
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler, WeightedSampler
 from dataloader_expert.samplers.base import IndexSampler
-from tests.samplers.makers import MAKERS, ONCE, UNSEEDED, Values, flat, gives_batches
+from tests.samplers.makers import BY_LENGTH, MAKERS, ONCE, UNSEEDED, Values, flat, gives_batches
 
 some = st.lists(st.integers(0, 5), min_size=1, max_size=60)
 seeds = st.integers(0, 2**40)
@@ -120,7 +120,7 @@ def test_with_several_ranks_only_set_epoch_moves_on(name: str) -> None:
     assert list(sampler) == at_epoch(name, MANY, 5, 1, num_replicas=2, rank=1)
 
 
-@every_sampler
+@pytest.mark.parametrize("name", sorted(set(MAKERS) - BY_LENGTH))
 @given(values=some, seed=seeds, world=st.integers(2, 5), epoch=st.integers(0, 2))
 @example(values=MANY, seed=1, world=2, epoch=0)
 @example(values=MANY, seed=1, world=3, epoch=1)
@@ -135,7 +135,24 @@ def test_ranks_share_an_epoch_out(name: str, values: Values, seed: int, world: i
     assert dealt[len(whole) :] == [whole[i % len(whole)] for i in range(len(dealt) - len(whole))]
 
 
-@every_sampler
+@pytest.mark.parametrize("name", sorted(BY_LENGTH))
+@given(values=some, seed=seeds, world=st.integers(2, 5), epoch=st.integers(0, 2), drop=st.booleans())
+@example(values=MANY, seed=1, world=3, epoch=1, drop=False)
+def test_ranks_share_the_batches_of_an_epoch_in_an_order_of_their_own(
+    name: str, values: Values, seed: int, world: int, epoch: int, drop: bool
+) -> None:
+    """Which batches come at one step depends on the ranks; which there are does not."""
+    whole = at_epoch(name, values, seed, epoch, drop_last=drop)
+    shares = ranks(name, values, seed, world, epoch, drop_last=drop)
+    assert {len(s) for s in shares} == {len(whole) // world if drop else -(-len(whole) // world)}
+    dealt = [tuple(item) for turn in zip(*shares, strict=True) for item in turn]
+    every = set(map(tuple, whole))
+    assert set(dealt) <= every if drop else set(dealt) == every
+    assert len(set(dealt[: len(whole)])) == len(dealt[: len(whole)])
+    assert dealt[len(whole) :] == [dealt[i % len(whole)] for i in range(len(dealt) - len(whole))]
+
+
+@pytest.mark.parametrize("name", sorted(set(MAKERS) - BY_LENGTH))
 @given(values=some, seed=seeds, world=st.integers(2, 5))
 @example(values=MANY, seed=1, world=3)
 @example(values=MANY, seed=1, world=13)

@@ -18,7 +18,7 @@ from dataloader_expert.samplers import weighted as weighted_module
 from dataloader_expert.samplers.base import class_codes, grouped_by, shuffled, shuffled_segments
 from tests.samplers import test_balanced, test_bucketed, test_contract, test_grouped, test_stratified, test_weighted
 from tests.samplers.judging import surprise
-from tests.samplers.makers import MAKERS
+from tests.samplers.makers import BY_LENGTH, MAKERS
 
 SMALL = {"CHUNK": 16, "BINNED": 8, "TOGETHER": 12, "ALONE": 5, "BLOCK": 16, "PIECE": 4, "MERGED": 16, "WALKED": 3}
 MODULES = [base, balanced, bucketed, grouped_module, stratified_module, weighted_module]
@@ -64,7 +64,10 @@ def test_what_holds_in_one_piece_holds_in_many(holds: Callable[[], Any]) -> None
 @pytest.mark.usefixtures("in_small_pieces")
 def test_pieces_are_resumed_and_shared_out(name: str) -> None:
     """A block that is asked for out of turn is the one that came in turn."""
-    test_contract.test_ranks_share_an_epoch_out(name=name)
+    if name in BY_LENGTH:
+        test_contract.test_ranks_share_the_batches_of_an_epoch_in_an_order_of_their_own(name=name)
+    else:
+        test_contract.test_ranks_share_an_epoch_out(name=name)
     test_contract.test_a_state_gives_exactly_the_rest(name=name)
 
 

@@ -332,7 +332,7 @@ WEAKNESSES = [
         (
             "workers deliver each element of a stream again",
             "workers_share_a_stream_out",
-            planted((factory, "SharedOut", _as_it_is)),
+            planted((factory, "ShardedStream", _as_it_is)),
         ),
         (
             "a data module cannot use a stream at all: it shuffles",

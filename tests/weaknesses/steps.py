@@ -121,7 +121,7 @@ WEAKNESSES = [
             (
                 f"validation is divided by the ranks a second time: {case}",
                 f"a_share_is_not_divided_again[{case}]",
-                planted((steps, "is_shared_out", lambda loader: False)),
+                planted((steps, "is_sharded", lambda loader: False)),
             )
             for case in ("2-7", "4-4")
         ),

@@ -14,6 +14,8 @@ from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.pictures import as_grey
 
+GREY = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F"})
+"""Modes of one channel."""
 MODES = Quantity("image_modes", "images", "images of each colour mode, with samples of the rarer ones")
 LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or turned by EXIF, with samples")
 SIZES = Quantity("image_sizes", "pixels", "median height and width, and how many distinct sizes there are")

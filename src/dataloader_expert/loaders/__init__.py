@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from dataloader_expert.loaders.caching import CachedDataset
@@ -68,7 +69,6 @@ __all__ = [
     "ModelEmbeddingDataset",
     "ModelParameterDataset",
     "SourceDataset",
-    "StatefulDataLoader",
     "StreamError",
     "StreamingDataset",
     "TaskSpec",
@@ -94,6 +94,8 @@ __all__ = [
     "set_random_seed",
     "validate_first_batch",
 ]
+if find_spec("torchdata") is not None:  # a name in ``__all__`` that cannot be imported breaks ``import *``
+    __all__ += ["StatefulDataLoader"]
 
 
 def __getattr__(name: str) -> Any:

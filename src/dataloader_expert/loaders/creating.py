@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import glob
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import BatchSampler, DataLoader, Sampler
 
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.epochs import EpochLoader, with_epoch
+from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
 from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
 from dataloader_expert.loaders.jasper.tables import read_config
 from dataloader_expert.loaders.opening import open_dataset
-from dataloader_expert.loaders.samples import SourceDataset
-from dataloader_expert.samplers import DistributedShuffleSampler, OrderedSampler, ShuffleSampler
+from dataloader_expert.samplers import BlockShuffleSampler, DistributedShuffleSampler, OrderedSampler, ShuffleSampler
+from dataloader_expert.samplers.base import EpochBatchSampler
 
 logger = logging.getLogger(__name__)
 
@@ -26,11 +28,11 @@ def create_loader(
     dataset_dir: str | Path,
     split: Literal["train", "val", "test"] | str | None,
     batch_size: int,
-    num_workers: int = 0,
-    distributed: bool = False,
+    num_workers: int | None = None,
+    distributed: bool | None = None,
     epoch: int = 0,
     drop_last: bool | None = None,
-    pin_memory: bool = True,
+    pin_memory: bool | None = None,
     *,
     device: torch.device | str | None = None,
     seed: int = 42,
@@ -41,25 +43,36 @@ def create_loader(
     format: str | None = None,
     label: str | None = None,
     size: tuple[int, int] | None = None,
+    transform: Callable[[dict[str, Any]], Any] | None = None,
+    unreadable: Literal["raise", "skip"] = "raise",
+    channels: int | None = None,
+    mixed_blocks: int | None = None,
     **keywords: Any,
 ) -> EpochLoader:
     """A loader over one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
 
+    Of any data set but a JASPER directory the defaults are those of :class:`DataLoaderConfig`.
+
     Args:
-        dataset_dir: a JASPER directory, or any data set that ``characterize_dataset`` reads.
+        dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.
         split: which one; None: all samples of a data set without splits.
         batch_size: samples per batch, per rank.
-        num_workers: worker processes. Order and content do not depend on it.
-        distributed: share the epoch out to the ranks of the default process group.
+        num_workers: worker processes. Order and content do not depend on it. None: the default, of JASPER 0.
+        distributed: shard the epoch across the ranks of the default process group; None: where there is one, of JASPER
+            never.
         epoch: of order and curriculum, from 0; later by :func:`set_epoch`.
-        drop_last: leave out a smaller last batch; None: in ``train`` only.
-        pin_memory: copy batches to pinned memory, where there is an accelerator.
+        drop_last: leave out a smaller last batch; None: the default, of JASPER in ``train`` only.
+        pin_memory: copy batches to pinned memory, where there is an accelerator; None: the default, of JASPER True.
         device: hold a JASPER data set's tensors there; then without workers and without pinning, which is logged.
-        seed: of order and of steering variants.
+        seed: of order, augmentation and steering variants.
         storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
         sampler: another order, such as one of ``dataloader_expert.samplers``; batch samplers too.
-        format, label, size: as of :func:`open_dataset`, for data sets that are no JASPER directories.
-        keywords: further arguments of ``DataLoader``, such as ``persistent_workers`` or ``collate_fn``.
+        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`, for data sets that are no
+            JASPER directories. Random choices in ``transform`` follow from seed, epoch and draw.
+        mixed_blocks: shuffle by blocks (row groups, shards), so many at a time
+            (:class:`~dataloader_expert.samplers.BlockShuffleSampler`): each is decoded once an epoch. None: a full shuffle.
+        keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; of
+            JASPER further arguments of ``DataLoader``.
 
     Returns:
         A ``DataLoader`` with ``dataset_obj``, ``sampler_obj``, ``set_epoch``, ``state_dict``, ``load_state_dict``.
@@ -68,9 +81,7 @@ def create_loader(
         ValueError: as of :class:`JASPERSteeringDataset`; with ``distributed`` but no process group.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
-    jasper = _is_jasper(Path(dataset_dir), format)
-    dataset: JASPERSteeringDataset | SourceDataset
-    if jasper:
+    if _is_jasper(Path(dataset_dir), format):
         dataset = JASPERSteeringDataset(
             dataset_dir,
             split,  # type: ignore[arg-type]  # another name is answered with the names there are
@@ -81,16 +92,66 @@ def create_loader(
             seed=seed,
             variant_rule=variant_rule,
         )
+        settings = (num_workers or 0, bool(distributed), drop_last, pin_memory is not False)
+        loader = _jasper_loader(dataset, split, batch_size, *settings, seed, sampler, keywords)
     else:
-        dataset = open_dataset(dataset_dir, format=format, split=split, label=label, size=size)
-    if jasper and device is not None and torch.device(device).type != "cpu":
+        opened = open_dataset(
+            dataset_dir,
+            format=format,
+            split=split,
+            label=label,
+            size=size,
+            transform=transform,
+            unreadable=unreadable,
+            channels=channels,
+        )
+        if mixed_blocks is not None and sampler is None and split == "train":
+            alone = {"num_replicas": 1} if distributed is False else {}
+            sizes = [unit.samples for unit in opened.units]
+            sampler = BlockShuffleSampler(sizes, mixed_blocks, seed, drop_last=bool(drop_last), **alone)
+        given: dict[str, Any] = {"num_workers": num_workers, "drop_last": drop_last, "pin_memory": pin_memory}
+        given |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
+        keywords = {"collate_fn": pad_collate, **{k: v for k, v in given.items() if v is not None}, **keywords}
+        config = DataLoaderConfig(batch_size=batch_size, shuffle=split == "train", seed=seed, **keywords)
+        _warn_of_no_batch(split, len(opened), batch_size, config.drop_last)
+        loader = DataLoaderFactory().create_dataloader(opened, config)
+    loader.set_epoch(epoch)
+    return loader
+
+
+def _jasper_loader(
+    dataset: JASPERSteeringDataset,
+    split: str | None,
+    batch_size: int,
+    num_workers: int,
+    distributed: bool,
+    drop_last: bool | None,
+    pin_memory: bool,
+    seed: int,
+    sampler: Sampler[Any] | None,
+    keywords: dict[str, Any],
+) -> EpochLoader:
+    """A JASPER loader, with the defaults that its name has always had."""
+    if dataset.device is not None and torch.device(dataset.device).type != "cpu":
         if num_workers or pin_memory:
-            logger.info("the data are on %s: no workers and no pinning, there is nothing left to fetch", device)
+            logger.info("the data are on %s: no workers and no pinning, there is nothing left to fetch", dataset.device)
         num_workers, pin_memory = 0, False
     train = split == "train"
     drop = train if drop_last is None else drop_last
-    count = len(dataset)
-    if drop and 0 < count < batch_size:
+    _warn_of_no_batch(split, len(dataset), batch_size, drop)
+    keywords = {"collate_fn": collate_gathered, "num_workers": num_workers, "pin_memory": pin_memory, **keywords}
+    if distributed and sampler is None:
+        sampler = DistributedShuffleSampler(dataset, shuffle=train, seed=seed, drop_last=drop)
+    elif sampler is None:
+        # One replica in a process group too: nobody asked to shard.
+        sampler = ShuffleSampler(dataset, seed, num_replicas=1) if train else OrderedSampler(dataset, num_replicas=1)
+    if gives_batches(sampler):
+        return EpochLoader(dataset, batch_sampler=sampler, **keywords)
+    return EpochLoader(dataset, batch_size=batch_size, sampler=sampler, drop_last=drop, **keywords)
+
+
+def _warn_of_no_batch(split: str | None, count: int, batch_size: int, drop_last: bool) -> None:
+    if drop_last and 0 < count < batch_size:
         logger.warning(
             "split %s has %d samples, fewer than a batch of %d: with drop_last the loader gives no batch; make batches "
             "smaller, or pass drop_last=False",
@@ -98,26 +159,6 @@ def create_loader(
             count,
             batch_size,
         )
-    keywords.setdefault("collate_fn", collate_gathered if jasper else pad_collate)
-    if distributed and sampler is None:
-        sampler = DistributedShuffleSampler(dataset, shuffle=train, seed=seed, drop_last=drop)
-    elif sampler is None:
-        # One replica in a process group too: nobody asked to share.
-        sampler = ShuffleSampler(dataset, seed, num_replicas=1) if train else OrderedSampler(dataset, num_replicas=1)
-    if _gives_batches(sampler):
-        loader = EpochLoader(dataset, batch_sampler=sampler, num_workers=num_workers, pin_memory=pin_memory, **keywords)
-    else:
-        loader = EpochLoader(
-            dataset,
-            batch_size=batch_size,
-            sampler=sampler,
-            num_workers=num_workers,
-            drop_last=drop,
-            pin_memory=pin_memory,
-            **keywords,
-        )
-    loader.set_epoch(epoch)
-    return loader
 
 
 def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
@@ -161,7 +202,6 @@ def _is_jasper(directory: Path, format: str | None) -> bool:
     return bool({"embedding_dim", "n_neg", "steering_probabilities"} & config.keys())
 
 
-def _gives_batches(sampler: Any) -> bool:
-    from dataloader_expert.samplers.base import EpochBatchSampler
-
-    return isinstance(sampler, EpochBatchSampler | torch.utils.data.BatchSampler)
+def gives_batches(sampler: Any) -> bool:
+    """Whether a sampler is for ``batch_sampler=``."""
+    return isinstance(sampler, EpochBatchSampler | BatchSampler)

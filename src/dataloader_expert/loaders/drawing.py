@@ -52,7 +52,7 @@ NAMES = frozenset(
     ]
 )
 """Names under which ``random``, numpy and torch give random numbers of their global states."""
-METHODS = ("__getitem__", "__getitems__", "__call__", "forward")
+METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
 MOST = 500
 """Functions and objects looked at; beyond them it may."""
 MANY = 100

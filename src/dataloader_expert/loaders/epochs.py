@@ -1,19 +1,30 @@
-"""A DataLoader that knows its epoch and its place in it, and can be put back there in another process."""
+"""A DataLoader that knows its epoch and its place in it, and resumes there in another process."""
 
 from __future__ import annotations
 
+import itertools
 import logging
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import (
+    DataLoader,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+)
 from torch.utils.data.dataloader import _DatasetKind, _SingleProcessDataLoaderIter
 
 from dataloader_expert.loaders.seeding import SeededSamples, mixed
+from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.tensor_rows import Slices, gathers
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler, IndexSampler
+from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 
 logger = logging.getLogger(__name__)
@@ -33,16 +44,34 @@ class Progress:
         self.batches, self.ended = 0, False
 
 
+@dataclass
+class _Resumption:
+    """A state that was loaded and not yet gone on from.
+
+    Attributes:
+        epoch: that it is of; None: of a dataset that knows none.
+        batches: that were delivered.
+    """
+
+    epoch: int | None
+    batches: int
+
+
 class EpochLoader(DataLoader[Any]):
     """A ``DataLoader`` with ``set_epoch``, ``state_dict`` and ``load_state_dict``; otherwise as torch's.
 
-    ``dataset_obj`` is its dataset, ``sampler_obj`` the sampler of ours that decides its order (None if it is none).
-    Batches are counted as they are delivered, so that a state holds for any number of workers.
+    Batches are counted as they are delivered, so that a state holds for any number of workers. In a single process a
+    new pass is of the next epoch, of a stream too; with several ranks :meth:`set_epoch` moves on.
 
     Args:
         dataset: map-style or iterable.
         seed: of the random states of its workers, which then follow from seed and epoch; needs a ``generator``.
         keywords: as of ``DataLoader``.
+
+    Attributes:
+        dataset_obj: the dataset.
+        sampler_obj: the sampler of ours that decides the order; None if it is none.
+        progress: batches of the present pass.
     """
 
     dataset_obj: Any
@@ -50,52 +79,67 @@ class EpochLoader(DataLoader[Any]):
 
     def __init__(self, dataset: Any, *, seed: int | None = None, **keywords: Any) -> None:
         super().__init__(dataset, **keywords)
-        self.dataset_obj = dataset
+        self.dataset_obj, self.seed = dataset, seed
         own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
+        if isinstance(own, EpochBatchSampler):
+            vars(self)["sampler"] = own  # trainers that shard look here whether that is done; torch forbids to set it
+        if isinstance(dataset, SeededSamples):
+            dataset.expects_draws = True
+            if isinstance(own, EpochSampler):
+                own.draws_named = True
         self.progress = Progress()
-        self._resumed_in: int | None = None
-        self._seed, self._skipped, self._passed = seed, 0, False
+        self._resumption: _Resumption | None = None
+        self._begun_in: int | None = None
+        self._ranks = [o.ranks for o in wrapped(dataset) if isinstance(getattr(o, "ranks", None), StreamRanks)]
+
+    @property
+    def epoch(self) -> int | None:
+        """That of the present pass, before it begins of the next; None where nothing here has one."""
+        owners = (self.batch_sampler, self.sampler, *wrapped(self.dataset))
+        known = (getattr(owner, "epoch", None) for owner in owners)
+        return next((epoch for epoch in known if isinstance(epoch, int)), None)
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is of ``epoch``: for the dataset's curriculum and the sampler's order.
 
         From its beginning, or, where a state of that very epoch was just loaded, from its place.
         """
-        kept = self._resumed_in == epoch
-        for owner in with_epoch(self):
-            owner.set_epoch(epoch)
-        if kept:
+        self._move_to(epoch)
+        if self._resumption is not None and self._resumption.epoch == epoch:
             return
-        self._resumed_in, self._skipped = None, 0
+        self._resumption, self._begun_in = None, None
         self.progress.begin()
-        self._passed = False
 
     def state_dict(self) -> dict[str, Any]:
         """Epoch, batches delivered in it, and the states of sampler and dataset; plain values, ready for JSON."""
-        state: dict[str, Any] = {"batches": self.progress.batches, "batch_size": self.batch_size}
+        counted_in = self._begun_in if self._resumption is None else self._resumption.epoch
+        batches = self.progress.batches if self.epoch == counted_in else 0  # the sampler's own set_epoch moved it
+        state: dict[str, Any] = {"batches": batches, "batch_size": self.batch_size}
         if self.sampler_obj is not None:
-            state["sampler"] = self.sampler_obj.state_dict(self.progress.batches * self._items)
+            taken = min(batches * self._items, len(self.sampler_obj))  # type: ignore[arg-type]  # ours have a length
+            state["sampler"] = self.sampler_obj.state_dict(taken)
         elif isinstance(self.dataset, IterableDataset):
-            epochs = [int(owner.epoch) for owner in with_epoch(self) if hasattr(owner, "epoch")]
-            state |= {"epoch": epochs[0]} if epochs else {}
+            state |= {} if self.epoch is None else {"epoch": self.epoch}
         if _has_states(self.dataset_obj):
             state["dataset"] = self.dataset_obj.state()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass goes on behind the last batch that was delivered when ``state`` was taken.
+        """The next pass is the rest of the epoch, after the last batch that was delivered when ``state`` was taken.
 
-        Of an iterable dataset, which has no places to go to, so many batches are read once more and dropped.
+        If that was the epoch's last, the pass is empty, and the one after it is of the next epoch. Of an iterable
+        dataset, which has no places to go to, the batches before are read once more and dropped.
 
         Raises:
             ValueError: if the order or the batch size is another one, or the sampler is none of ours.
         """
+        batches = int(state["batches"])
         if isinstance(self.dataset, IterableDataset):
             if "epoch" in state:
-                self.set_epoch(state["epoch"])
-            self._skipped = self.progress.batches = int(state["batches"])
-            self._resumed_in = state.get("epoch")
+                self._move_to(state["epoch"])
+            self._resumption = _Resumption(self.epoch, batches)
+            self.progress.batches = batches
             return
         if self.sampler_obj is None or "sampler" not in state:
             raise ValueError(f"{type(self.sampler).__name__} cannot go on in its midst: use a sampler of ours")
@@ -110,20 +154,52 @@ class EpochLoader(DataLoader[Any]):
             for own in wrapped(self.dataset_obj):
                 if hasattr(own, "set_epoch"):
                     own.set_epoch(self.sampler_obj.epoch)
-        self.progress.batches = int(state["batches"])
-        self._resumed_in = self.sampler_obj.epoch
+        self.progress.batches = batches
+        self._resumption = _Resumption(self.sampler_obj.epoch, batches)
 
-    def _seed_pass(self, sampler: EpochSampler[Any]) -> None:
-        """The generator as it is when a pass of this epoch begins: torch draws the seed of its workers from it."""
-        for own in wrapped(self.dataset):
-            if isinstance(own, SeededSamples):
-                own.set_epoch(sampler.epoch)
-        if self._seed is None or self.generator is None:
+    def _move_to(self, epoch: int) -> None:
+        for owner in with_epoch(self):
+            owner.set_epoch(epoch)
+
+    def _begin(self) -> int:
+        """Puts all that has an epoch to that of the pass that begins now.
+
+        Returns:
+            How many batches are read and dropped before it: those that a stream delivered before it was interrupted.
+        """
+        resumed, self._resumption = self._resumption, None
+        goes_on = resumed is not None and resumed.epoch == self.epoch
+        if resumed is None and self.sampler_obj is None and self._begun_in is not None and self._alone:
+            self._move_to(self._begun_in + 1)
+        if not goes_on or self.sampler_obj is None:
+            self.progress.begin()
+        if self.sampler_obj is not None:
+            self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
+        self._seed_pass()
+        self._begun_in = self.epoch
+        return resumed.batches if goes_on and resumed is not None and self.sampler_obj is None else 0
+
+    @property
+    def _alone(self) -> bool:
+        """Whether no other rank could disagree on the epoch."""
+        worlds = [ranks.pair[0] for ranks in self._ranks]
+        worlds += [getattr(owner, "num_replicas", None) or 1 for owner in (self.batch_sampler, self.sampler)]
+        return all(world == 1 for world in worlds)
+
+    def _seed_pass(self) -> None:
+        """The states of samples and workers as they are when a pass of this epoch begins."""
+        followers: list[Any] = [own for own in wrapped(self.dataset) if isinstance(own, SeededSamples)]
+        followers += [self.collate_fn] if hasattr(self.collate_fn, "set_epoch") else []
+        epoch = self.epoch
+        for own in followers if epoch is not None else ():
+            own.set_epoch(epoch)
+        sampler = self.sampler_obj
+        if self.seed is None or self.generator is None or sampler is None:
             return
         if isinstance(sampler, TorchShuffleSampler):
             self.generator.set_state(sampler.start_state())
         else:
-            self.generator.manual_seed(mixed(self._seed, sampler.epoch) if sampler.epoch else self._seed)
+            self.generator.manual_seed(mixed(self.seed, sampler.epoch) if sampler.epoch else self.seed)
 
     @property
     def _index_sampler(self) -> Any:
@@ -131,7 +207,10 @@ class EpochLoader(DataLoader[Any]):
         size, own = self.batch_size, self.sampler_obj
         if size is not None and isinstance(own, IndexSampler) and own is self.sampler and gathers(self.dataset):
             return Slices(own, size, self.drop_last)
-        return super()._index_sampler
+        plain = super()._index_sampler
+        if own is None and isinstance(self.dataset, SeededSamples):
+            return _Placed(plain, self.dataset, self.sampler)
+        return plain
 
     @property
     def _items(self) -> int:
@@ -139,26 +218,48 @@ class EpochLoader(DataLoader[Any]):
         return 1 if isinstance(self.sampler_obj, EpochBatchSampler) else self.batch_size or 1
 
     def __iter__(self) -> Any:
-        if self._resumed_in is None:
-            self.progress.begin()
-        self._resumed_in = None
-        if self.sampler_obj is not None:
-            self.sampler_obj.move_on()  # now, so that a state taken before the first batch is of the new epoch
-            self._seed_pass(self.sampler_obj)
-        elif self._passed:  # a sampler that is none of ours has no epoch to follow
-            for own in wrapped(self.dataset):
-                if isinstance(own, SeededSamples):
-                    own.set_epoch(own.epoch + 1)
-        self._passed = True
+        for ranks in self._ranks:
+            ranks.claim()
+        dropped = self._begin()
         with warnings.catch_warnings():
             if self.pin_memory and not torch.accelerator.is_available():
                 warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
                 logger.info("no accelerator: batches are not pinned")
             counted = _Counted(self, super().__iter__())
-        skipped, self._skipped = self._skipped, 0
-        for _ in range(skipped):
-            next(counted)
+        for _ in range(dropped):
+            next(counted, None)
         return counted
+
+
+ONCE = frozenset({RandomSampler, SequentialSampler, DistributedSampler, SubsetRandomSampler})
+"""Samplers of torch that give each index once, unless they replace."""
+
+
+class _Placed:
+    """The batches of a sampler that is none of ours: each index as a draw, with its place if it may repeat.
+
+    Args:
+        batches: lists of indices, or indices.
+        dataset: whose epoch they are of.
+        sampler: which may know of ranks.
+    """
+
+    def __init__(self, batches: Any, dataset: SeededSamples, sampler: Any) -> None:
+        self._batches, self._dataset = batches, dataset
+        world, rank = getattr(sampler, "num_replicas", None) or 1, getattr(sampler, "rank", None) or 0
+        once = type(sampler) in ONCE and not getattr(sampler, "replacement", False)
+        self._places = (0, 0) if once else (1 + rank, world)
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[Any]:
+        places = itertools.count(*self._places)
+        epoch = self._dataset.epoch
+        for batch in self._batches:
+            yield (
+                list(placed(batch, epoch, places)) if isinstance(batch, list) else next(placed([batch], epoch, places))
+            )
 
 
 def _has_states(dataset: Any) -> bool:
@@ -169,7 +270,7 @@ def _has_states(dataset: Any) -> bool:
 def with_epoch(loader: DataLoader[Any]) -> list[Any]:
     """Whatever in a loader has an epoch: its samplers, its dataset, and those that are wrapped, in a ``Subset`` say."""
     samplers = (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None))
-    named = (getattr(loader, "dataset_obj", None), getattr(loader, "sampler_obj", None))
+    named = (getattr(loader, "dataset_obj", None), getattr(loader, "sampler_obj", None), loader.collate_fn)
     found = {id(c): c for c in (*samplers, *named, *wrapped(loader.dataset)) if hasattr(c, "set_epoch")}
     return list(found.values())
 
@@ -188,7 +289,12 @@ class _Counted:
     """Counts what an iterator delivers for its loader; all else is the iterator's own."""
 
     def __init__(self, loader: EpochLoader, iterator: Iterator[Any]) -> None:
+        self._ranks = loader._ranks
         self._iterator, self._next, self._progress = iterator, _next_of(iterator), loader.progress
+
+    def __del__(self) -> None:
+        for ranks in self._ranks:
+            ranks.release()
 
     def __iter__(self) -> _Counted:
         return self

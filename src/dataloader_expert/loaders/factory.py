@@ -1,4 +1,4 @@
-"""DataLoaders by configuration: plain ones, seeded, shared out, and read by the batch where that can be."""
+"""DataLoaders by configuration: plain ones, seeded, sharded, and read by the batch where that can be."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dataloader_expert.loaders.drawing import may_draw
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
-from dataloader_expert.loaders.sharing import SharedOut
+from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
@@ -42,16 +42,18 @@ class DataLoaderConfig:
         seed: of order and workers.
         collate_fn: samples to batch; None: by the task, else torch's.
         timeout: seconds that a batch of the workers may take; 0: any time.
-        distributed: share the epoch out to the ranks of the process group; None: where there is one.
+        distributed: shard the epoch across the ranks of the process group; None: where there is one.
         sampler, batch_sampler: an order of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
-            ``drop_last``) are not used, and sharing out is its affair.
-        worker_init_fn: called in each worker behind :func:`seed_worker`. With one, sharing an iterable dataset out to
+            ``drop_last``) are not used, and sharding is its affair.
+        worker_init_fn: called in each worker after :func:`seed_worker`. With one, sharding an iterable dataset across
             workers is left to it, as with torch.
         multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
         seed_samples: random choices made in ``__getitem__`` follow from seed, epoch and index alone, whatever the
             workers and ranks: the global random states are set before each sample, and put back behind the batch.
             None: where the dataset's code names a source of random numbers (:func:`may_draw`). False: as torch has
             it, from the worker's own state, or without workers the process's.
+        in_order: batches in the sampler's order; False: whichever worker is done first, which one slow sample does not
+            hold up. A state then counts batches of another order: not for resuming.
     """
 
     batch_size: int | None = 32
@@ -70,6 +72,7 @@ class DataLoaderConfig:
     worker_init_fn: Callable[[int], None] | None = None
     multiprocessing_context: Any = None
     seed_samples: bool | None = None
+    in_order: bool = True
 
     def check(self) -> None:
         """Refuses settings that no loader can have.
@@ -96,8 +99,8 @@ class DataLoaderFactory:
 
     Order and contents are those of ``DataLoader(dataset, shuffle=…, generator=create_seeded_generator(seed))`` in
     every epoch, and the workers' seeds too. Tensors, and lists of tensors, are gathered by the batch. A dataset that
-    draws random numbers draws the same ones for a sample of an epoch, whoever reads it. An epoch is shared out to
-    ranks, an iterable dataset to workers as well. State is kept: see :class:`EpochLoader`.
+    draws random numbers draws the same ones for a sample of an epoch, whoever reads it. An epoch is sharded across
+    ranks, an iterable dataset across workers as well. State is kept: see :class:`EpochLoader`.
 
     Args:
         collator_registry: None: the process's own.
@@ -146,10 +149,10 @@ class DataLoaderFactory:
         _check_sent(config, collate)
         if streams:
             order = self._stream(config)
-            replicas, rank = _ranks(config.distributed)
-            by_workers = config.num_workers and config.worker_init_fn is None  # such a function may share it out
-            if replicas > 1 or by_workers:
-                dataset = SharedOut(dataset, replicas, rank)
+            ranks = _ranks(config.distributed)
+            own = config.worker_init_fn is not None  # it may shard the stream across workers
+            world, rank = ranks or (None, None)
+            dataset = ShardedStream(dataset, world, rank, config.seed, across_workers=not own)
         else:
             order = self._order(dataset, config)
             if may_draw(dataset) if config.seed_samples is None else config.seed_samples:
@@ -164,6 +167,7 @@ class DataLoaderFactory:
             if config.persistent_workers is None
             else config.persistent_workers,
             timeout=config.timeout if config.num_workers else 0,
+            **({} if config.in_order else {"in_order": False}),  # torch before 2.6 does not know it
             collate_fn=collate,
             worker_init_fn=_initialiser(config.worker_init_fn),
             generator=create_seeded_generator(config.seed),
@@ -192,12 +196,10 @@ class DataLoaderFactory:
         size |= {"drop_last": config.drop_last} if config.batch_size is not None else {}
         if config.sampler is not None:
             return {"sampler": config.sampler, **size}
-        replicas, rank = _ranks(config.distributed)
-        drop = config.drop_last and replicas > 1
+        shard = dict(zip(("num_replicas", "rank"), _ranks(config.distributed) or (None, None), strict=True))
         if config.shuffle:
-            shuffled = TorchShuffleSampler(dataset, config.seed, num_replicas=replicas, rank=rank, drop_last=drop)
-            return {"sampler": shuffled, **size}
-        return {"sampler": OrderedSampler(dataset, num_replicas=replicas, rank=rank, drop_last=drop), **size}
+            return {"sampler": TorchShuffleSampler(dataset, config.seed, drop_last=config.drop_last, **shard), **size}
+        return {"sampler": OrderedSampler(dataset, drop_last=config.drop_last, **shard), **size}
 
     def _stream(self, config: DataLoaderConfig) -> dict[str, Any]:
         if config.sampler is not None or config.batch_sampler is not None:
@@ -207,14 +209,11 @@ class DataLoaderFactory:
         )
 
 
-def _ranks(distributed: bool | None) -> tuple[int, int]:
-    """How many ranks share an epoch, and which this is."""
-    group = torch.distributed.is_available() and torch.distributed.is_initialized()
-    if distributed and not group:
+def _ranks(distributed: bool | None) -> tuple[int, int] | None:
+    """World size and rank; None: as the process group is when a pass begins."""
+    if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
-    if not group or distributed is False:
-        return 1, 0
-    return torch.distributed.get_world_size(), torch.distributed.get_rank()
+    return (1, 0) if distributed is False else None
 
 
 def _initialiser(own: Callable[[int], None] | None) -> Callable[[int], None]:

@@ -13,13 +13,14 @@ from dataloader_expert.loaders.collators.base import worded
 
 TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
 LABEL_NAMES = ("labels", "label", "target", "coarse_label", "fine_label")
+LOOKED_AT = 32
+"""Images, evenly spaced, that tell whether a data set is grey: one in colour among the others is refused when it comes."""
 
 
 class HubRows(Dataset[dict[str, Any]]):
     """A ``datasets.Dataset`` whose rows are read by the batch and fit the collators.
 
-    By the types of its columns: an image becomes ``pixel_values``, uint8 [C, H, W], grey if the first one is, else
-    RGB; class labels become ``labels``; a text becomes what the tokenizer makes of it, unless there are ``input_ids``.
+    By the types of its columns: an image becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; a text becomes what the tokenizer makes of it, unless there are ``input_ids``.
     A data set with a format of its own (``with_format``, ``with_transform``) only has its labels renamed.
 
     Args:
@@ -27,29 +28,29 @@ class HubRows(Dataset[dict[str, Any]]):
         tokenizer: of texts; None leaves them as they are.
         max_length: longer texts are cut, in tokens.
         task_spec: its ``target_field``, where it is a column, is the label; ``input_schema`` may say ``max_seq_len``.
+        image_mode: of images, ``"L"`` or ``"RGB"``; None: as :func:`image_mode` says.
+
+    Raises:
+        ValueError: on access, for an image in colour where ``image_mode`` is ``"L"``.
     """
 
     def __init__(
-        self, dataset: Any, tokenizer: Any = None, max_length: int | None = None, task_spec: Any = None
+        self,
+        dataset: Any,
+        tokenizer: Any = None,
+        max_length: int | None = None,
+        task_spec: Any = None,
+        image_mode: str | None = None,
     ) -> None:
         self.dataset, self.tokenizer, self.max_length = dataset, tokenizer, max_length
         columns = list(dataset.column_names)
-        kinds = {name: type(dataset.features[name]).__name__ for name in columns}
         self.own_format = (getattr(dataset, "format", None) or {}).get("type") is not None
-        images = [name for name in columns if kinds[name] == "Image"]
-        self.image = images[0] if images and not self.own_format else None
+        self.image = image_column(dataset)
         self.label = label_column(dataset.features, getattr(task_spec, "target_field", None))
         self.text = text_column(dataset.features) if tokenizer is not None and "input_ids" not in columns else None
         if self.own_format:
             self.text = None
-        self.mode = self._mode()
-
-    def _mode(self) -> str:
-        """Grey where the first image is, else RGB."""
-        if self.image is None or not len(self.dataset):
-            return "RGB"
-        first = self.dataset[0][self.image]
-        return "L" if first is not None and first.mode[:4] in ("1", "L", "I", "I;16", "F") else "RGB"
+        self.mode = image_mode or mode_of_images(dataset)
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -115,6 +116,40 @@ def is_hub_stream(data: Any) -> bool:
     return hasattr(data, "features") and hasattr(data, "skip") and not hasattr(data, "select")
 
 
+def image_column(dataset: Any) -> str | None:
+    """The first column of images; None where there is none, or the data set has a format of its own."""
+    own_format = (getattr(dataset, "format", None) or {}).get("type") is not None
+    images = [n for n in dataset.column_names if type(dataset.features[n]).__name__ == "Image"]
+    return images[0] if images and not own_format else None
+
+
+def mode_of_images(*parts: Any) -> str:
+    """``"L"`` where all images of the parts are grey, as far as some of each tell, else ``"RGB"``.
+
+    All parts of a data set must agree: a model takes one number of channels.
+    """
+    found = [image for part in parts if is_hub(part) and image_column(part) for image in _some_images(part)]
+    return "L" if found and all(is_grey(image) for image in found) else "RGB"
+
+
+def _some_images(dataset: Any) -> list[Any]:
+    rows = sorted({round(place) for place in np.linspace(0, len(dataset) - 1, LOOKED_AT)} if len(dataset) else ())
+    return [image for image in dataset[rows][image_column(dataset)] if image is not None] if rows else []
+
+
+def is_grey(image: Any) -> bool:
+    """Whether an image of PIL's has one channel."""
+    return image.mode[:4] in ("1", "L", "LA", "I", "I;16", "F")
+
+
+def in_colour(image: Any) -> bool:
+    """Whether an image of PIL's has channels that differ."""
+    if is_grey(image):
+        return False
+    bands = np.asarray(image.convert("RGB"))
+    return bool((bands != bands[..., :1]).any())
+
+
 def label_column(features: Any, target: str | None) -> str | None:
     """The column of the label: the task's, else by name, else the first ``ClassLabel``."""
     classes = [name for name in features if type(features[name]).__name__ == "ClassLabel"]
@@ -138,10 +173,15 @@ def pixels(image: Any, mode: str) -> torch.Tensor:
     """A PIL image as uint8 [C, H, W] in ``mode``; of 16 bits the upper eight.
 
     Raises:
-        ValueError: if there is no image, or it holds more than 8 bits, of which it does not say how many.
+        ValueError: if there is no image, it holds more than 8 bits, of which it does not say how many, or it is in
+            colour where ``mode`` is ``"L"``.
     """
     if image is None:
         raise ValueError("a row has no image; filter such rows out, check_quality counts them")
+    if mode == "L" and in_colour(image):
+        raise ValueError(
+            "an image is in colour, while others of the data set are grey: pass image_mode='RGB', or 'L' after converting it"
+        )
     if image.mode.startswith("I;16"):  # PIL would clip
         upper = torch.from_numpy((np.asarray(image) >> 8).astype(np.uint8))[None]
         return upper if mode == "L" else upper.expand(3, -1, -1).contiguous()

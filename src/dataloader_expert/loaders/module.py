@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
-from dataloader_expert.loaders.hub_rows import HubRows, HubStream, is_hub, is_hub_stream
+from dataloader_expert.loaders.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
 from dataloader_expert.loaders.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
 
@@ -51,6 +51,10 @@ class UniversalDataModule:
         list_split: ``"seeded"``, or ``"tail"``: the last samples of a list are for validation, as in the original.
         new_order: False: every ``train_dataloader()`` begins with the same epoch, as in the original, until
             :meth:`set_epoch`.
+        stratify, groups: of the split: a field's name or a value a sample, such as its class, that keeps its share in
+            both parts, or its patient, that is in one part alone.
+        image_mode: of the images of Hugging Face data sets, ``"L"`` or ``"RGB"``; None: ``"L"`` where those looked at,
+            of both parts, are grey.
 
     Attributes:
         train_data, val_data: the two parts.
@@ -58,7 +62,8 @@ class UniversalDataModule:
 
     Raises:
         TypeError: if ``train_data`` is a dictionary, of splits say.
-        ValueError: if ``val_split`` is not in [0, 1), or a setting cannot be.
+        ValueError: if ``val_split`` is not in [0, 1), or a setting cannot be; as of ``stratify`` and ``groups`` of
+            :func:`split`.
     """
 
     def __init__(
@@ -77,6 +82,9 @@ class UniversalDataModule:
         max_length: int | None = None,
         list_split: str = "seeded",
         new_order: bool = True,
+        stratify: Any = None,
+        groups: Any = None,
+        image_mode: str | None = None,
         **settings: Any,
     ) -> None:
         if isinstance(train_data, dict):
@@ -92,10 +100,12 @@ class UniversalDataModule:
         self.task_spec, self.tokenizer, self.data_collator = task_spec, tokenizer, data_collator
         self.batch_size, self.val_split, self.num_workers, self.seed = batch_size, val_split, num_workers, seed
         self.max_length = max_length or getattr(task_spec, "input_schema", {}).get("max_seq_len")
-        self.new_order, self.epoch = new_order, 0
+        self.new_order, self.epoch, self.image_mode = new_order, 0, image_mode
         in_order = list_split == "tail" and isinstance(train_data, list)
         self.train_data, self.val_data = (
-            split(train_data, val_split, seed, in_order) if val_data is None else (train_data, val_data)
+            split(train_data, val_split, seed, in_order, stratify, groups)
+            if val_data is None
+            else (train_data, val_data)
         )
         self._ready: dict[int, tuple[Any, Any]] = {}
         self._train: EpochLoader | None = None
@@ -143,7 +153,7 @@ class UniversalDataModule:
         return {"seed": self.seed, "epoch": self._epoch_of(self._train), "train": self._train.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next ``train_dataloader()`` goes on behind the last batch that was delivered when ``state`` was taken.
+        """The next ``train_dataloader()`` goes on after the last batch that was delivered when ``state`` was taken.
 
         Raises:
             ValueError: if ``state`` is of another seed.
@@ -153,11 +163,11 @@ class UniversalDataModule:
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
 
     def _epoch_of(self, loader: EpochLoader) -> int:
-        """The epoch of the last pass of ``loader``; a stream stays with the one it was made for."""
-        return self.epoch if loader.sampler_obj is None else loader.sampler_obj.epoch
+        """The epoch of the last pass of ``loader``."""
+        return self.epoch if loader.epoch is None else loader.epoch
 
     def _next_epoch(self) -> int:
-        """The epoch behind the last one that came to its end; a look at a first batch is none."""
+        """The epoch after the last one that came to its end; a look at a first batch is none."""
         loader = self._train
         return self.epoch if loader is None else self._epoch_of(loader) + self._finished(loader)
 
@@ -180,7 +190,8 @@ class UniversalDataModule:
         """``data`` with its columns as collators want them; made once."""
         if self._ready.get(id(data), (None,))[0] is not data:  # an id is given anew where the data were replaced
             if is_hub(data):
-                made: Any = HubRows(data, self.tokenizer, self.max_length, self.task_spec)
+                self.image_mode = self.image_mode or mode_of_images(self.train_data, self.val_data)
+                made: Any = HubRows(data, self.tokenizer, self.max_length, self.task_spec, self.image_mode)
             elif is_hub_stream(data):
                 made = HubStream(data, self.tokenizer, self.max_length)
             elif isinstance(data, StreamPart) and is_hub_stream(data.dataset):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.plan import SourceRef
@@ -18,6 +19,9 @@ def open_dataset(
     size: tuple[int, int] | None = None,
     classes: list[str] | None = None,
     nullable: list[str] | None = None,
+    unreadable: Literal["raise", "skip"] = "raise",
+    channels: int | None = None,
+    transform: Callable[[dict[str, Any]], Any] | None = None,
 ) -> SourceDataset:
     """Opens a data set on disk as a map-style ``Dataset`` of dictionaries of tensors.
 
@@ -27,8 +31,10 @@ def open_dataset(
         size: height and width to which images are resized; None where they all agree.
         classes: class names in index order; None: as the data set declares them.
         nullable: fields in which some sample has no value, which become float64; None: found by reading once.
+        unreadable, channels, transform: as of :class:`SourceDataset`.
 
     Raises:
+        ValueError: as of :class:`SourceDataset`.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
     from dataloader_expert.sources.registry import open_source
@@ -36,7 +42,7 @@ def open_dataset(
     ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label)
     opened = open_source(ref, [])
     names = tuple(classes) if classes is not None else opened.classes
-    return SourceDataset(opened, size, names, nullable)
+    return SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
 
 
 def load_reference(reference: str, **arguments: Any) -> Any:

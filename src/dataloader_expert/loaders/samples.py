@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -12,9 +14,15 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.hub_rows import in_colour
+from dataloader_expert.loaders.seeding import shared_number
 from dataloader_expert.sources.base import Block, Source
 
+logger = logging.getLogger(__name__)
+
 CACHE_BYTES = 256 << 20
+NOTHING: Any = object()
+"""In the place of a sample that is left out."""
 
 
 class Clock(Protocol):
@@ -28,7 +36,7 @@ class Clock(Protocol):
 
 
 class Blocks:
-    """Decoded units of one source, up to 256 MiB by what they hold on disk; the least recently used go first."""
+    """Decoded units of one source, up to 256 MiB of memory; the least recently used go first."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[int, tuple[Block, int]] = OrderedDict()
@@ -40,9 +48,11 @@ class Blocks:
         self._kept.move_to_end(at)
         return self._kept[at][0]
 
-    def keep(self, at: int, block: Block, size: int) -> None:
-        self._kept[at] = block, 4 * size
-        self._bytes += 4 * size
+    def keep(self, at: int, block: Block) -> None:
+        """Keeps a block; one that is larger than all room is kept alone."""
+        size = memory_of(block)
+        self._bytes += size - self._kept.pop(at, (block, 0))[1]
+        self._kept[at] = block, size
         while self._bytes > CACHE_BYTES and len(self._kept) > 1:
             self._bytes -= self._kept.popitem(last=False)[1][1]
 
@@ -51,11 +61,26 @@ class Blocks:
         self._bytes = 0
 
 
-class SourceDataset(Dataset[dict[str, Any]]):
+def memory_of(block: Block) -> int:
+    """Bytes of a block's values; of long lists some values stand for all."""
+    return sum(_bytes_of(column.values) for column in block.columns.values()) + sum(map(len, block.raw))
+
+
+def _bytes_of(values: Any) -> int:
+    if hasattr(values, "nbytes"):
+        return int(values.nbytes)
+    if hasattr(values, "getbands"):
+        return int(values.width * values.height * len(values.getbands()))
+    if isinstance(values, list | tuple) and values:
+        some = values[:: max(1, len(values) // 64)]
+        return len(values) * (8 + sum(map(_bytes_of, some)) // len(some))
+    return sys.getsizeof(values)
+
+
+class SourceDataset(Dataset[Any]):
     """Samples of a source as dictionaries: images uint8 [c, h, w], arrays as stored, label an int64 class index.
 
-    Blocks of many samples (row groups, shards) are kept decoded up to 256 MiB a process. A sample that cannot
-    be read is replaced by the next one that can: the scan has reported it.
+    Blocks of many samples (row groups, shards) are kept decoded up to 256 MiB a process.
 
     Args:
         source: what is read.
@@ -64,6 +89,16 @@ class SourceDataset(Dataset[dict[str, Any]]):
         nullable: fields in which some sample has no value: their numbers are float64, with NaN where it is absent.
             None: found by decoding the whole source once.
         blocks: decoded blocks that another dataset over the same source and classes has kept.
+        unreadable: what becomes of a sample that cannot be read. ``"raise"``: an error that names it. ``"skip"``: it is
+            left out of its batch, which then is smaller, logged and counted in :attr:`skipped`; read alone it is an
+            error. ``"replace"``: the next sample that can be read stands in for it, for measuring speed.
+        channels: of images, 1 or 3; None: 1 where the images that the source was opened by are grey, else 3.
+        transform: called with each sample; its result is the sample.
+
+    Raises:
+        ValueError: if ``unreadable`` or ``channels`` is something else; on access, for an image in colour where
+            ``channels`` is 1.
+        RuntimeError: on access, for a sample that cannot be read.
     """
 
     def __init__(
@@ -73,8 +108,18 @@ class SourceDataset(Dataset[dict[str, Any]]):
         classes: tuple[str, ...] | None = None,
         nullable: Iterable[str] | None = None,
         blocks: Blocks | None = None,
+        unreadable: Literal["raise", "skip", "replace"] = "raise",
+        channels: int | None = None,
+        transform: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:
-        self.source, self.size = source, size
+        if unreadable not in ("raise", "skip", "replace"):
+            raise ValueError(f"unreadable is {unreadable!r}; it is 'raise', 'skip' or 'replace'")
+        if channels not in (None, 1, 3):
+            raise ValueError(f"channels is {channels!r}; it is 1, 3 or None")
+        self.source, self.size, self.unreadable, self.channels = source, size, unreadable, channels
+        self.transform = transform
+        self._skipped = shared_number()
+        self._told: set[int] = set()
         self.codes = None if classes is None else {name: i for i, name in enumerate(classes)}
         self.units = source.units
         self.starts = np.cumsum([0, *(u.samples for u in self.units)])
@@ -85,21 +130,53 @@ class SourceDataset(Dataset[dict[str, Any]]):
     def __len__(self) -> int:
         return int(self.starts[-1])
 
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        first = range(len(self))[index]
-        for step in range(min(len(self), 100)):
-            try:
-                return self._sample((first + step) % len(self))
-            except Unreadable:
-                continue
-        raise RuntimeError(f"no sample from {index} on could be read; run check_quality")
+    @property
+    def skipped(self) -> int:
+        """Reads of samples that were left out, of all workers, in all passes."""
+        return int(self._skipped)
 
-    def __getitems__(self, indices: Sequence[int]) -> Sequence[dict[str, Any]]:
+    def __getitem__(self, index: int) -> Any:
+        first = range(len(self))[index]
+        tries = min(len(self), 100) if self.unreadable == "replace" else 1
+        problem: Unreadable | None = None
+        for step in range(tries):
+            try:
+                return self._finished(self._sample((first + step) % len(self)))
+            except Unreadable as e:
+                problem = problem or e
+        assert problem is not None
+        raise RuntimeError(
+            f"sample {first} cannot be read: {problem.told()}. check_quality lists all such samples; mend or remove "
+            "them, or pass unreadable='skip'"
+        )
+
+    def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
         """A batch; where blocks hold arrays of many samples, gathered column by column rather than sample by sample."""
         wanted = np.asarray(indices, dtype=np.int64)
         ats = np.searchsorted(self.starts, wanted, side="right") - 1
-        batch = self._gathered(wanted, ats) if len(wanted) and self._many(ats) else None
-        return [self[i] for i in indices] if batch is None else Gathered(batch, len(wanted))
+        batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) and self._many(ats) else None
+        if batch is not None:
+            return Gathered(batch, len(wanted))
+        if self.unreadable != "skip":
+            return [self[i] for i in indices]
+        kept = [s for s in map(self._or_nothing, indices) if s is not NOTHING]
+        if len(wanted) and not kept:
+            raise RuntimeError(f"none of the {len(wanted)} samples of a batch can be read: {list(indices)[:8]}")
+        return kept
+
+    def _or_nothing(self, index: int) -> Any:
+        """A sample, or ``NOTHING`` where it cannot be read: counted each time, logged the first."""
+        try:
+            return self._finished(self._sample(range(len(self))[index]))
+        except Unreadable as e:
+            self._skipped += 1
+            if index not in self._told:
+                self._told.add(index)
+                logger.warning("sample %d is left out: %s", index, e.told())
+            return NOTHING
+
+    def _finished(self, sample: dict[str, Any]) -> Any:
+        return sample if self.transform is None else self.transform(sample)
 
     def _many(self, ats: Any) -> bool:
         return int(ats.min()) >= 0 and int(ats.max()) < len(self.units) and self.units[int(ats[0])].samples > 1
@@ -175,7 +252,7 @@ class SourceDataset(Dataset[dict[str, Any]]):
         if clock is not None:
             clock.lap("decode")
         if unit.samples > 1:
-            self.blocks.keep(at, block, unit.bytes)
+            self.blocks.keep(at, block)
         return block
 
     def _sample(self, index: int) -> dict[str, Any]:
@@ -200,6 +277,12 @@ class SourceDataset(Dataset[dict[str, Any]]):
             return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
 
+    def _channels_of(self, name: str) -> int:
+        if self.channels is not None:
+            return self.channels
+        field = self.source.field(name)
+        return 1 if field is not None and len(field.shape) == 3 and field.shape[2] == 1 else 3
+
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
             field = self.source.field(name)
@@ -207,15 +290,16 @@ class SourceDataset(Dataset[dict[str, Any]]):
                 raise Unreadable("unreadable", "image did not decode", field=name)
             return ""
         if hasattr(value, "getbands"):
-            field = self.source.field(name)
-            bands = field.shape[2] if field is not None and len(field.shape) == 3 else 3
-            if value.mode != ("L" if bands == 1 else "RGB"):
-                value = value.convert("L" if bands == 1 else "RGB")
+            mode = "L" if self._channels_of(name) == 1 else "RGB"
+            if mode == "L" and in_colour(value):
+                raise ValueError(f"an image of {name} is in colour, while others are grey: pass channels=3")
+            if value.mode != mode:
+                value = value.convert(mode)
             if self.size is not None and value.size != (self.size[1], self.size[0]):
                 value = value.resize((self.size[1], self.size[0]))
             array = np.asarray(value)
-            array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
-            return torch.from_numpy(np.ascontiguousarray(array))
+            # a copy: Pillow's own memory is read-only
+            return torch.from_numpy((array[None] if array.ndim == 2 else array.transpose(2, 0, 1)).copy())
         if isinstance(value, np.ndarray):
             if value.dtype.kind not in "biufc":
                 return str(value)

@@ -11,7 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, get_worker_info
+
+from dataloader_expert.samplers.draws import Draw
+
+WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
 
 def seed_worker(worker_id: int) -> None:
@@ -36,7 +40,8 @@ def set_random_seed(seed: int, deterministic: bool = False) -> None:
     Args:
         seed: in [0, 2^32).
         deterministic: also makes cuDNN, cuBLAS and torch's kernels deterministic; slower, and an operation that has
-            no such kernel raises. Without it a former call's settings are undone, and cuDNN looks for fast kernels.
+            no such kernel raises. Without it nothing but seeds is set, and the settings are again what they were before
+            a former call changed them.
 
     Raises:
         ValueError: if ``seed`` is not in [0, 2^32).
@@ -48,19 +53,36 @@ def set_random_seed(seed: int, deterministic: bool = False) -> None:
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)  # of every device too
-    torch.backends.cudnn.deterministic = deterministic
-    torch.backends.cudnn.benchmark = not deterministic
+    if deterministic and not _before:
+        _before.append(_settings())
     if deterministic:
-        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # read when cuBLAS is first used
-    else:
-        os.environ.pop("CUBLAS_WORKSPACE_CONFIG", None)
-    torch.use_deterministic_algorithms(deterministic)
+        _set((True, False, True, ":4096:8"))
+    elif _before:
+        _set(_before.pop())
     said = (
         "Fully deterministic mode enabled: slower, and what has no deterministic kernel raises"
         if deterministic
         else "Fast mode: some kernels of the GPU are non-deterministic; pass deterministic=True to rule them out"
     )
     print(f"Random seed set to {seed}\n{said}")  # noqa: T201  # it says so on the terminal: what it is known by
+
+
+_before: list[tuple[bool, bool, bool, str | None]] = []
+
+
+def _settings() -> tuple[bool, bool, bool, str | None]:
+    cudnn: Any = torch.backends.cudnn
+    kept = os.environ.get(WORKSPACE)
+    return cudnn.deterministic, cudnn.benchmark, torch.are_deterministic_algorithms_enabled(), kept
+
+
+def _set(settings: tuple[bool, bool, bool, str | None]) -> None:
+    cudnn: Any = torch.backends.cudnn
+    cudnn.deterministic, cudnn.benchmark, algorithms, workspace = settings
+    torch.use_deterministic_algorithms(algorithms)
+    os.environ.pop(WORKSPACE, None)
+    if workspace is not None:
+        os.environ[WORKSPACE] = workspace  # read when cuBLAS is first used
 
 
 _given = [0]
@@ -75,21 +97,28 @@ class SeededSamples(Dataset[Any]):
     """A dataset whose random choices follow from seed, epoch and index alone: whoever reads a sample, and whenever.
 
     Around each read, the global states of ``random``, numpy and torch are set from these three and put back, so that
-    neither the number of workers or ranks nor a resumed epoch changes an augmentation.
+    neither the number of workers or ranks nor a resumed epoch changes an augmentation. Where an index comes several
+    times in an epoch, as of weighted draws, its place in the order counts too
+    (:class:`~dataloader_expert.samplers.draws.Draw`): each draw is augmented anew.
 
     Args:
         dataset: map-style.
         seed: at least 0.
+
+    Attributes:
+        expects_draws: a loader names the draws. Where a trainer has put another sampler in the place of the loader's,
+            nobody does, and may not say the epoch either; then how much this process has read, and the worker's seed,
+            count in their place.
     """
 
     def __init__(self, dataset: Any, seed: int) -> None:
         self.dataset, self.seed = dataset, seed
-        self._epoch = torch.zeros((), dtype=torch.int64)
-        self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # workers that persist see it move
+        self._epoch = shared_number()
+        self.expects_draws, self._read_before = False, 0
 
     @property
     def epoch(self) -> int:
-        """The epoch that samples are drawn for."""
+        """The epoch that samples are drawn for, where their indices name none."""
         return int(self._epoch)
 
     def set_epoch(self, epoch: int) -> None:
@@ -104,19 +133,40 @@ class SeededSamples(Dataset[Any]):
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
-    def __getitem__(self, index: int) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         with _kept_states():
-            return self._read(index, self.epoch, alone=True)
+            return self._read(index, _named(index, self.epoch), alone=True)
 
-    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+    def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         epoch = self.epoch
         with _kept_states():
-            return [self._read(index, epoch) for index in indices]
+            return [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]
 
-    def _read(self, index: int, epoch: int, alone: bool = False) -> Any:
-        set_states(mixed(self.seed, epoch, _number(index)))
+    def _unnamed(self, index: Any) -> tuple[int, ...]:
+        if not self.expects_draws or isinstance(index, Draw):
+            return ()
+        info, self._read_before = get_worker_info(), self._read_before + 1
+        return (0 if info is None else info.seed - info.id, self._read_before)
+
+    def _read(self, index: Any, draw: tuple[int, ...], alone: bool = False) -> Any:
+        index = int(index) if isinstance(index, Draw) else index
+        set_states(mixed(self.seed, draw[0], _number(index), *draw[1:]))
         whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
         return self.dataset[index] if whole is None or alone else whole([index])[0]
+
+
+def _named(index: Any, epoch: int) -> tuple[int, ...]:
+    """The epoch of a draw, and its place where it has one."""
+    if not isinstance(index, Draw):
+        return (epoch,)
+    return (index.epoch, index.place) if index.place else (index.epoch,)
+
+
+def shared_number(value: int = 0) -> torch.Tensor:
+    """An int64 that worker processes see change."""
+    made = torch.tensor(value, dtype=torch.int64)
+    made.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
+    return made
 
 
 def _number(index: Any) -> int:

@@ -10,10 +10,13 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, Subset
 
+from dataloader_expert.loaders.hub_rows import is_hub
 from dataloader_expert.loaders.seeding import create_seeded_generator, mixed
-from dataloader_expert.loaders.sharing import whole
+from dataloader_expert.loaders.sharding import whole
 from dataloader_expert.loaders.streaming import StreamingDataset
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
+from dataloader_expert.samplers import split_by_group
+from dataloader_expert.samplers.base import class_codes
 
 logger = logging.getLogger(__name__)
 
@@ -64,37 +67,54 @@ class StreamPart(IterableDataset[Any]):
                 yield element
 
 
-def split(data: Any, share: float, seed: int, in_order: bool = False) -> tuple[Any, Any]:
+def split(
+    data: Any, share: float, seed: int, in_order: bool = False, stratify: Any = None, groups: Any = None
+) -> tuple[Any, Any]:
     """``data`` and its validation part.
 
-    Of N samples ``round(share * N)`` are for validation, at least one, and never all. Which, is what torch's
-    ``random_split`` with a generator of that seed says, of a ``datasets.Dataset`` its own ``train_test_split``.
+    Of N samples ``round(share * N)`` are for validation, at least one, and never all; with ``groups`` as near to that
+    as whole groups allow. Which, is what torch's ``random_split`` with a generator of that seed says, of a
+    ``datasets.Dataset`` its own ``train_test_split``.
 
     Args:
         data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable.
         share: of validation, in [0, 1).
         seed: of the choice.
         in_order: the last samples of a list are for validation, as earlier versions had it, rather than a seeded choice.
+        stratify: each class has its share in both parts, within one sample: a value a sample, or the name of a field.
+        groups: no group is in both parts: likewise.
 
     Returns:
         Both of the kind of ``data``; None in the place of a part that has no samples.
 
     Raises:
-        ValueError: if ``share`` is not in [0, 1).
+        ValueError: if ``share`` is not in [0, 1); for a stream that is to be stratified or split by groups, and if both
+            are asked for; if there are not as many values as samples.
     """
     if not 0 <= share < 1:
         raise ValueError(f"val_split is {share}; it is the share of validation, in [0, 1)")
+    if stratify is not None and groups is not None:
+        raise ValueError("stratify and groups exclude each other: whole groups cannot keep each class's share")
     if not share:
         return data, None
+    streams = isinstance(data, IterableDataset) or _streams(data)
+    if streams and (stratify is not None or groups is not None):
+        raise ValueError(f"{type(data).__name__} is a stream: its classes and groups are not known beforehand")
     if isinstance(data, StreamingDataset):  # it knows its elements by more than their place in a pass
         return data.part(share, False, seed), data.part(share, True, seed)
-    if isinstance(data, IterableDataset) or _streams(data):
+    if streams:
         return StreamPart(data, share, False, seed), StreamPart(data, share, True, seed)
     count = len(data)
     validation = min(max(1, round(share * count)), count - 1)
     if validation < 1:
         logger.warning("%d samples cannot be split: all are for training", count)
         return data, None
+    if stratify is not None or groups is not None:
+        values = _values(data, stratify if groups is None else groups)
+        rows = _of_groups(values, share, seed) if stratify is None else _stratified(values, validation, seed)
+        inside = np.zeros(count, bool)
+        inside[rows] = True
+        return _part(data, np.flatnonzero(~inside)), _part(data, np.flatnonzero(inside))
     if hasattr(data, "train_test_split"):
         parts = data.train_test_split(test_size=validation, seed=seed)
         return parts["train"], parts["test"]
@@ -102,7 +122,42 @@ def split(data: Any, share: float, seed: int, in_order: bool = False) -> tuple[A
     return _part(data, order[: count - validation]), _part(data, order[count - validation :])
 
 
+def _values(data: Any, given: Any) -> Any:
+    """One value a sample, as given, or of the field of that name: of a column, an attribute, else of every sample.
+
+    Raises:
+        ValueError: if there are not as many as samples.
+    """
+    values = given
+    if isinstance(given, str):
+        columns = getattr(data, "column_names", None) or ()
+        held = getattr(data, given, None)
+        values = data[given] if given in columns else held
+        if values is None or isinstance(values, str) or not hasattr(values, "__len__"):
+            values = [data[row][given] for row in range(len(data))]
+    values = [v.item() if hasattr(v, "item") else v for v in values]
+    if len(values) != len(data):
+        raise ValueError(f"{len(values)} values for {len(data)} samples: one each is needed")
+    return values
+
+
+def _stratified(labels: Any, count: int, seed: int) -> Any:
+    """``count`` rows, of each class its share within one."""
+    codes, _ = class_codes(labels)
+    rng = np.random.Generator(np.random.SFC64([seed]))
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    marks = np.floor((np.arange(len(order) + 1) * count + int(rng.integers(len(order)))) / len(order))
+    return order[np.diff(marks) > 0]
+
+
+def _of_groups(groups: Any, share: float, seed: int) -> Any:
+    return split_by_group(groups, {"train": 1 - share, "val": share}, seed)["val"]
+
+
 def _part(data: Any, rows: Any) -> Any:
+    if is_hub(data):
+        return data.select(rows)
     return [data[row] for row in rows.tolist()] if isinstance(data, list) else Part(by_batch(data), rows)
 
 

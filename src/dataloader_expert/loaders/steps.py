@@ -182,7 +182,7 @@ def get_val_dataloader_steps(
     length = get_dataloader_length(dataloader)
     if length == 0:
         raise ValueError("Validation dataloader yielded 0 batches: its dataset is empty, or drop_last leaves all out")
-    shared = is_shared_out(dataloader)
+    shared = is_sharded(dataloader)
     if val_steps_per_epoch is None:
         whole = _length(dataloader, "Please specify val_steps_per_epoch instead.")
         return ValSteps(whole if shared else max(1, whole // dp_size), sanity)
@@ -197,8 +197,8 @@ def get_val_dataloader_steps(
     return ValSteps(steps, sanity)
 
 
-def is_shared_out(dataloader: Any) -> bool:
-    """Whether a loader gives each rank its own share: by its sampler's, batch sampler's or dataset's replicas."""
+def is_sharded(dataloader: Any) -> bool:
+    """Whether a loader is sharded across ranks: by its sampler's, batch sampler's or dataset's replicas."""
     batch_sampler = getattr(dataloader, "batch_sampler", None)
     owners = (
         getattr(dataloader, "sampler", None),

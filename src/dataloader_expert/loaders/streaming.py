@@ -1,4 +1,4 @@
-"""Samples streamed from URLs: shuffled in a buffer, shared out to ranks and workers, resumable in their midst."""
+"""Samples streamed from URLs: shuffled in a buffer, sharded across ranks and workers, resumable within an epoch."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from dataloader_expert.loaders.fetching import Patience, StreamError, read_lines
 from dataloader_expert.loaders.seeding import mixed
+from dataloader_expert.loaders.stream_state import StreamEpoch, StreamRanks
 
 Place: TypeAlias = tuple[int, int]
 """Number of a URL, and of an element in it."""
@@ -23,9 +23,11 @@ Place: TypeAlias = tuple[int, int]
 class StreamingDataset(IterableDataset[Any]):
     """Samples of many URLs, never held in memory whole.
 
-    Each epoch takes the URLs in a new order. A sample waits in a buffer until chance picks it. Ranks and workers take
-    whole URLs where there are enough, else every n-th sample. A connection that stalls, is cut, or that the server
-    refuses for a while is taken up again behind the last byte, so that each sample comes once.
+    Each epoch takes the URLs in a new order: in a single process each pass is of the next epoch, with several ranks
+    :meth:`set_epoch` moves on. A sample waits in a buffer until chance picks it. Workers take whole URLs where there
+    are enough, else every n-th sample. Ranks take every n-th sample of all URLs, so that they get as many samples, give
+    or take one a worker. A connection that stalls, is cut, or that the server refuses for a while is resumed after the
+    last byte, so that each sample comes once.
 
     What a URL holds follows from its name: ``.jsonl`` gives a value a line, ``.csv`` and ``.tsv`` a dictionary a row
     by the names of its first line, anything else its lines as text; with ``.gz`` behind it, decompressed. For other
@@ -40,11 +42,12 @@ class StreamingDataset(IterableDataset[Any]):
         timeout: seconds without a byte, after which a connection is taken up anew.
         retries: attempts in a row that bring nothing, after the first.
         wait: seconds before the second attempt, then twice as long each time.
-        num_replicas, rank: processes that share the stream, and which of them this is; None: those of the default
-            process group, or one.
+        num_replicas, rank: as of :class:`~dataloader_expert.loaders.stream_state.StreamRanks`.
+        shard_by: how ranks share the stream: ``"samples"``, see above; ``"urls"``: whole URLs where there are enough, so
+            that each is read by one rank, and ranks get as many samples only if URLs hold as many.
 
     Raises:
-        ValueError: without URLs; if a number is too small.
+        ValueError: without URLs; if a number is too small, or ``shard_by`` is none of the two.
         StreamError: on iteration: if a URL cannot be read to its end, or a line is no sample.
     """
 
@@ -63,6 +66,7 @@ class StreamingDataset(IterableDataset[Any]):
         wait: float = 0.5,
         num_replicas: int | None = None,
         rank: int | None = None,
+        shard_by: Literal["samples", "urls"] = "samples",
     ) -> None:
         if isinstance(urls, str) or not urls:
             raise ValueError("urls is a list of at least one URL")
@@ -73,13 +77,10 @@ class StreamingDataset(IterableDataset[Any]):
             )
         self.urls, self.buffer_size, self.parse = [str(url) for url in urls], buffer_size, parse
         self.shuffle, self.seed, self.patience = shuffle, seed, Patience(timeout, retries, wait)
-        group = torch.distributed.is_available() and torch.distributed.is_initialized()
-        self.num_replicas = num_replicas or (torch.distributed.get_world_size() if group else 1)
-        self.rank = rank if rank is not None else torch.distributed.get_rank() if group and not num_replicas else 0
-        if not 0 <= self.rank < self.num_replicas:
-            raise ValueError(f"rank is {self.rank} of {self.num_replicas} replicas")
-        self._epoch = torch.zeros((), dtype=torch.int64)
-        self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # workers that persist see it move
+        if shard_by not in ("samples", "urls"):
+            raise ValueError(f"shard_by is {shard_by!r}; it is 'samples' or 'urls'")
+        self.shard_by = shard_by
+        self.ranks, self._epoch = StreamRanks(num_replicas, rank), StreamEpoch()
         self._pass: _Pass | None = None
         self._resumed: dict[str, Any] | None = None
         self._part: tuple[float, bool, int] | None = None
@@ -94,8 +95,7 @@ class StreamingDataset(IterableDataset[Any]):
         """
         part = copy.copy(self)
         part._part, part._pass, part._resumed = (share, validation, seed), None, None
-        part._epoch = self._epoch.clone()
-        part._epoch.share_memory_()  # type: ignore[no-untyped-call]  # an epoch of its own
+        part._epoch = StreamEpoch(self.epoch)
         return part
 
     def _has(self, url: int, line: int) -> bool:
@@ -106,13 +106,18 @@ class StreamingDataset(IterableDataset[Any]):
         return (mixed(seed, url, line) < int(share * 2**63)) == validation
 
     @property
+    def num_replicas(self) -> int:
+        """Processes that share the stream."""
+        return self.ranks.pair[0]
+
+    @property
     def epoch(self) -> int:
-        """The epoch of the next pass."""
-        return int(self._epoch)
+        """The epoch of the latest pass; before the first, that of the next."""
+        return self._epoch.value
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is of ``epoch``, from its beginning."""
-        self._epoch.fill_(epoch)
+        self._epoch.set(epoch)
         self._resumed = None
 
     def stream_from_url(self, url: str) -> Iterator[Any]:
@@ -143,10 +148,9 @@ class StreamingDataset(IterableDataset[Any]):
             yield sample
 
     def __iter__(self) -> Iterator[Any]:
-        info = get_worker_info()
-        workers, own = (1, 0) if info is None else (info.num_workers, info.id)
+        world, rank = self.ranks.pair
         state, self._resumed = self._resumed, None
-        self._pass = _Pass(self, self.num_replicas * workers, self.rank * workers + own, state)
+        self._pass = _Pass(self, self._epoch.begin(moves_on=world == 1), world, rank, state)
         return self._pass.samples()
 
     def state_dict(self) -> dict[str, Any]:
@@ -157,7 +161,7 @@ class StreamingDataset(IterableDataset[Any]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass in this process goes on where ``state`` stands; it reads the URLs that the buffer held anew."""
-        self._epoch.fill_(int(state["epoch"]))
+        self._epoch.set(int(state["epoch"]))
         self._resumed = dict(state) if "at" in state else None
         self._pass = None
 
@@ -165,18 +169,27 @@ class StreamingDataset(IterableDataset[Any]):
 class _Pass:
     """One worker's way through one epoch.
 
-    ``at`` and ``line`` say which element comes next into the buffer, ``draws`` how many have left it.
+    ``at`` and ``line`` say which element comes next into the buffer, ``seen`` how many this worker and those of the
+    other ranks that read the same have come across, ``draws`` how many have left the buffer.
     """
 
-    def __init__(self, dataset: StreamingDataset, shares: int, share: int, state: dict[str, Any] | None) -> None:
-        self.dataset, self.shares, self.share, self.epoch = dataset, shares, share, dataset.epoch
-        whole = len(dataset.urls) >= shares
+    def __init__(
+        self, dataset: StreamingDataset, epoch: int, world: int, rank: int, state: dict[str, Any] | None
+    ) -> None:
+        info = get_worker_info()
+        workers, own = (1, 0) if info is None else (info.num_workers, info.id)
+        self.dataset, self.epoch = dataset, epoch
+        self.shares, self.share = world * workers, rank * workers + own
         order = list(range(len(dataset.urls)))
         if dataset.shuffle:
-            order.sort(key=lambda i: mixed(dataset.seed, self.epoch, i))
-        self.order = order[share::shares] if whole else order
-        self.stride = 1 if whole else shares
-        self.at = self.line = self.draws = 0
+            order.sort(key=lambda i: mixed(dataset.seed, epoch, i))
+        if dataset.shard_by == "urls" and len(order) >= self.shares:
+            self.order, self.stride, self.place = order[self.share :: self.shares], 1, 0
+        elif len(order) >= workers:
+            self.order, self.stride, self.place = order[own::workers], world, rank
+        else:
+            self.order, self.stride, self.place = order, self.shares, self.share
+        self.at = self.line = self.seen = self.draws = 0
         self.buffer: list[tuple[Place, Any]] = []
         self._open: Iterator[Any] | None = None
         if state is not None:
@@ -205,6 +218,7 @@ class _Pass:
             "share": self.share,
             "at": self.at,
             "line": self.line,
+            "seen": self.seen,
             "draws": self.draws,
             "buffer": [list(place) for place, _ in self.buffer],
         }
@@ -217,8 +231,10 @@ class _Pass:
             for sample in self._open:
                 place = (self.at, self.line)
                 self.line += 1
-                own = place[1] % self.stride == self.share % self.stride
-                if own and self.dataset._has(self.order[place[0]], place[1]):
+                if not self.dataset._has(self.order[place[0]], place[1]):
+                    continue
+                self.seen += 1
+                if (self.seen - 1) % self.stride == self.place:
                     return place, sample
             self.at, self.line, self._open = self.at + 1, 0, None
         return None
@@ -232,7 +248,7 @@ class _Pass:
                 f"the state is of share {state['share']} of {state['shares']}, this is share {self.share} of "
                 f"{self.shares}: resume with as many ranks and workers"
             )
-        self.at, self.line, self.draws = state["at"], state["line"], state["draws"]
+        self.at, self.line, self.seen, self.draws = state["at"], state["line"], state["seen"], state["draws"]
         wanted: dict[int, set[int]] = {}
         for at, line in state["buffer"]:
             wanted.setdefault(at, set()).add(line)

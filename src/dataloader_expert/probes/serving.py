@@ -216,11 +216,20 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     if seen["read"] + seen["failed"] < source.samples:  # unread samples may have missing values
         nullable |= {f.name for f in source.fields if f.kind == "number" and not f.shape}
     bench.blocks = bench.blocks or Blocks()
-    dataset = SourceDataset(source, size, bench.classes if source.label else None, nullable, bench.blocks)
+    classes = bench.classes if source.label else None
+    channels = channels_of(bench)
+    dataset = SourceDataset(source, size, classes, nullable, bench.blocks, unreadable="replace", channels=channels)
     name = collate_for(bench)
     plan = LoaderPlan(batch_size=min(batch_size or 32, max(1, len(dataset))), workers=workers or 0, seed=bench.seed)
     made = "torch's defaults" if workers is None else "as given"
     return Serving(dataset, COLLATES[name], name, plan, True, made, size=size, cpus=bench.cpus)
+
+
+def channels_of(bench: Bench) -> int | None:
+    """3 where the scan saw an image in colour; None: as the few images tell by which the source was opened."""
+    from dataloader_expert.checks.pictures import GREY, MODES
+
+    return 3 if set(bench.facts.value(MODES, {"modes": {}})["modes"]) - GREY else None
 
 
 def collate_for(bench: Bench) -> str:

@@ -1,8 +1,9 @@
-"""Samplers: vectorised, seeded, epoch-aware, shared out to ranks, resumable; each for a plain ``DataLoader``."""
+"""Samplers: vectorised, seeded, epoch-aware, sharded across ranks, resumable; each for a plain ``DataLoader``."""
 
 from __future__ import annotations
 
 from dataloader_expert.samplers.balanced import ClassBalancedBatchSampler
+from dataloader_expert.samplers.blocks import BlockShuffleSampler
 from dataloader_expert.samplers.bucketed import LengthBucketBatchSampler, TokenBudgetBatchSampler
 from dataloader_expert.samplers.curriculum import CurriculumSampler
 from dataloader_expert.samplers.grouped import GroupBatchSampler, split_by_group
@@ -12,6 +13,7 @@ from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 from dataloader_expert.samplers.weighted import WeightedSampler
 
 __all__ = [
+    "BlockShuffleSampler",
     "ClassBalancedBatchSampler",
     "CurriculumSampler",
     "DistributedShuffleSampler",

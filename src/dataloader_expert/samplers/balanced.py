@@ -47,6 +47,8 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         ValueError: without labels, if P exceeds the number of classes, or P or K is below 1.
     """
 
+    repeats = True
+
     def __init__(
         self,
         labels: Sequence[object] | Any,

@@ -1,18 +1,21 @@
-"""What every sampler is: an order drawn from seed and epoch alone, shared out to ranks, resumable in its midst."""
+"""What every sampler is: an order drawn from seed and epoch alone, sharded across ranks, resumable within an epoch."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, pairwise, repeat
+from itertools import count as counter
 from operator import length_hint
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import torch.distributed
 from numpy.typing import NDArray
-from torch.utils.data import Sampler
+from torch.utils.data import DistributedSampler, Sampler
+
+from dataloader_expert.samplers.draws import placed
+from dataloader_expert.samplers.ranks import own_share, process_group
 
 Indices = NDArray[np.signedinteger[Any]]
 Keys = NDArray[np.unsignedinteger[Any]]
@@ -32,33 +35,65 @@ ALONE = 1 << 12
 
 
 class EpochSampler(Sampler[T]):
-    """Seeded, epoch-aware, shared out to ranks, resumable.
+    """Seeded, epoch-aware, sharded across ranks, resumable.
 
     The order of an epoch is a pure function of ``seed`` and epoch. In a single process each pass after the first
     moves on to the next epoch by itself; :meth:`set_epoch` names it. With several ranks only :meth:`set_epoch`
     moves on, because ranks that counted for themselves could disagree.
 
+    A ``DistributedSampler`` to those who ask, unless it is for one process alone: trainers that shard other samplers
+    leave it alone.
+
     Args:
         seed: of every random choice; at least 0.
         num_replicas, rank: processes that share an epoch, and which of them this is; None: those of the default
-            process group, or one. Every rank gets as many items: the last ones repeat the epoch's first, or with
+            process group at the time of a pass, or one, where there is none or a wrapper (accelerate's ``prepare``)
+            shards the batches itself. Every rank gets as many items: the last ones repeat the epoch's first, or with
             ``drop_last`` are left out.
+
+    Attributes:
+        repeats: whether an index may come several times in an epoch.
+        draws_named: indices are given as :class:`~dataloader_expert.samplers.draws.Draw`, for datasets whose random
+            choices follow from the draw.
 
     Raises:
         ValueError: if ``seed`` is negative or ``rank`` is not below ``num_replicas``.
     """
 
+    repeats = False
+
     def __init__(self, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool = False) -> None:
-        world, own = _process_group()
-        self.num_replicas = world if num_replicas is None else num_replicas
-        self.rank = (own if num_replicas is None else 0) if rank is None else rank
-        if not 0 <= self.rank < self.num_replicas:
-            raise ValueError(f"rank is {self.rank} of {self.num_replicas} replicas; it is in [0, {self.num_replicas})")
+        self._ranks: tuple[int, int] | None = None
+        if num_replicas is not None or rank is not None:
+            world, own = num_replicas or process_group()[0], rank or 0
+            if not 0 <= own < world:
+                raise ValueError(f"rank is {own} of {world} replicas; it is in [0, {world})")
+            self._ranks = world, own
         if seed < 0:
             raise ValueError(f"seed is {seed}; it must be at least 0")
         self.seed, self.epoch, self.drop_last = seed, 0, drop_last
+        self.draws_named = False
         self._start = self._taken = 0
         self._begun = False
+
+        if self._ranks is None or self._ranks[0] > 1:
+            sharded: Any = _sharded(type(self))
+            self.__class__ = sharded
+
+    @property
+    def num_replicas(self) -> int:
+        """Processes that share an epoch."""
+        return (self._ranks or own_share())[0]
+
+    @property
+    def rank(self) -> int:
+        """Which of them this is."""
+        return (self._ranks or own_share())[1]
+
+    @property
+    def _world(self) -> int:
+        """Processes that train in step, whoever deals the batches to them."""
+        return (self._ranks or process_group())[0]
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is of ``epoch`` (at least 0), from its beginning; or from where a state of it was just loaded."""
@@ -87,10 +122,15 @@ class EpochSampler(Sampler[T]):
         for name, value in self._identity().items():
             if state.get(name, value) != value:
                 raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: not the same order")
-        self._start = 0
+        self.restart()
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
         self._move(self._start)
+
+    def restart(self) -> None:
+        """The next pass is of this epoch from its beginning, whatever state was loaded."""
+        self._start, self._begun = 0, False
+        self._move(0)
 
     def move_on(self) -> None:
         """Goes to the next epoch if a pass of this one was begun in a single process; a new pass does it by itself."""
@@ -122,6 +162,28 @@ class EpochSampler(Sampler[T]):
     def _rng(self, *more: int) -> np.random.Generator:
         """The generator of this epoch (and of the part ``more`` of it)."""
         return np.random.Generator(np.random.SFC64([self.seed, self.epoch, *more]))
+
+
+_kinds: dict[Any, Any] = {}
+
+
+def _sharded(kind: Any) -> Any:
+    """``kind`` that also is a ``DistributedSampler``: the same in all else, its name too."""
+    if issubclass(kind, DistributedSampler) or kind in _kinds:
+        return _kinds.get(kind, kind)
+
+    def reduced(self: Any, _: Any) -> Any:
+        return _unpickled, (kind, vars(self))
+
+    same = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    _kinds[kind] = type(kind.__name__, (kind, DistributedSampler), {**same, "__reduce_ex__": reduced})
+    return _kinds[kind]
+
+
+def _unpickled(kind: type[Any], state: dict[str, Any]) -> Any:
+    made = object.__new__(_sharded(kind))
+    vars(made).update(state)
+    return made
 
 
 class IndexSampler(EpochSampler[int]):
@@ -163,9 +225,13 @@ class IndexSampler(EpochSampler[int]):
         return chain.from_iterable(self._listed())  # without a step of ours per index
 
     def _listed(self) -> Iterator[Iterator[int]]:
-        for block in self._of_rank(self._begin()):
+        start, world, rank = self._begin(), self.num_replicas, self.rank
+        for block in self._of_rank(start):
             for at in range(0, len(block), LISTED):
                 listed = block[at : at + LISTED].tolist()
+                if self.draws_named:
+                    places = counter(1 + self._taken * world + rank, world) if self.repeats else repeat(0)
+                    listed = list(placed(listed, self.epoch, places))
                 self._taken += len(listed)
                 self._ahead = iter(listed)
                 yield self._ahead
@@ -268,11 +334,16 @@ class EpochBatchSampler(EpochSampler[list[int]]):
         return self._share(self.batches)
 
     def __iter__(self) -> Iterator[list[int]]:
-        start = self._begin()
+        start, world, rank = self._begin(), self.num_replicas, self.rank
         plan = self._plan()
         for i in range(start, self._share(len(plan)) if len(plan) else 0):
             self._taken += 1
-            yield plan.batch((self.rank + i * self.num_replicas) % len(plan))
+            at = rank + i * world
+            batch = plan.batch(at % len(plan))
+            if self.draws_named:
+                places = counter(1 + (at << 32)) if self.repeats else repeat(0)
+                batch = list(placed(batch, self.epoch, places))
+            yield batch
 
 
 def index_type(count: int) -> type[np.signedinteger[Any]]:
@@ -460,9 +531,3 @@ def _counted(values: NDArray[Any], low: int, span: int) -> tuple[Keys, NDArray[n
     for start in range(0, len(values), step):
         codes[start : start + step] = table[above(start)]
     return codes, counts
-
-
-def _process_group() -> tuple[int, int]:
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return torch.distributed.get_world_size(), torch.distributed.get_rank()
-    return 1, 0

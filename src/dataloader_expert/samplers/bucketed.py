@@ -37,17 +37,36 @@ class _ByLength(EpochBatchSampler):
         step = max(1, TOGETHER // size) * size
         for start in range(0, whole, step):
             windows = order[start : min(start + step, whole)].reshape(-1, size)
-            ranks = self._ranks(windows)
+            ranks = self._by_length(windows)
             windows[:] = np.take_along_axis(windows, ranks, axis=1)
-        order[whole:] = order[whole:][self._ranks(order[whole:])]
+        order[whole:] = order[whole:][self._by_length(order[whole:])]
         return order
 
-    def _ranks(self, samples: Indices) -> NDArray[np.intp]:
+    def _by_length(self, samples: Indices) -> NDArray[np.intp]:
         return np.argsort(self._lengths[samples], axis=-1, kind="stable")
+
+    def _order_of(self, rng: np.random.Generator, longest: NDArray[Any]) -> NDArray[np.intp]:
+        """A random order of the batches, in which those that the ranks get at one step are of like length.
+
+        A step takes as long as its longest batch. So the batches, sorted by ``longest`` [batches], are cut into rounds
+        of one batch a rank; the rounds come in random order, and a round's batches go to random ranks. Batches that
+        make no whole round come last, where they shift no other round.
+        """
+        count, world = len(longest), self._world
+        if world == 1:
+            return rng.permutation(count)
+        whole = count // world * world
+        left_out = rng.choice(count, count - whole, replace=False)
+        kept = np.delete(np.arange(count), left_out)
+        alike = kept[np.lexsort((rng.random(whole), longest[kept]))].reshape(-1, world)
+        rounds = rng.permuted(alike, axis=1)[rng.permutation(len(alike))]
+        return np.concatenate([rounds.ravel(), left_out])
 
 
 class LengthBucketBatchSampler(_ByLength):
     """Shuffles, sorts windows of ``window`` batches by length, cuts them into batches, shuffles the batches.
+
+    With several ranks, those get batches of like length at each step.
 
     Args:
         lengths: one length per sample, [samples].
@@ -89,12 +108,15 @@ class LengthBucketBatchSampler(_ByLength):
         rng = self._rng()
         n, b = len(self._lengths), self.batch_size
         order = self._windows(rng, b * self.window)
-        starts = rng.permutation(self.batches) * b
-        return Plan(order, np.minimum(starts + b, n), starts=starts)  # the smaller batch is its window's longest
+        ends = np.minimum(np.arange(1, self.batches + 1) * b, n)  # the smaller batch is its window's longest
+        places = self._order_of(rng, self._lengths[order[ends - 1]])
+        return Plan(order, ends[places], starts=places * b)
 
 
 class TokenBudgetBatchSampler(_ByLength):
     """Batches of as many samples of like length as fit ``max_tokens`` when padded to their longest.
+
+    With several ranks, those get batches of like length at each step.
 
     Args:
         lengths: tokens per sample, [samples]; none above ``max_tokens``.
@@ -131,7 +153,7 @@ class TokenBudgetBatchSampler(_ByLength):
                 f"{first} with {self._lengths[first]}: leave them out, cut them, or raise max_tokens"
             )
         self.max_tokens, self.max_samples, self.window = max_tokens, max_samples, window
-        self._kept: tuple[int, Plan] | None = None
+        self._kept: tuple[tuple[int, int], Plan] | None = None
 
     @property
     def batches(self) -> int:
@@ -143,9 +165,10 @@ class TokenBudgetBatchSampler(_ByLength):
         return {**super()._identity(), "samples": len(self._lengths), **cut}
 
     def _plan(self) -> Plan:
-        if self._kept is None or self._kept[0] != self.epoch:  # how many batches there are follows from the plan
+        asked = self.epoch, self._world
+        if self._kept is None or self._kept[0] != asked:  # how many batches there are follows from the plan
             self._kept = None  # two epochs never wait side by side
-            self._kept = (self.epoch, self._made())
+            self._kept = asked, self._made()
         return self._kept[1]
 
     def _made(self) -> Plan:
@@ -159,7 +182,7 @@ class TokenBudgetBatchSampler(_ByLength):
             starts.append(np.asarray(cut, np.int64) + at)
         begins = np.concatenate(starts)
         ends = np.append(begins[1:], n) if n else begins
-        places = rng.permutation(len(begins))
+        places = self._order_of(rng, self._lengths[order[ends - 1]])
         return Plan(order, ends[places], starts=begins[places])
 
 

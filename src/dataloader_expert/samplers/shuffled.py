@@ -1,4 +1,4 @@
-"""Plain shuffling, and plain order, shared out to ranks."""
+"""Plain shuffling, and plain order, sharded across ranks."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def in_order(count: int, start: int) -> Iterator[Indices]:
         yield np.arange(at, min(at + step, count), dtype=index_type(count))
 
 
-class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):
+class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # type: ignore[override]  # attributes of torch's are properties
     """:class:`ShuffleSampler` over ranks; a ``DistributedSampler`` to those who ask, and with its arguments.
 
     Args:
@@ -118,7 +118,11 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):
         ShuffleSampler.__init__(self, dataset, seed, num_replicas=num_replicas, rank=rank, drop_last=drop_last)
         self.dataset = self.data_source  # type: ignore[assignment]  # a size stands in for a dataset
         self.shuffle = shuffle
-        self.total_size = len(self) * self.num_replicas
+
+    @property
+    def total_size(self) -> int:  # type: ignore[override]  # torch's is an attribute
+        """Indices of all ranks."""
+        return len(self) * self.num_replicas
 
     @property
     def num_samples(self) -> int:  # type: ignore[override]  # torch's two samplers mean two things; a rank's share here

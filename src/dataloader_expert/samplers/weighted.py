@@ -75,7 +75,7 @@ class WeightedSampler(IndexSampler):
         self.num_samples = len(kept) if num_samples is None else num_samples
         if self.num_samples < 1:
             raise ValueError(f"num_samples is {num_samples}; it must be at least 1")
-        self.replacement, self._size = replacement, len(kept)
+        self.replacement, self.repeats, self._size = replacement, replacement, len(kept)
         self._weights: Any = None
         self._table: tuple[NDArray[np.float32], Indices] | None = None
         self._cumulated: tuple[Floats, NDArray[np.uint32]] | None = None

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
+from dataloader_expert.checks.pictures import GREY, MODES
 from dataloader_expert.facts import Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, STREAM
@@ -49,7 +50,10 @@ def loader_code(
     if drawn is not None:
         shown = {drawn: "sampler", **shown}
     if facts.value(SAMPLES_FAILED):
-        setup = ("# samples that cannot be read are replaced by the next that can: fix or remove them", *setup)
+        setup = (
+            "# samples that cannot be read are left out of their batch, logged and counted: mend or remove them",
+            *setup,
+        )
     return render(
         "code.py",
         reference=reference,
@@ -100,7 +104,10 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
     if label["name"] is not None and not label["declared"] and counts is not None and _as_stored(counts):
         arguments += f", classes={list(counts)!r}"
     absent = sorted(str(f.at["field"]) for f in facts.all(MISSING) if f.value)
-    return arguments + (f", nullable={absent!r}" if absent else "")
+    arguments += f", nullable={absent!r}" if absent else ""
+    modes = set(facts.value(MODES, {"modes": {}})["modes"])
+    arguments += ", channels=3" if modes & GREY and modes - GREY else ""
+    return arguments + (", unreadable='skip'" if facts.value(SAMPLES_FAILED) else "")
 
 
 def _as_stored(counts: dict[str, int]) -> bool:

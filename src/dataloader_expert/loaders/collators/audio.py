@@ -13,6 +13,7 @@ from dataloader_expert.loaders.collators.base import (
     Samples,
     as_tensors,
     cast,
+    free_name,
     labels_of,
     not_empty,
     values_of,
@@ -35,7 +36,8 @@ class AudioCollator:
 
     Returns:
         The waveforms [B, longest] or [B, channels, longest], ``lengths`` int64 [B] in frames, ``attention_mask`` bool
-        [B, longest], and other fields stacked; ``labels`` as int64.
+        [B, longest], both with the waveforms' name before theirs where samples have such fields, and other fields
+        stacked; ``labels`` as int64.
 
     Raises:
         ValueError: for an empty batch, other integers, and where waveforms differ in their channels.
@@ -57,8 +59,8 @@ class AudioCollator:
         padded = pad_rows([w.movedim(-1, 0) for w in waves])
         batch: Batch = {
             name: padded.movedim(1, -1).contiguous() if padded.ndim > 2 else padded,
-            "lengths": lengths,
-            "attention_mask": mask_of(lengths, padded.shape[1]),
+            free_name("lengths", name, samples[0]): lengths,
+            free_name("attention_mask", name, samples[0]): mask_of(lengths, padded.shape[1]),
         }
         for other in samples[0]:
             if other != name:

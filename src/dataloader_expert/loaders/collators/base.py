@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -68,6 +68,19 @@ def values_of(samples: Samples, name: str) -> list[Any]:
         at = next(i for i, sample in enumerate(samples) if name not in sample)
         has = ", ".join(map(str, samples[at])) or "nothing"
         raise ValueError(f"sample {at} of the batch has no {name!r}; it has {has}") from None
+
+
+def free_name(name: str, field: str, taken: Container[str]) -> str:
+    """``name`` of what a collator adds about ``field``; where samples have such a field of their own, ``field_name``.
+
+    Raises:
+        ValueError: if both names are taken.
+    """
+    names = name, f"{field}_{name}"
+    found = next((n for n in names if n not in taken), None)
+    if found is None:
+        raise ValueError(f"samples have fields {' and '.join(names)}: rename one, the collator adds one of them")
+    return found
 
 
 def as_tensors(values: list[Any]) -> list[torch.Tensor]:

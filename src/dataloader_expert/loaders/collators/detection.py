@@ -13,6 +13,7 @@ from dataloader_expert.loaders.collators.base import (
     Samples,
     as_tensors,
     cast,
+    free_name,
     labels_of,
     not_empty,
     values_of,
@@ -61,7 +62,7 @@ class DetectionCollator:
                 batch[other] = [_own(v, other) for v in values] if other in RAGGED else labels_of(values)
         boxes = next((n for n in ("boxes", "bboxes") if n in batch), None)
         if boxes is not None:
-            batch["box_counts"] = torch.tensor([len(b) for b in batch[boxes]])
+            batch[free_name("box_counts", boxes, samples[0])] = torch.tensor([len(b) for b in batch[boxes]])
             for i, labels in enumerate(batch.get("labels", [])):
                 if len(labels) != len(batch[boxes][i]):
                     raise ValueError(f"sample {i} has {len(batch[boxes][i])} boxes and {len(labels)} labels")

@@ -41,6 +41,10 @@ class MultimodalCollator:
         self.vision = VisionDataCollator(normalize, mean, std, dtype=dtype)
         self.text = LanguageModelingDataCollator(tokenizer, dtype=dtype, **text)
 
+    def set_epoch(self, epoch: int) -> None:
+        """Tokens are hidden for ``epoch`` from now on."""
+        self.text.set_epoch(epoch)
+
     def __call__(self, samples: Samples) -> Batch:
         not_empty(samples, "the multimodal collator")
         name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])

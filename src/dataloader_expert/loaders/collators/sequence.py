@@ -10,6 +10,7 @@ from dataloader_expert.loaders.collators.base import (
     Samples,
     as_tensors,
     cast,
+    free_name,
     labels_of,
     not_empty,
     values_of,
@@ -28,7 +29,8 @@ class SequenceCollator:
 
     Returns:
         Every field stacked or padded, [B, longest, …]; ``lengths`` int64 [B] and ``mask`` bool [B, longest] of
-        ``field``. A field that neither stacks nor pads stays a list.
+        ``field``, called ``field_lengths`` and ``field_mask`` where samples have fields of these names. A field that
+        neither stacks nor pads stays a list.
 
     Raises:
         ValueError: for an empty batch, and where no field is a sequence or ``field`` is none.
@@ -57,8 +59,8 @@ class SequenceCollator:
         for other in samples[0]:
             if other != name:
                 batch[other] = padded_or_stacked(values_of(samples, other), self.padding_value, self.padding_side)
-        batch["lengths"] = lengths
-        batch["mask"] = mask_of(lengths, batch[name].shape[1], self.padding_side)
+        batch[free_name("lengths", name, samples[0])] = lengths
+        batch[free_name("mask", name, samples[0])] = mask_of(lengths, batch[name].shape[1], self.padding_side)
         return dict(cast(batch, self.dtype))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
+import numpy as np
 import torch
-from torch.utils.data import default_collate
+from torch.utils.data import default_collate, get_worker_info
 
 from dataloader_expert.loaders.collators.base import (
     Batch,
@@ -20,8 +21,10 @@ from dataloader_expert.loaders.collators.base import (
     worded,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
-from dataloader_expert.loaders.seeding import last_seed, mixed
+from dataloader_expert.loaders.seeding import last_seed, mixed, shared_number
 
+BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
+"""Ends of the names of fields with a value a token, of other sequences too, as ``decoder_input_ids``."""
 IGNORED = -100
 """The label that torch's cross entropy leaves out."""
 MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
@@ -46,7 +49,8 @@ class LanguageModelingDataCollator:
         ignore_padding: ``labels`` are -100 where ``input_ids`` are padding, that of samples padded before too. False:
             the padding's id, which is then trained on, as earlier versions of this collator had it.
         max_length: longer samples are cut, at the side that is not padded.
-        seed: of what is hidden, which follows from it and the batch's tokens; None: that of :func:`set_random_seed`.
+        seed: of what is hidden, which follows from it, the epoch and the batch's tokens; None: that of
+            :func:`set_random_seed`.
         dtype: of floating fields.
 
     Returns:
@@ -82,6 +86,12 @@ class LanguageModelingDataCollator:
         self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
         self.max_length, self.seed, self.dtype = max_length, seed, dtype
         self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
+        self._epoch = shared_number(-1)
+        self._came = np.zeros(1 << 16, np.uint32)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tokens are hidden for ``epoch`` from now on, in workers too; loaders of ours say it."""
+        self._epoch.fill_(epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         """With the seed of this process: a spawned worker knows none."""
@@ -153,6 +163,10 @@ class LanguageModelingDataCollator:
             if by_token and all(_integral(v) for v in values):
                 value = getattr(self.tokenizer, "pad_token_type_id", 0) if name == "token_type_ids" else 0
                 return self._padded(samples, name, value, longest, present)
+            if all(_integral(v) for v in values) and name.endswith(BY_TOKEN):
+                rows = as_tensors(values)
+                pad = _padding_id(self.tokenizer) if name.endswith("input_ids") else 0
+                return pad_rows(rows, pad or 0, self.padding_side)
             if len({len(v) for v in values}) > 1:
                 return values
         try:
@@ -163,11 +177,18 @@ class LanguageModelingDataCollator:
     def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Tokens with some of them hidden, and the labels that name those.
 
-        The choice follows from ``seed`` and the batch: no worker and no resumed epoch changes it, and with shuffling it
-        is another one each epoch.
+        The choice follows from seed, epoch and the batch: no worker and no resumed epoch changes it. Where nobody says
+        the epoch, the worker's seed and how often the batch has come stand in for it.
         """
         content = zlib.crc32(ids.numpy().tobytes())
-        draw = torch.Generator().manual_seed(mixed(last_seed() if self.seed is None else self.seed, content))
+        parts = [last_seed() if self.seed is None else self.seed, content]
+        if int(self._epoch) >= 0:
+            parts.append(int(self._epoch))
+        else:
+            info, slot = get_worker_info(), content % len(self._came)
+            parts += [0 if info is None else info.seed - info.id, int(self._came[slot])]
+            self._came[slot] += 1
+        draw = torch.Generator().manual_seed(mixed(*parts))
         special = torch.tensor(sorted(set(getattr(self.tokenizer, "all_special_ids", None) or [])), dtype=torch.int64)
         open_to_choice = present & ~torch.isin(ids, special)
         chosen = (torch.rand(ids.shape, generator=draw) < self.mlm_probability) & open_to_choice

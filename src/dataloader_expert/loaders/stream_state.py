@@ -1,0 +1,112 @@
+"""What the processes of one loader must agree on about a stream: its epoch, and the ranks that share it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+import torch
+from torch.utils.data import get_worker_info
+
+from dataloader_expert.loaders.seeding import mixed
+from dataloader_expert.samplers.ranks import accelerate_shards, process_group
+
+SLOTS = 64
+"""Notes on passes; workers beyond as many share them, and write the same."""
+KEY_BITS = 42
+"""Of a note, the rest is its epoch: one number, which no process can read half written."""
+
+_passes = itertools.count()
+
+
+class StreamEpoch:
+    """The epoch of a stream, which a new pass moves on, though its workers begin it one by one and share no lock.
+
+    Each worker notes the epoch that it began, with a key that the workers of one pass have in common. Who finds a note
+    of its own pass takes its epoch; who finds none takes the one after the latest.
+    """
+
+    def __init__(self, epoch: int = 0) -> None:
+        self._first = torch.tensor([epoch, *[0] * SLOTS], dtype=torch.int64)
+        self._first.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
+        self._seen: tuple[int, int] = (-1, 0)
+
+    @property
+    def value(self) -> int:
+        """The epoch of the latest pass; before the first, that of the next."""
+        return max([int(self._first[0]), *(note >> KEY_BITS for note in self._notes())])
+
+    def set(self, epoch: int) -> None:
+        """The next pass is of ``epoch``."""
+        self._first[1:] = 0
+        self._first[0] = epoch
+
+    def begin(self, moves_on: bool) -> int:
+        """The epoch of the pass that this process begins now.
+
+        Args:
+            moves_on: whether a pass after the first is of the next epoch. False: only :meth:`set` moves it.
+        """
+        if not moves_on:
+            return int(self._first[0])
+        key, slot = self._key()
+        notes = self._notes()  # once: another worker may note the same pass meanwhile
+        own = [note >> KEY_BITS for note in notes if note & ((1 << KEY_BITS) - 1) == key]
+        after = max(note >> KEY_BITS for note in notes) + 1 if notes else int(self._first[0])
+        epoch = own[0] if own else after
+        self._first[1 + slot] = epoch << KEY_BITS | key
+        return epoch
+
+    def _notes(self) -> list[int]:
+        return [note for note in self._first[1:].tolist() if note]
+
+    def _key(self) -> tuple[int, int]:
+        """What the workers of this pass have in common (never 0), and the slot of this one."""
+        info = get_worker_info()
+        if info is None:
+            return mixed(os.getpid(), next(_passes)) >> 63 - KEY_BITS | 1, 0
+        base = info.seed - info.id
+        self._seen = base, self._seen[1] + 1 if self._seen[0] == base else 0  # workers that persist keep their seed
+        return mixed(base, self._seen[1]) >> 63 - KEY_BITS | 1, info.id % SLOTS
+
+
+class StreamRanks:
+    """World size and rank of a stream: as given, or those of the process group.
+
+    Args:
+        num_replicas, rank: None: those of the default process group at the time of a pass; where accelerate runs the
+            processes, one, because its ``prepare`` shards or dispatches streams itself, unless :meth:`claim` says that
+            it was not asked to.
+
+    Raises:
+        ValueError: if ``rank`` is not below ``num_replicas``.
+    """
+
+    def __init__(self, num_replicas: int | None = None, rank: int | None = None) -> None:
+        self._given: tuple[int, int] | None = None
+        if num_replicas is not None or rank is not None:
+            self._given = num_replicas or process_group()[0], rank or 0
+            if not 0 <= self._given[1] < self._given[0]:
+                raise ValueError(f"rank is {self._given[1]} of {self._given[0]} replicas")
+        self._claimed = torch.zeros(2, dtype=torch.int64)
+        self._claimed.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """World size and rank."""
+        world, rank = self._claimed.tolist()
+        found = self._given or ((world, rank) if world else None)
+        return found or ((1, 0) if accelerate_shards() else process_group())
+
+    def claim(self) -> None:
+        """A loader of ours begins a pass itself: nobody else shards it."""
+        self._claimed[:] = torch.tensor(process_group())
+
+    def release(self) -> None:
+        """Its pass is over."""
+        self._claimed.zero_()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A worker that is spawned is in no process group: it gets the ranks of the process that sends this."""
+        return {**vars(self), "_given": self._given or (self.pair if process_group()[0] > 1 else None)}
