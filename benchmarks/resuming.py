@@ -1,4 +1,4 @@
-"""What a kill costs: every sampler, JASPER, and the loading engine, killed with SIGKILL at random batches and resumed in a new process.
+"""What a kill costs: every sampler, JASPER and the loading engine, killed with SIGKILL at two random batches and resumed each time.
 
 ``python -m benchmarks.resuming`` compares the ids that were delivered with those of the run left alone, batch by
 batch, and counts samples that were read again: fetched, by workers too, but not delivered before the kill. Two
@@ -12,13 +12,14 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tests.making.resuming import ENGINE, EPOCHS, JASPER, STREAM, Case, Outcome, outcomes_of
+from tests.making.resuming import ENGINE, EPOCHS, JASPER, STREAMS, Case, Outcome, outcomes_of
 from tests.samplers.makers import MAKERS, gives_batches
 
 from benchmarks.common import keep
@@ -53,7 +54,7 @@ def shared_out(ranks: Outcome, single: Outcome) -> bool:
 
 def _as_without_workers(outcome: Outcome, without: Outcome) -> bool | None:
     """Whether the batches are those without workers; None where workers take files, or ranks their shares."""
-    if outcome.case.ranks > 1 or outcome.case.name == STREAM:
+    if outcome.case.ranks > 1 or outcome.case.name in STREAMS:
         return None
     return outcome.alone == without.alone
 
@@ -79,25 +80,27 @@ def rows(kills: int, seed: int, names: list[str]) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20, help="of each case; of two processes a quarter of it")
-    parser.add_argument("--seed", type=int, default=0, help="of the batches at which runs are killed")
+    parser.add_argument("--seed", type=int, default=None, help="of the batches at which runs are killed; by the clock")
     parser.add_argument("--only", nargs="*", choices=NAMES, default=list(NAMES))
     given = parser.parse_args()
-    print(f"{'':28} workers ranks  kills  equal  unequal  samples read again: all, per kill, most")
+    print(f"{'':40} workers ranks  kills  equal  unequal  samples read again: all, per kill, most")
     made = []
-    for row in rows(given.kills, given.seed, given.only):
+    seed = time.time_ns() % (1 << 31) if given.seed is None else given.seed
+    print(f"seed {seed}")
+    for row in rows(given.kills, seed, given.only):
         made.append(row)
         total, most = sum(row["again"]), max(row["again"])
         print(
-            f"{row['name']:28} {row['workers']:7} {row['ranks']:5} {row['kills']:6} {row['equal']:6} "
+            f"{row['name']:40} {row['workers']:7} {row['ranks']:5} {row['kills']:6} {row['equal']:6} "
             f"{row['kills'] - row['equal']:8}  {total:6} {total / row['kills']:6.1f} {most:4} of {row['samples']}"
             + ("" if row["as_without_workers"] in (True, None) else "  BATCHES DEPEND ON WORKERS")
-            + ("" if row["shared_out"] in (True, None) else "  RANKS DO NOT SHARE THE EPOCH OUT"),
+            + ("" if row["shared_out"] in (True, None) else "  RANKS DO NOT SHARE THE EPOCH"),
             flush=True,
         )
     kills, equal = (sum(r[k] for r in made) for k in ("kills", "equal"))
     print(f"{equal} of {kills} killed runs delivered what they would have alone")
     complete = given.only == list(NAMES) and given.kills >= 20
-    keep("resuming", {"cases": made, "kills": kills, "equal": equal, "complete": complete})
+    keep("resuming", {"seed": seed, "cases": made, "kills": kills, "equal": equal, "complete": complete})
 
 
 if __name__ == "__main__":

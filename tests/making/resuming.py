@@ -28,6 +28,7 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.loaders.creating import create_loader
 from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.loaders.module import UniversalDataModule
 from dataloader_expert.loaders.streaming import StreamingDataset
@@ -36,7 +37,9 @@ from tests.making import jasper
 from tests.samplers.makers import MAKERS, gives_batches
 
 JASPER, MODULE, STATEFUL, STREAM = "JASPER", "UniversalDataModule", "StatefulDataLoader", "StreamingDataset"
-ENGINE = (MODULE, STATEFUL, STREAM)
+FACTORY_STREAM, MODULE_STREAM = "StreamingDataset in DataLoaderFactory", "StreamingDataset in UniversalDataModule"
+ENGINE = (MODULE, STATEFUL, STREAM, FACTORY_STREAM, MODULE_STREAM)
+STREAMS = (STREAM, FACTORY_STREAM, MODULE_STREAM)
 SAMPLES, EPOCHS, BATCH = 103, 2, 8
 VALUES = [(i * i + i // 7) % 6 for i in range(SAMPLES)]
 PHASES = ("delivered", "recorded", "running")
@@ -48,13 +51,17 @@ Batch = tuple[int, list[int]]
 
 @dataclass(frozen=True)
 class Case:
-    """What is run: a sampler of ``MAKERS``, JASPER, or one of ``ENGINE``; ``kills`` times, at batches drawn by ``seed``."""
+    """What is run: a sampler of ``MAKERS``, JASPER, or one of ``ENGINE``.
+
+    ``kills`` times, each stopped ``stops`` times at batches drawn by ``seed``, and resumed after each stop.
+    """
 
     name: str
     workers: int = 0
     ranks: int = 1
     kills: int = 2
     seed: int = 0
+    stops: int = 2
 
     def __str__(self) -> str:
         return f"{self.name}-{self.workers}-{self.ranks}-{self.seed}"
@@ -62,9 +69,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Kill:
-    """One run that was killed, rank by rank: at which batch, in which phase, and what had been delivered in the end."""
+    """One run that was killed: stop by stop at which batch of each rank, in which phase, and what was delivered in the end."""
 
-    batch: list[int]
+    batch: list[list[int]]
     phase: str
     delivered: list[list[Batch]]
     read: int
@@ -126,14 +133,16 @@ def run(case: Case, folder: Path) -> Outcome:
     kills = []
     for i in range(case.kills):
         place, phase = folder / f"kill-{i}", draw.choice(PHASES)
-        at = [draw.randint(1, len(rank)) for rank in alone]
-        children = _started(case, place, folder, list(zip(at, [phase] * len(at), strict=True)))
-        for child in children:
-            child.wait()
-        for child in children:
-            os.killpg(child.pid, signal.SIGKILL)
-        for child in children:
-            os.waitpid(child.pid, 0)
+        drawn = [sorted(draw.sample(range(1, len(rank) + 1), case.stops)) for rank in alone]
+        at = [list(stop) for stop in zip(*drawn, strict=True)]
+        for stop in at:
+            children = _started(case, place, folder, [(batch, phase) for batch in stop])
+            for child in children:
+                child.wait()
+            for child in children:
+                os.killpg(child.pid, signal.SIGKILL)
+            for child in children:
+                os.waitpid(child.pid, 0)
         delivered = _finished(_started(case, place, folder, None))
         kills.append(Kill(at, phase, delivered, len((place / "read").read_bytes()) // 4))
     return Outcome(case, alone, kills)
@@ -217,15 +226,17 @@ def _train(case: Case, rank: int, place: Path, folder: Path, kill: tuple[int, st
     if resumed:
         state = json.loads(path.read_text())
         loader.load_state_dict(state["loader"])
-        first = state["epoch"] if case.name != MODULE else state["loader"]["epoch"]  # it may be at its next epoch
+        module = case.name in (MODULE, MODULE_STREAM)
+        first = state["loader"]["epoch"] if module else state["epoch"]  # a module may be at its next epoch
     at, phase = kill or (0, "")
-    told = case.ranks > 1 or case.name in (JASPER, STREAM)  # others move on by themselves
+    told = case.ranks > 1 or case.name == JASPER  # others move on by themselves
     for epoch in range(first, EPOCHS):
         if told and not (resumed and epoch == first):
             loader.set_epoch(epoch)
         for batch in loader:
             state["delivered"].append((epoch, _ids(batch)))
-            due = len(state["delivered"]) == at
+            due = at > 0 and len(state["delivered"]) >= at  # a run that was killed running may be further
+            at = 0 if due else at
             if due and phase == "delivered":
                 _say(pipe, wait=True)
             state["loader"], state["epoch"] = loader.state_dict(), epoch
@@ -234,6 +245,8 @@ def _train(case: Case, rank: int, place: Path, folder: Path, kill: tuple[int, st
             partial.replace(path)
             if due:
                 _say(pipe, wait=phase == "recorded")
+    if at:
+        _say(pipe, wait=False)
 
 
 def _say(pipe: int, wait: bool) -> None:
@@ -273,6 +286,10 @@ def _engine(case: Case, log: Path, folder: Path, how: dict[str, Any]) -> Any:
     if case.name == STATEFUL:
         return StatefulDataLoader(Logged(log), BATCH, sampler=TorchShuffleSampler(SAMPLES, 7), **how)
     stream = StreamingDataset(streamed(folder.parent), 20, parse=_Logging(log), seed=7)
+    if case.name == MODULE_STREAM:
+        return _OfModule(UniversalDataModule(stream, val_split=0, batch_size=BATCH, seed=7, **how))
+    if case.name == FACTORY_STREAM:
+        return DataLoaderFactory().create_dataloader(stream, DataLoaderConfig(BATCH, shuffle=False, seed=7, **how))
     return StatefulDataLoader(stream, BATCH, **how)
 
 

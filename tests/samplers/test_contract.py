@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader, Sampler
+from torch.utils.data import DataLoader, DistributedSampler, Sampler
 
 from dataloader_expert import samplers
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler, WeightedSampler
@@ -327,3 +327,19 @@ def test_of_no_samples_an_epoch_is_empty(name: str) -> None:
         assert list(sampler) == [] and len(sampler) == 0
         if isinstance(sampler, IndexSampler):
             assert sampler.epoch_indices().tolist() == []
+
+
+@every_sampler
+def test_trainers_see_whether_it_shards_itself(name: str) -> None:
+    """A ``DistributedSampler`` unless it is for one process alone; its type, a copy and a pickle stay what they are."""
+    import copy
+    import pickle
+
+    for more, sharded in (({}, True), ({"num_replicas": 2, "rank": 1}, True), ({"num_replicas": 1}, False)):
+        if name == "DistributedShuffleSampler":
+            more, sharded = {"num_replicas": 2, "rank": 1}, True
+        sampler = MAKERS[name](MANY, 1, **more)
+        for one in (sampler, copy.deepcopy(sampler), pickle.loads(pickle.dumps(sampler))):
+            assert isinstance(one, DistributedSampler) is sharded
+            assert type(one) is getattr(samplers, name)
+            assert list(one) == list(MAKERS[name](MANY, 1, **more))

@@ -76,9 +76,14 @@ class EpochSampler(Sampler[T]):
         self._start = self._taken = 0
         self._begun = False
 
-        if self._ranks is None or self._ranks[0] > 1:
-            sharded: Any = _sharded(type(self))
-            self.__class__ = sharded
+    @property  # type: ignore[misc]  # what isinstance asks, after the type
+    def __class__(self) -> Any:
+        """Also a ``DistributedSampler``, unless it is for one process alone."""
+        ranks = vars(self).get("_ranks", (1, 0))  # not there yet in __init__
+        return _sharded(type(self)) if ranks is None or ranks[0] > 1 else type(self)
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        return _unpickled, (type(self), vars(self))
 
     @property
     def num_replicas(self) -> int:
@@ -168,20 +173,15 @@ _kinds: dict[Any, Any] = {}
 
 
 def _sharded(kind: Any) -> Any:
-    """``kind`` that also is a ``DistributedSampler``: the same in all else, its name too."""
-    if issubclass(kind, DistributedSampler) or kind in _kinds:
-        return _kinds.get(kind, kind)
-
-    def reduced(self: Any, _: Any) -> Any:
-        return _unpickled, (kind, vars(self))
-
-    same = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    _kinds[kind] = type(kind.__name__, (kind, DistributedSampler), {**same, "__reduce_ex__": reduced})
+    """A class of ``kind`` and ``DistributedSampler``."""
+    if kind not in _kinds:
+        both = kind if issubclass(kind, DistributedSampler) else type(kind.__name__, (kind, DistributedSampler), {})
+        _kinds[kind] = both
     return _kinds[kind]
 
 
 def _unpickled(kind: type[Any], state: dict[str, Any]) -> Any:
-    made = object.__new__(_sharded(kind))
+    made = object.__new__(kind)
     vars(made).update(state)
     return made
 
