@@ -48,12 +48,12 @@ def test_a_killed_run_delivers_what_it_would_have_alone(case: Case, outcomes: di
 
 @every_run
 def test_samples_read_again_are_those_that_were_on_their_way(case: Case, outcomes: dict[str, Outcome]) -> None:
-    """A kill costs at most the batch in hand and two for each worker, and none at all if its state was just written."""
+    """A stop costs at most the batch in hand and two for each worker, and none at all if its state was just written."""
     outcome = outcomes[str(case)]
     largest = max(len(ids) for rank in outcome.alone for _, ids in rank)
     for kill in outcome.kills:
         again = outcome.again(kill)
-        assert 0 <= again <= case.ranks * (1 + 2 * case.workers) * largest
+        assert 0 <= again <= case.stops * case.ranks * (1 + 2 * case.workers) * largest
         if not case.workers and kill.phase == "recorded":
             assert again == 0
         if not case.workers and kill.phase == "delivered":
