@@ -16,6 +16,7 @@ import random
 import signal
 import sys
 import traceback
+import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -170,7 +171,7 @@ class _Child:
 def _started(case: Case, place: Path, folder: Path, kills: list[tuple[int, str]] | None) -> list[_Child]:
     """A child for every rank; one that is killed is told when to say that it is ripe."""
     place.mkdir(parents=True, exist_ok=True)
-    meeting = place / f"meeting-{len(list(place.iterdir()))}"
+    meeting = place / f"meeting-{uuid.uuid4()}"
     children = []
     for rank in range(case.ranks):
         own, theirs = os.pipe()

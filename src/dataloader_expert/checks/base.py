@@ -47,6 +47,8 @@ class Context:
     """Fields that the request names; None: likely ones are found."""
     roles: Roles = field(default_factory=Roles)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    copies: frozenset[str] = frozenset()
+    """Files that equal another byte for byte."""
     pivots: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
@@ -64,6 +66,7 @@ class Context:
             near=near,
             roles=source.roles or Roles(),
             vocabulary=beside(getattr(source, "listing", None)),
+            copies=frozenset(source.copies),
         )
 
     @property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
-from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
@@ -17,7 +18,10 @@ TRAIN_IMBALANCE = Quantity(
     "train_imbalance_ratio", "", "the same in the training split, which is what a sampler draws from"
 )
 IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class over those of the smallest")
+LABEL_PLACES = Quantity("label_places", "", "where samples of the classes are that few samples of a file have")
 CLASS_LIMIT = 10_000
+RARE = 1_000
+"""Labels whose places are kept."""
 SEVERE = 10.0
 
 
@@ -38,6 +42,7 @@ class Classes(Check):
         self.missing = 0
         self.floats = False
         self.odd = 0
+        self.where = Places()
 
     def applies(self) -> bool:
         return self.context.label is not None
@@ -47,9 +52,9 @@ class Classes(Check):
         for split, part in self.context.by_split(block):
             column = part.columns.get(self.context.label or "")
             if column is not None:
-                self._count(column, self.counts.setdefault(split, Counter()))
+                self._count(column, self.counts.setdefault(split, Counter()), part)
 
-    def _count(self, column: Column, counts: Counter[Any]) -> None:
+    def _count(self, column: Column, counts: Counter[Any], block: Block) -> None:
         import numpy as np
 
         values = column.values
@@ -57,22 +62,34 @@ class Classes(Check):
             if values.ndim > 1:
                 self.odd += len(values)
                 return
-            kept = values if column.nulls is None else values[~column.nulls]
-            self.missing += len(values) - len(kept)
-            if kept.dtype.kind == "f":
-                self.missing += int(np.isnan(kept).sum())
-                kept = kept[~np.isnan(kept)]
-                self.floats = self.floats or bool((kept != np.rint(kept)).any())
-            distinct, n = np.unique(kept, return_counts=True)
+            there = np.ones(len(values), bool) if column.nulls is None else ~column.nulls
+            if values.dtype.kind == "f":
+                there = there & ~np.isnan(values)
+                self.floats = self.floats or bool((values[there] != np.rint(values[there])).any())
+            self.missing += len(values) - int(there.sum())
+            distinct, n = np.unique(values[there], return_counts=True)
             counts.update(dict(zip(distinct.tolist(), n.tolist(), strict=True)))
+            self._note(values, there, distinct[n <= MAX_PLACES], block)
         else:
-            for value in values:
+            for i, value in enumerate(values):
                 if isinstance(value, np.ndarray):
                     value = value.item() if value.size == 1 else None
                 if value is None:
                     self.missing += 1
-                else:
-                    counts[value if isinstance(value, str | int | float) else str(value)] += 1
+                    continue
+                value = value if isinstance(value, str | int | float) else str(value)
+                counts[value] += 1
+                if counts[value] <= MAX_PLACES:
+                    self.where.add(value, block, i, self.context.label)
+
+    def _note(self, values: Any, there: Any, rare: Any, block: Block) -> None:
+        """Where the labels are that few samples of the block have: what is odd is rare."""
+        import numpy as np
+
+        if not 0 < len(rare) <= RARE:
+            return
+        for i in np.flatnonzero(np.isin(values, rare) & there).tolist():
+            self.where.add(values[i].item(), block, i, self.context.label)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Classes)
@@ -80,6 +97,7 @@ class Classes(Check):
         self.missing += other.missing
         self.odd += other.odd
         self.floats = self.floats or other.floats
+        self.where.merge(other.where)
         for split, counts in other.counts.items():
             self.counts.setdefault(split, Counter()).update(counts)
 
@@ -111,6 +129,17 @@ class Classes(Check):
                 named[self.context.class_name(value)] += n
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing, evidence)
+        counts = Counter[str]()
+        for value, n in total.items():
+            counts[self.context.class_name(value)] += n
+        odd = {*_once(counts), *_blank(counts), *_unknown(counts, self.context.classes)}
+        odd |= {name for names in _twins(counts) for name in names}
+        placed: dict[str, list[dict[str, Json]]] = {}
+        for kind in self.where.found:
+            name = self.context.class_name(cast(Json, kind))
+            if name in odd and len(placed) < RARE:
+                placed.setdefault(name, []).extend(self.where.of(kind))
+        yield Fact(LABEL_PLACES, placed, evidence)
         yield Fact(IMBALANCE, max(total.values()) / min(total.values()), evidence)
         train = self.counts.get("train")
         if train and len(self.counts) > 1:
@@ -123,6 +152,11 @@ class Classes(Check):
         if all_ is None or ratio is None:
             return
         counts: dict[str, int] = all_.value
+        placed = facts.value(LABEL_PLACES, {})
+
+        def places(names: Iterable[str]) -> list[dict[str, Json]]:
+            return [place for name in names for place in placed.get(name, ())]
+
         if (ratio.value > SEVERE and all_.evidence.how == "counted") or ratio.value > 2 * SEVERE:
             small = min(counts, key=lambda k: (counts[k], k))
             large = max(counts, key=lambda k: (counts[k], k))
@@ -134,48 +168,51 @@ class Classes(Check):
                 [ratio, all_],
                 "draw balanced batches or weight the loss; suggest_sampler shows what each does",
             )
-        once = sorted(k for k, n in counts.items() if n == 1)
-        if once and len(counts) > 1:
+        once = _once(counts)
+        if once:
             yield finding(
                 "label-singleton",
                 "info",
                 f"{len(once)} classes have a single sample: {', '.join(once[:5])}",
                 all_,
                 "it cannot be split or balanced: add samples or merge the class",
-                count=len(once),
+                places(once),
+                len(once),
             )
-        blank = [k for k in counts if not k.strip()]
+        blank = _blank(counts)
         if blank:
             n = sum(counts[k] for k in blank)
             yield finding(
-                "label-blank", "error", f"{n} samples have a blank label", all_, "label or drop them", count=n
+                "label-blank",
+                "error",
+                f"{n} samples have a blank label",
+                all_,
+                "label or drop them",
+                places(blank),
+                n,
             )
-        twins: dict[str, list[str]] = {}
-        for name in counts:
-            twins.setdefault(unicodedata.normalize("NFKC", name).casefold().strip(), []).append(name)
-        for names in twins.values():
-            if len(names) > 1:
-                yield finding(
-                    "label-twins",
-                    "warning",
-                    f"labels that differ by case or blanks: {', '.join(map(repr, names))}",
-                    all_,
-                    "spell the class one way",
-                    count=len(names),
-                )
+        for names in _twins(counts):
+            yield finding(
+                "label-twins",
+                "warning",
+                f"labels that differ by case or blanks: {', '.join(map(repr, names))}",
+                all_,
+                "spell the class one way",
+                places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one
+                len(names),
+            )
         yield from self._judge_splits(facts, counts)
-        known = self.context.classes
-        if known is not None:
-            out = [k for k in counts if k not in known]
-            if out:
-                yield finding(
-                    "label-out-of-range",
-                    "error",
-                    f"labels that are no declared class: {', '.join(out[:5])}",
-                    all_,
-                    f"the data set declares {len(known)} classes; fix the label or the list",
-                    count=sum(counts[k] for k in out),
-                )
+        out = _unknown(counts, self.context.classes)
+        if out:
+            yield finding(
+                "label-out-of-range",
+                "error",
+                f"labels that are no declared class: {', '.join(out[:5])}",
+                all_,
+                f"the data set declares {len(self.context.classes or ())} classes; fix the label or the list",
+                places(out),
+                sum(counts[k] for k in out),
+            )
 
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
         if not self.context.several_splits:
@@ -195,6 +232,28 @@ class Classes(Check):
                     [{"split": split}],
                     len(absent),
                 )
+
+
+def _once(counts: Mapping[str, int]) -> list[str]:
+    """Classes of a single sample, where there are others."""
+    return sorted(k for k, n in counts.items() if n == 1) if len(counts) > 1 else []
+
+
+def _blank(counts: Mapping[str, int]) -> list[str]:
+    return [k for k in counts if not k.strip()]
+
+
+def _twins(counts: Mapping[str, int]) -> list[list[str]]:
+    """Names that are one name but for case and blanks."""
+    alike: dict[str, list[str]] = {}
+    for name in counts:
+        alike.setdefault(unicodedata.normalize("NFKC", name).casefold().strip(), []).append(name)
+    return [names for names in alike.values() if len(names) > 1]
+
+
+def _unknown(counts: Mapping[str, int], known: tuple[str, ...] | None) -> list[str]:
+    """Names that the data set does not declare; none where it declares nothing."""
+    return [] if known is None else [k for k in counts if k not in known]
 
 
 CHECK = Classes

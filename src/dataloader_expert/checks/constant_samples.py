@@ -18,16 +18,21 @@ LEAST = 8
 """Shorter arrays may well be constant."""
 
 
+FEW = 100
+"""Of whole numbers one constant sample in so many is odd; where more are, they may be masks."""
+
+
 class ConstantSamples(Check):
     ids = ("constant-samples",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        kinds = ("array", "sequence", "embedding")
+        kinds = ("array", "sequence", "embedding", "image")
+        self.whole = {f.name for f in context.fields if "float" not in f.dtype}
         self.fields = [
             f.name
             for f in context.fields
-            if f.kind in kinds and f.shape and f.name != context.label and "float" in f.dtype  # masks may well be empty
+            if f.kind in kinds and f.shape and f.name != context.label and f.dtype != "bool"
         ]
         self.counts: Counter[str] = Counter()
         self.varied: Counter[str] = Counter()
@@ -72,6 +77,8 @@ class ConstantSamples(Check):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(CONSTANT):
             v, name = fact.value, str(fact.at["field"])
+            if name in self.whole and v["count"] * FEW > v["varied"]:
+                continue  # masks may well be empty
             if v["count"] and v["varied"]:
                 yield finding(
                     "constant-samples",

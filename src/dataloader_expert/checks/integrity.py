@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import zip_longest
 from typing import Any
 
 from dataloader_expert.checks.base import SAMPLES_FAILED, SAMPLES_READ, Check, Context
-from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Unit
@@ -32,6 +34,8 @@ WARNINGS = {
     "ragged",
     "empty-class",
     "odd-name",
+    "duplicate-files",
+    "extra-key",
 }
 INFOS = {"junk-file", "case-collision"}
 FIXES = {
@@ -48,9 +52,39 @@ FIXES = {
     "dtype-drift": "write all shards with one dtype",
     "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",
     "missing-key": "write every sample with the same fields",
+    "extra-key": "write every sample with the same fields, or leave this one out",
+    "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder refuses it",
 }
+
+
+class Lacking:
+    """How many samples lack a field, and the first units of these."""
+
+    def __init__(self) -> None:
+        self.samples: Counter[str] = Counter()
+        self.units: dict[str, list[dict[str, Any]]] = {}
+        self.beyond: Counter[str] = Counter()
+        """Units beyond those."""
+
+    def note(self, name: str, block: Block) -> None:
+        self.samples[name] += block.samples
+        kept, unit = self.units.setdefault(name, []), block.unit
+        if len(kept) < MAX_PLACES:
+            sample = unit.start if unit.samples == 1 else None
+            kept.append({"file": unit.file, "sample": sample, "split": unit.split, "key": unit.key})
+        else:
+            self.beyond[name] += 1
+
+    def merge(self, other: Lacking) -> None:
+        self.samples += other.samples
+        self.beyond += other.beyond
+        for name, units in other.units.items():
+            both = self.units.get(name, []) + units
+            both.sort(key=lambda u: (-1 if u["sample"] is None else u["sample"], u["file"]))
+            self.units[name] = both[:MAX_PLACES]
+            self.beyond[name] += max(0, len(both) - MAX_PLACES)
 
 
 class Integrity(Check):
@@ -91,10 +125,11 @@ class Integrity(Check):
         self.counts: dict[str, int] = {}
         self.failed = 0
         self.shapes: dict[str, dict[str, int]] = {}
-        self.examples: dict[str, dict[str, tuple[int, str]]] = {}
+        self.examples = Places()
+        """By field and shape."""
+        self.lacking = Lacking()
         self.sizes: dict[str, list[int]] = {}
         self.files: set[str] = set()
-        self.absent: dict[str, int] = {}
 
     def found(self, problem: Unreadable, unit: Unit | None = None) -> None:
         """Notes a defect; ``unit`` is where it was met."""
@@ -129,10 +164,7 @@ class Integrity(Check):
         for problem in block.problems:
             self.found(problem, unit if unit.samples == 1 else None)
         for name in {f.name for f in self.context.fields} - set(block.columns):
-            self.absent[name] = self.absent.get(name, 0) + block.samples
-            if self.absent[name] <= 20:
-                of = f" of {unit.key}" if unit.key is not None else ""
-                self.found(Unreadable("missing-key", f"{name} is absent{of}", field=name), unit)
+            self.lacking.note(name, block)
         for name, column in block.columns.items():
             values = column.values
             if isinstance(values, np.ndarray):
@@ -155,9 +187,8 @@ class Integrity(Check):
     def _shape(self, name: str, shape: str, n: int, unit: Unit, i: int = 0) -> None:
         counts = self.shapes.setdefault(name, {})
         counts[shape] = counts.get(shape, 0) + n
-        places = self.examples.setdefault(name, {})
-        if shape not in places and len(places) < 1000:
-            places[shape] = (unit.start + i, unit.file)
+        if len(counts) < 1000:
+            self.examples.at((name, shape), unit.start + i, unit.file)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Integrity)
@@ -166,16 +197,14 @@ class Integrity(Check):
         self.files |= other.files
         for code, found in other.problems.items():
             self.problems[code] = (self.problems.get(code, []) + found)[:200]
-        for counts, theirs in ((self.counts, other.counts), (self.absent, other.absent)):
-            for key, n in theirs.items():
-                counts[key] = counts.get(key, 0) + n
+        for key, n in other.counts.items():
+            self.counts[key] = self.counts.get(key, 0) + n
+        self.examples.merge(other.examples)
+        self.lacking.merge(other.lacking)
         for name, shapes in other.shapes.items():
             mine = self.shapes.setdefault(name, {})
             for shape, n in shapes.items():
                 mine[shape] = mine.get(shape, 0) + n
-            places = self.examples.setdefault(name, {})
-            for shape, place in other.examples[name].items():
-                places[shape] = min(places.get(shape, place), place)
         for name, sizes in other.sizes.items():
             self.sizes[name] = (self.sizes.get(name, []) + sizes)[:1_000_000]
 
@@ -186,8 +215,9 @@ class Integrity(Check):
         yield Fact(SAMPLES_READ, self.seen, evidence)
         yield Fact(SAMPLES_FAILED, self.failed, evidence)
         yield Fact(FILES_READ, len(self.files - {""}), evidence)
+        self._compare_keys()
         for code, places in self.problems.items():
-            at = sorted(places, key=lambda p: (p[1].get("sample", -1), str(p[1].get("file"))))[:20]
+            at = dealt(places)
             value = {"count": self.counts[code], "message": at[0][0], "where": [w for _, w in at]}
             yield Fact(PROBLEMS, value, evidence, {"code": code})
         for name, shapes in self.shapes.items():
@@ -198,6 +228,17 @@ class Integrity(Check):
                 value = {"min": int(low), "median": median, "p95": high, "max": int(top_)}
                 yield Fact(SAMPLE_BYTES, value, evidence, {"field": name})
 
+    def _compare_keys(self) -> None:
+        """What most samples have is missing in the others; that few have more is no fault."""
+        for name in sorted(self.lacking.units):
+            if 2 * self.lacking.samples[name] > self.seen:
+                continue
+            for where in self.lacking.units.pop(name):
+                of = f" of {where['key']}" if where.get("key") else ""
+                self.found(Unreadable("missing-key", f"{name} is absent{of}", field=name, **where))
+            if self.lacking.beyond[name]:
+                self.counts["missing-key"] += self.lacking.beyond.pop(name)
+
     def _shapes(self, name: str, shapes: dict[str, int]) -> dict[str, Json]:
         """The commonest shapes, how dtypes and trailing axes are spread over all of them, places of the rarer ones."""
         top = sorted(shapes.items(), key=lambda kv: (-kv[1], kv[0]))
@@ -206,8 +247,8 @@ class Integrity(Check):
             dtypes[_dtype(shape)] += n
             tails[_tail(shape)] += n
         usual = dtypes.most_common(1)[0][0], tails.most_common(1)[0][0]
-        rare = [s for s, _ in top[1:] if (_dtype(s), _tail(s)) != usual] or [s for s, _ in top[1:]]
-        places = [(s, *self.examples[name][s]) for s in rare if s in self.examples[name]][:20]
+        rare = sorted((s for s, _ in top[1:]), key=lambda s: ((_dtype(s), _tail(s)) == usual, shapes[s], s))
+        places = [(s, place) for s in rare[: 3 * MAX_PLACES] for place in self.examples.of((name, s))]
         return {
             "shapes": dict(top[:20]),
             "distinct": len(top),
@@ -215,7 +256,7 @@ class Integrity(Check):
             "dtypes": dict(dtypes.most_common()),
             "tails": dict(tails.most_common(20)),
             "ranks": len({shape.count(",") - shape.count("[]") for shape in shapes}),
-            "odd": [{"shape": s, "sample": i, "file": file or None} for s, i, file in places],
+            "odd": [{"shape": s, **place} for s, place in places[: 3 * MAX_PLACES]],
         }
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -251,10 +292,9 @@ class Integrity(Check):
         rare = max(1, total // 20)
         if field.kind in LONG and len(tails) > 1:  # lengths differ by nature, the other axes do not
             common, most = f"{next(iter(dtypes))}[*, {next(iter(tails))}]", next(iter(tails.values()))
-        few = total - most <= rare
-        places: list[dict[str, Json]] = [
-            {"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]
-        ]
+        usual, spread = next(iter(dtypes)), Counter[str]()
+        for shape, n in shapes.items():
+            spread[_axes(shape)] += n
         if len(dtypes) > 1 and field.kind != "image":
             yield finding(
                 "dtype-drift",
@@ -262,10 +302,18 @@ class Integrity(Check):
                 f"{name} has dtypes {', '.join(sorted(dtypes))}",
                 fact,
                 FIXES["dtype-drift"],
-                places,
-                total - most,
+                self._odd(fact, lambda shape: _dtype(shape) != usual),
+                sum(dtypes.values()) - dtypes[usual],
             )
-        elif few or fact.value["ranks"] > 1:
+            if len(spread) < 2 or (field.kind in LONG and len(tails) < 2):
+                return  # the axes agree
+            common, most = spread.most_common(1)[0]
+            common = f"[{common}"
+        few = total - most <= rare
+        axes, tail = common.partition("[")[2], next(iter(tails))
+        long = field.kind in LONG  # lengths that differ are no fault
+        places = self._odd(fact, lambda shape: _tail(shape) != tail if long else _axes(shape) != axes)
+        if few or fact.value["ranks"] > 1:
             yield finding(
                 "shape-drift",
                 "error",
@@ -286,6 +334,12 @@ class Integrity(Check):
                 fact.value["distinct"],
             )
 
+    def _odd(self, fact: Fact, is_odd: Callable[[str], bool]) -> list[dict[str, Json]]:
+        """Places of the rarer shapes that are odd in this way."""
+        odd: list[dict[str, Json]] = fact.value["odd"]
+        kept = [o for o in odd if is_odd(str(o["shape"]))]
+        return [{"sample": o["sample"], "file": o["file"], "field": fact.at["field"]} for o in kept]
+
     def _judge_types(self, fact: Fact, name: str) -> Iterable[Finding]:
         """Texts among numbers, or lists among either; whole numbers among decimals are no drift."""
         families = Counter[str]()
@@ -304,6 +358,17 @@ class Integrity(Check):
             )
 
 
+def dealt(places: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    """``MAX_PLACES`` of them, of each file the first before the second of any: one bad file must not hide the others."""
+    ordered = sorted(places, key=lambda p: (p[1].get("sample", -1), str(p[1].get("file"))))
+    files: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for place in ordered:
+        files.setdefault(str(place[1].get("file")), []).append(place)
+    turns = [place for turn in zip_longest(*files.values()) for place in turn if place is not None]
+    kept = turns[:MAX_PLACES]
+    return [place for place in ordered if any(place is k for k in kept)]
+
+
 def _native(value: Any) -> str:
     """The dtype's name whatever the byte order."""
     return str(value.dtype.newbyteorder("="))
@@ -315,6 +380,11 @@ def _family(dtype: str) -> str:
 
 def _dtype(shape: str) -> str:
     return shape.split("[")[0]
+
+
+def _axes(shape: str) -> str:
+    """All axes: ``80, 12]`` of ``float32[80, 12]``."""
+    return shape.partition("[")[2]
 
 
 def _tail(shape: str) -> str:

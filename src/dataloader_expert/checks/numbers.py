@@ -247,7 +247,8 @@ class Numbers:
         low, high = q["p25"] - 3 * spread, q["p75"] + 3 * spread
         count = int(weights[(levels < low) | (levels > high)].sum())
         places = [(v, s) for v, s in self.lowest if v < low] + [(v, s) for v, s in self.highest if v > high]
-        where = [{"sample": s, "value": v} for v, s in sorted(set(places), key=lambda p: (p[1], p[0]))[:20]]
+        farthest = sorted(set(places), key=lambda p: (-max(low - p[0], p[0] - high), p[1]))[:20]
+        where = [{"sample": s, "value": v} for v, s in sorted(farthest, key=lambda p: (p[1], p[0]))]
         return {"rule": "3 x IQR beyond the quartiles", "low": low, "high": high, "count": count, "where": where}
 
 

@@ -39,9 +39,8 @@ class Seen:
         names, codes = self.context.splits_of(block)
         self.splits += [s for s in names if s not in self.splits]
         split = np.array([self.splits.index(s) for s in names], np.int16)[codes]
-        self.parts.append(
-            (content_digests(block, self.names), self._labels(block), split, block.unit.start + np.arange(n))
-        )
+        rows = np.arange(n) if block.rows is None else block.rows[:n]
+        self.parts.append((content_digests(block, self.names), self._labels(block), split, block.unit.start + rows))
         last = self.files[-1] if self.files else None
         if last is None or last[1] != block.unit.file or block.unit.start < last[0]:
             self.files.append((block.unit.start, block.unit.file))

@@ -79,6 +79,8 @@ class Pictures(Check):
                     self._look("light", place)
                 if spread < 2:
                     self._look("flat", place)
+                elif filled_up(small):
+                    self._look("cut off", place)
 
     def _size(self, height: int, width: int, place: tuple[int, str]) -> None:
         self.sizes[height, width] += 1
@@ -175,7 +177,8 @@ class Pictures(Check):
         for fact in facts.all(LOOKS):
             name, n = str(fact.at["look"]), fact.value["count"]
             severity, what, fix = _LOOKS[name]
-            yield finding(name, severity, f"{n} images {what}", fact, fix, fact.value["where"], n)  # type: ignore[arg-type]  # severity is one of the three
+            code = "flat" if name == "cut off" else name
+            yield finding(code, severity, f"{n} images {what}", fact, fix, fact.value["where"], n)  # type: ignore[arg-type]  # severity is one of the three
 
 
 _LOOKS = {
@@ -194,7 +197,25 @@ _LOOKS = {
         "pad them, or crop before resizing: it would distort them",
     ),
     "flat": ("warning", "are one flat colour", "drop them: they carry no picture"),
+    "cut off": (
+        "warning",
+        "are plain mid-grey in their lower part: they were cut off, and a decoder filled them up before they were saved",
+        "fetch them again from where they came from",
+    ),
 }
+
+
+def filled_up(small: Any) -> bool:
+    """Whether the lowest three tenths or more are mid-grey, as JPEG decoders leave what is missing, and the rest is not.
+
+    Args:
+        small: a grey picture, [32, 32], 0 to 255.
+    """
+    import numpy as np
+
+    grey = (np.abs(small - 128) <= 2).all(1)
+    rows = len(grey) if grey.all() else int(np.argmin(grey[::-1]))
+    return 0.3 * len(grey) <= rows < len(grey) and float(small[: len(grey) - rows].std()) > 4
 
 
 def sharpness(image: Any) -> float | None:

@@ -1,8 +1,9 @@
-"""Where something was met: the first samples of each kind, the same whatever the order of blocks that are merged."""
+"""Where something was met: some samples of each kind, the same whatever the order of blocks that are merged."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from itertools import zip_longest
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Json
@@ -10,20 +11,50 @@ from dataloader_expert.sources.base import Block
 
 
 class Places:
-    """At most ``MAX_PLACES`` places of each kind."""
+    """At most ``MAX_PLACES`` places of each kind, from as many files as there are: one bad file must not hide the others."""
 
     def __init__(self) -> None:
-        self.found: dict[Hashable, list[dict[str, Json]]] = {}
+        self.found: dict[Hashable, dict[str, list[dict[str, Json]]]] = {}
+        self.last: dict[Hashable, int] = {}
+        """Where as many files as are kept have places: the sample with which the last of them begins."""
 
-    def add(self, kind: Hashable, block: Block, i: int, field: str) -> None:
-        places = self.found.setdefault(kind, [])
-        if len(places) < MAX_PLACES:
-            places.append({"sample": block.index(i), "file": block.unit.file or None, "field": field})
+    def room(self, kind: Hashable, file: str) -> int:
+        """How many more places of ``file`` may be worth keeping."""
+        files = self.found.get(kind, {})
+        return MAX_PLACES - len(files.get(file, ()))
+
+    def add(self, kind: Hashable, block: Block, i: int, field: str | None = None) -> None:
+        """The block's sample ``i``."""
+        self.at(kind, block.index(i), block.unit.file, field)
+
+    def at(self, kind: Hashable, sample: int, file: str, field: str | None = None) -> None:
+        """The sample of this index."""
+        if sample <= self.last.get(kind, sample) and self.room(kind, file) > 0:
+            place: dict[str, Json] = {"sample": sample, "file": file or None}
+            self.found.setdefault(kind, {}).setdefault(file, []).append(place | ({"field": field} if field else {}))
+            self._trim(kind)
 
     def merge(self, other: Places) -> None:
-        for kind, places in other.found.items():
-            both = self.found.get(kind, []) + places
-            self.found[kind] = sorted(both, key=lambda p: int(str(p["sample"])))[:MAX_PLACES]
+        for kind, files in other.found.items():
+            mine = self.found.setdefault(kind, {})
+            for file, places in files.items():
+                mine[file] = sorted(mine.get(file, []) + places, key=_sample)[:MAX_PLACES]
+            self._trim(kind)
 
     def of(self, kind: Hashable) -> list[dict[str, Json]]:
-        return self.found.get(kind, [])
+        """In the order of the samples: the first of each file before the second of any."""
+        files = sorted(self.found.get(kind, {}).values(), key=lambda places: _sample(places[0]))
+        dealt = [place for turn in zip_longest(*files) for place in turn if place is not None]
+        return sorted(dealt[:MAX_PLACES], key=_sample)
+
+    def _trim(self, kind: Hashable) -> None:
+        """Of more files those whose samples come first."""
+        files = self.found[kind]
+        for _ in range(len(files) - MAX_PLACES):
+            del files[max(files, key=lambda file: _sample(files[file][0]))]
+        if len(files) == MAX_PLACES:
+            self.last[kind] = max(_sample(places[0]) for places in files.values())
+
+
+def _sample(place: dict[str, Json]) -> int:
+    return int(str(place["sample"]))

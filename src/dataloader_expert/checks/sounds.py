@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
 RATES = Quantity("sample_rates", "files", "files of each sample rate in Hz and of each number of channels")
+ODD_CLIPS = Quantity("odd_clips", "files", "files of the rarer sample rates, numbers of channels, and of far lengths")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
 
 CUT = "cut off"
@@ -20,7 +22,7 @@ FEW = 20
 
 
 class Sounds(Check):
-    ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift")
+    ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift", "outliers")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -29,6 +31,9 @@ class Sounds(Check):
         self.odd: dict[str, list[dict[str, Json]]] = {}
         self.counts: Counter[str] = Counter()
         self.frames: Counter[int] = Counter()
+        self.where = Places()
+        self.first: dict[int, tuple[int, str]] = {}
+        """The first clip of each length."""
         self.tails: list[tuple[int, dict[str, Json]]] = []
         """Frames and place of each clip that ends in zeros."""
 
@@ -43,10 +48,16 @@ class Sounds(Check):
             rates = block.columns.get("sample_rate")
             for i, value in enumerate(block.columns[field.name].values):
                 if rates is not None:
-                    self.rates[str(int(rates.values[i]))] += 1
-                self.channels[str(value.shape[1] if value.ndim > 1 else 1)] += 1
+                    rate = str(int(rates.values[i]))
+                    self.rates[rate] += 1
+                    self.where.add(("rate", rate), block, i)
+                channels = str(value.shape[1] if value.ndim > 1 else 1)
+                self.channels[channels] += 1
+                self.where.add(("channels", channels), block, i)
                 place: dict[str, Json] = {"sample": block.index(i), "file": block.unit.file}
                 self.frames[len(value)] += 1
+                first = block.index(i), block.unit.file
+                self.first[len(value)] = min(self.first.get(len(value), first), first)
                 if ends_in_zeros(value):
                     self.tails.append((len(value), place))
                 for name, is_so in _LOOKS.items():
@@ -60,6 +71,9 @@ class Sounds(Check):
         self.rates += other.rates
         self.channels += other.channels
         self.counts += other.counts
+        self.where.merge(other.where)
+        for frames, first in other.first.items():
+            self.first[frames] = min(self.first.get(frames, first), first)
         self.frames += other.frames
         self.tails += other.tails
         for name, places in other.odd.items():
@@ -69,6 +83,11 @@ class Sounds(Check):
         evidence = self.evidence()
         yield Fact(RATES, dict(self.rates.most_common()), evidence, {"of": "rate"})
         yield Fact(RATES, dict(self.channels.most_common()), evidence, {"of": "channels"})
+        for of, counts in (("rate", self.rates), ("channels", self.channels)):
+            rare = [value for value, _ in counts.most_common()[:0:-1]]
+            places = [place for value in rare for place in self.where.of((of, value))]
+            yield Fact(ODD_CLIPS, places[:MAX_PLACES], evidence, {"of": of})
+        yield Fact(ODD_CLIPS, self._far(), evidence, {"of": "length"})
         found = {name: (self.counts[name], self.odd.get(name, [])) for name in _LOOKS}
         cut = self._cut()
         for name, (n, places) in {**found, CUT: (len(cut), cut)}.items():
@@ -77,9 +96,25 @@ class Sounds(Check):
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
 
     def _cut(self) -> list[dict[str, Json]]:
-        """The few clips that end in zeros and are as long as no other: padding is done to a common length."""
-        alone = [place for frames, place in self.tails if self.frames[frames] == 1]
+        """The few clips that end in zeros at a length of their own: padding is done to a common length."""
+        lengths = Counter(frames for frames, _ in self.tails)
+        alone = [place for frames, place in self.tails if lengths[frames] == 1 and 2 * self.frames[frames] <= self.seen]
         return alone if len(alone) * FEW <= self.seen else []
+
+    def _far(self) -> list[dict[str, Json]]:
+        """Clips whose length is beyond any natural spread: more than eight robust deviations off, on a log scale."""
+        import numpy as np
+
+        lengths = np.array([n for n in self.frames if n > 0], np.float64)
+        counts = np.array([self.frames[int(n)] for n in lengths])
+        if counts.sum() < 20:
+            return []
+        logs = np.log(lengths)
+        middle = _weighted_median(logs, counts)
+        spread = max(1.4826 * _weighted_median(np.abs(logs - middle), counts), 0.05)
+        far = lengths[np.abs(logs - middle) > 8 * spread]
+        places = sorted(self.first[int(n)] for n in far)
+        return [{"sample": sample, "file": file} for sample, file in places[:MAX_PLACES]]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for of, code, what in (("rate", "rate-drift", "sample rates"), ("channels", "channel-drift", "channel counts")):
@@ -92,8 +127,20 @@ class Sounds(Check):
                     f"several {what}: {listed}",
                     fact,
                     "resample or mix down to one before batching",
-                    count=sum(list(fact.value.values())[1:]),
+                    facts.value(ODD_CLIPS, [], of=of),
+                    sum(list(fact.value.values())[1:]),
                 )
+        far = facts.find(ODD_CLIPS, of="length")
+        if far is not None and far.value:
+            yield finding(
+                "outliers",
+                "info",
+                f"{len(far.value)} clips are far longer or shorter than the others",
+                far,
+                "listen to them; cut or drop what is no sample of its class",
+                far.value,
+                len(far.value),
+            )
         for fact in facts.all(QUIET):
             n, look = fact.value["count"], str(fact.at["look"])
             code = "silent-audio" if look == CUT else look
@@ -106,6 +153,14 @@ class Sounds(Check):
                 fact.value["where"],
                 n,
             )
+
+
+def _weighted_median(values: Any, counts: Any) -> float:
+    import numpy as np
+
+    order = np.argsort(values)
+    at = int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2))
+    return float(values[order][at])
 
 
 def silent(value: Any) -> bool:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from dataloader_expert.checks.base import MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
-from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.pictures import as_rgb
 
-NAN_PLACES = Quantity("nan_places", "samples", "the first samples whose field holds NaN or an infinity")
+NAN_PLACES = Quantity("nan_places", "samples", "samples whose field holds NaN or an infinity, or has no value")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
+MOST_FILES = 1_000_000
 RGB = ("red", "green", "blue")
 
 
@@ -29,15 +32,27 @@ class Statistics(Check):
         self.missing: dict[str, int] = {f.name: 0 for f in context.fields}
         self.present: dict[str, int] = {f.name: 0 for f in context.fields}
         self.words: dict[str, set[str]] = {}
-        self.bad: dict[tuple[str, str], list[tuple[int, str]]] = {}
+        self.where = Places()
+        self.starts: list[int] = []
+        self.files: dict[int, str] = {}
+        """The file of each unit, by its first sample; one entry where a file follows itself."""
         self.cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
 
     def see(self, block: Block) -> None:
+        import numpy as np
+
         self.seen += block.samples
+        if len(self.files) < MOST_FILES:
+            self.files[block.unit.start] = block.unit.file
         for name, column in block.columns.items():
+            if name not in self.present:
+                continue  # a few rows' own field: the others do not lack it
             missing = 0 if column.nulls is None else int(column.nulls.sum())
-            self.missing[name] = self.missing.get(name, 0) + missing
-            self.present[name] = self.present.get(name, 0) + len(column) - missing
+            self.missing[name] += missing
+            self.present[name] += len(column) - missing
+            if column.nulls is not None and missing and self.where.room(("missing", name), block.unit.file) > 0:
+                for i in np.flatnonzero(column.nulls)[:MAX_PLACES].tolist():
+                    self.where.add(("missing", name), block, i, name)
         for split, part in self.context.by_split(block):
             self.split = split
             for name, column in part.columns.items():
@@ -126,10 +141,10 @@ class Statistics(Check):
             ("nan", before[0], numbers.nan),
             ("inf", before[1], numbers.inf_up + numbers.inf_down),
         ):
-            if now > was and len(self.bad.setdefault((name, code), [])) < 20:
+            if now > was and self.where.room((code, name), file) > 0:
                 wrong = np.isnan(values) if code == "nan" else np.isinf(values)
-                at = np.flatnonzero(wrong.reshape(len(values), -1).any(1))[:20]
-                self.bad[name, code] += [(first + int(rows[r]), file) for r in at]
+                for r in np.flatnonzero(wrong.reshape(len(values), -1).any(1))[:MAX_PLACES].tolist():
+                    self.where.at((code, name), first + int(rows[r]), file, name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Statistics)
@@ -144,8 +159,8 @@ class Statistics(Check):
                 mine[name] = mine.get(name, 0) + count
         for name, words in other.words.items():
             self._distinct(name, sorted(words))
-        for place, found in other.bad.items():
-            self.bad[place] = sorted(self.bad.get(place, []) + found)[:20]
+        self.where.merge(other.where)
+        self.files |= other.files
 
     def _gray_as_rgb(self) -> None:
         """Gray pictures among coloured ones count as their conversion to RGB would: alike in each channel."""
@@ -177,27 +192,38 @@ class Statistics(Check):
             summary = numbers.summary()
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
                 summary["distribution"] = "categorical"  # one length, several texts
+            if summary["outliers"]:
+                summary["outliers"]["where"] = [self._placed(w) for w in summary["outliers"]["where"]]
             yield Fact(STATISTICS, summary, evidence, at)
         for name, count in self.missing.items():
             absent = self.seen - self.present.get(name, 0) - count  # units that lack the field altogether
             yield Fact(MISSING, count + max(absent, 0), evidence, {"field": name})
-        for (field, code), found in self.bad.items():
-            places = [{"sample": s, "file": f or None, "field": field} for s, f in sorted(found)[:20]]
-            yield Fact(NAN_PLACES, places, evidence, {"field": field, "code": code})
+        for kind in self.where.found:
+            code, field = cast(tuple[str, str], kind)
+            yield Fact(NAN_PLACES, self.where.of(kind), evidence, {"field": field, "code": code})
+
+    def _placed(self, where: dict[str, Json]) -> dict[str, Json]:
+        """A place with its file."""
+        starts = self.starts or sorted(self.files)
+        self.starts = starts
+        at = bisect.bisect_right(starts, int(str(where["sample"]))) - 1
+        file = self.files[starts[at]] if at >= 0 and len(starts) < MOST_FILES else ""
+        return {**where, "file": file} if file else where
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(STATISTICS):
             yield from _judge(fact, facts, self.context)
         for fact in facts.all(MISSING):
-            if fact.value:
-                name, seen = fact.at["field"], fact.evidence.seen or 1
+            name, seen = fact.at["field"], fact.evidence.seen or 1
+            places = facts.value(NAN_PLACES, [], field=name, code="missing")
+            if fact.value and places:  # without places whole files lack the field: that is a missing key
                 yield finding(
                     "missing-values",
                     "warning",
                     f"{name} has no value in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
                     fact,
                     f"impute {name} with statistics of the training split, add a mask, or drop those samples",
-                    [{"field": name}],
+                    places,
                     fact.value,
                 )
 
@@ -251,7 +277,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             f" ({outliers['rule']})",
             fact,
             "look at them; clip, winsorise or use a robust scale if they are errors",
-            [{"field": name, "sample": w["sample"]} for w in outliers["where"]] or [{"field": name}],
+            [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
+            or [{"field": name}],
             outliers["count"],
         )
     if kind in ("array", "embedding", "sequence", "image", "number") and s["std"] and s["n"] >= 1000:

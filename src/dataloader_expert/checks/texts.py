@@ -1,24 +1,41 @@
-"""Texts: blank ones."""
+"""Texts: blank ones, and the few that hold markup or characters that nobody sees."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
+STRANGE = Quantity("strange_texts", "samples", "texts that hold markup, or characters that do not show, with samples")
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ufffd]")
+"""Controls, zero-width characters, and those that turn the direction of writing; what stood for undecodable bytes."""
+MARKUP = re.compile(
+    r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
+)
+FEW = 20
+"""One text in so many is odd; where more are alike, the data set is of such texts."""
+KINDS = {
+    "blank": "are blank",
+    "hidden": "hold characters that do not show: zero-width, control or direction marks",
+    "markup": "hold HTML",
+}
 
 
 class Texts(Check):
-    ids = ("blank-text",)
+    ids = ("blank-text", "suspicious-text")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.count = 0
-        self.where: list[dict[str, Json]] = []
+        self.counts: Counter[str] = Counter()
+        self.texts = 0
+        self.where = Places()
 
     def applies(self) -> bool:
         return any(f.kind == "text" for f in self.context.fields)
@@ -29,25 +46,53 @@ class Texts(Check):
             if field.kind != "text" or field.name not in block.columns:
                 continue
             for i, value in enumerate(block.columns[field.name].values):
-                if isinstance(value, str) and not value.strip():
-                    self.count += 1
-                    if len(self.where) < 20:
-                        self.where.append({"sample": block.index(i), "file": block.unit.file, "field": field.name})
+                if not isinstance(value, str):
+                    continue
+                self.texts += 1
+                for kind in _kinds(value):
+                    self.counts[kind] += 1
+                    self.where.add(kind, block, i, field.name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Texts)
         self.seen += other.seen
-        self.count += other.count
-        self.where = sorted(self.where + other.where, key=lambda w: int(str(w["sample"])))[:20]
+        self.texts += other.texts
+        self.counts += other.counts
+        self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
-        yield Fact(BLANK, {"count": self.count, "where": self.where}, self.evidence())
+        value = {"count": self.counts["blank"], "where": self.where.of("blank")}
+        yield Fact(BLANK, value, self.evidence())
+        for kind in ("hidden", "markup"):
+            if 0 < self.counts[kind] * FEW <= self.texts:
+                strange = {"count": self.counts[kind], "where": self.where.of(kind)}
+                yield Fact(STRANGE, strange, self.evidence(), {"kind": kind})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(BLANK)
         if fact is not None and fact.value["count"]:
             n = fact.value["count"]
             yield finding("blank-text", "warning", f"{n} texts are blank", fact, "drop them", fact.value["where"], n)
+        for fact in facts.all(STRANGE):
+            n, kind = fact.value["count"], str(fact.at["kind"])
+            yield finding(
+                "suspicious-text",
+                "warning",
+                f"{n} texts {KINDS[kind]}",
+                fact,
+                "strip it as the other texts have it stripped, or drop them",
+                fact.value["where"],
+                n,
+            )
+
+
+def _kinds(text: str) -> Iterable[str]:
+    if not text.strip():
+        yield "blank"
+    if HIDDEN.search(text):
+        yield "hidden"
+    if "<" in text and MARKUP.search(text):
+        yield "markup"
 
 
 CHECK = Texts

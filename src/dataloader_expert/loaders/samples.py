@@ -258,9 +258,12 @@ class SourceDataset(Dataset[Any]):
     def _sample(self, index: int) -> dict[str, Any]:
         at = int(np.searchsorted(self.starts, index, side="right")) - 1
         block = self._block(at)
-        row = min(index - int(self.starts[at]), block.samples - 1)
-        if row < 0:
-            raise Unreadable("unreadable", "no sample in the block", file=self.units[at].file)
+        row = index - int(self.starts[at])
+        if block.rows is not None:
+            row = int(np.searchsorted(block.rows, row)) if row in block.rows else block.samples
+        if row >= block.samples:
+            told = next((p for p in block.problems if p.where.get("sample") == index), None)
+            raise told or Unreadable("unreadable", "the sample is not in its block", file=self.units[at].file)
         sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
         if self.clock is not None:
             self.clock.sample(index)

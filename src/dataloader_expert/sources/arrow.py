@@ -118,7 +118,7 @@ class Arrow(Table):
             else:
                 batch = pa.ipc.read_record_batch(pa.ipc.read_message(pa.BufferReader(raw)), schema)
             batch.validate(full=True)
-            columns = columns_of(batch, unit.file, problems)
+            columns = columns_of(batch, unit.file, problems, unit.start)
         except (pa.ArrowException, OSError, ValueError, EOFError) as e:
             raise Unreadable("unreadable", f"record batch does not validate: {str(e)[:120]}", file=unit.file) from None
         return Block(unit, columns, (), problems)

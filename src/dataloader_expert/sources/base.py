@@ -180,6 +180,8 @@ class Source(ABC):
 
     def __init__(self) -> None:
         self.problems: list[Unreadable] = []
+        self.copies: set[str] = set()
+        """Files that equal another byte for byte, but for the first of each."""
 
     @classmethod
     @abstractmethod

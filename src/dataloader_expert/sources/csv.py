@@ -68,7 +68,7 @@ class Csv(Table):
             raise RequestError("format-unknown", f"no {cls.format} file with records; give a file with data")
         source.units = tuple(units)
         first = source.dialects[units[0].file]
-        source._check_headers(first)
+        source._check_headers()
         source.describe()
         source.classes = declared_classes(listing)
         n = len(source.dialects)
@@ -87,11 +87,13 @@ class Csv(Table):
             raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=entry.path)
         return sniff_dialect(head, self.delimiters, len(head) == entry.size)
 
-    def _check_headers(self, first: Dialect) -> None:
+    def _check_headers(self) -> None:
+        """Which columns a file lacks that most files have, and which it has alone."""
+        [(names, _)] = Counter(tuple(sorted(d.names)) for d in self.dialects.values()).most_common(1)
         for path, dialect in self.dialects.items():
-            for name in set(first.names) - set(dialect.names):
+            for name in sorted(set(names) - set(dialect.names)):
                 self.problems.append(Unreadable("missing-key", f"column {name} is absent", file=path, field=name))
-            for name in set(dialect.names) - set(first.names):
+            for name in sorted(set(dialect.names) - set(names)):
                 self.problems.append(
                     Unreadable("extra-key", f"column {name} is in this file only", file=path, field=name)
                 )
@@ -101,10 +103,10 @@ class Csv(Table):
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
-        table = self._table(unit, utf8(raw, unit.file, problems), problems)
+        table = self._table(unit, utf8(raw, unit.file, problems, unit.start), problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema}
-        columns = columns_of(table, unit.file, problems)
+        columns = columns_of(table, unit.file, problems, unit.start)
         for name, column in columns.items():
             if isinstance(column.values, list):
                 problems += _odd_cells(name, column.values, unit)

@@ -52,19 +52,24 @@ class Jsonl(Table):
         return self.listing.span(unit.file, *unit.at)
 
     def decode(self, unit: Unit, raw: Any) -> Block:
+        import numpy as np
+
         problems: list[Unreadable] = []
-        records = []
+        records: list[dict[str, Any]] = []
+        rows: list[int] = []
         sample = unit.start
-        for line in utf8(raw, unit.file, problems).split(b"\n"):
+        for line in utf8(raw, unit.file, problems, unit.start).split(b"\n"):
             if not line.strip():
                 continue
             record = parse_record(line, unit.file, sample, problems)
             if record is not None:
                 records.append(record)
+                rows.append(sample - unit.start)
             sample += 1
         if not records:
             raise Unreadable("parse-error", "no line is a JSON object", file=unit.file)
-        return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems)
+        kept = np.array(rows, np.int64) if len(rows) < unit.samples else None
+        return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems, rows=kept)
 
 
 def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]) -> dict[str, Any] | None:

@@ -80,12 +80,16 @@ def line_of(listing: Listing, path: str, offset: int) -> int:
     return listing.span(path, 0, offset).count(b"\n") + 1
 
 
-def utf8(data: bytes, file: str, problems: list[Any]) -> bytes:
-    """The bytes if they are UTF-8; else Latin-1 re-encoded, and a problem that says where."""
+def utf8(data: bytes, file: str, problems: list[Any], first: int | None = None) -> bytes:
+    """The bytes if they are UTF-8; else Latin-1 re-encoded, and a problem that says where.
+
+    ``first``: the index of the sample on the first line, where each line is one.
+    """
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as e:
         text = f"not UTF-8 at byte {e.start}: {data[e.start : e.start + 8]!r}; read as Latin-1"
-        problems.append(Unreadable("encoding-error", text, file=file))
+        at = {} if first is None else {"sample": first + data.count(b"\n", 0, e.start)}
+        problems.append(Unreadable("encoding-error", text, file=file, **at))
         return data.decode("latin-1").encode("utf-8")
     return data

@@ -35,7 +35,7 @@ class Parquet(Table):
         units: list[Unit] = []
         start = 0
         folders, _, _ = read_folders([e.path for e in entries])
-        schema = None
+        schemas: dict[str, Any] = {}
         for entry, folder in zip(entries, folders, strict=True):
             try:
                 metadata = source._footer(entry)
@@ -48,10 +48,7 @@ class Parquet(Table):
                 source.problems.append(Unreadable("unreadable", text, file=entry.path))
                 continue
             source.metadata[entry.path] = metadata
-            if schema is None:
-                schema = found
-            elif not found.equals(schema):
-                source.problems += schema_drift(schema, found, entry.path)
+            schemas[entry.path] = found
             keys = hive_keys(entry.path)
             split = keys.pop("split", None) or split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
             for group in range(metadata.num_row_groups):
@@ -69,6 +66,10 @@ class Parquet(Table):
                     f"no Parquet file could be read: {first.told()}: write them anew, or pass another source",
                 )
             raise RequestError("format-unknown", "no rows in any Parquet file; give a folder with data")
+        expected = commonest(schemas)
+        for path, found in schemas.items():
+            if not found.equals(expected):
+                source.problems += schema_drift(expected, found, path)
         source.units = tuple(units)
         source.sharding = (
             f"{len(source.metadata)} file{'s' * (len(source.metadata) != 1)}, {len(units)} row groups of up to "
@@ -137,7 +138,7 @@ class Parquet(Table):
                 read_dictionary=flat,  # what they expand to is known before it is made
             )
             table = _bounded(reader, unit, group, nested)
-            columns = columns_of(table, unit.file, problems)
+            columns = columns_of(table, unit.file, problems, unit.start)
         except Unreadable:
             raise
         except Exception as e:  # hostile bytes make the library raise anything
@@ -234,8 +235,21 @@ def _schema(metadata: Any, file: str) -> Any:
         raise Unreadable("unreadable", f"the schema cannot be read: {str(e)[:120]}", file=file) from None
 
 
+def commonest(schemas: dict[str, Any]) -> Any:
+    """The schema that most files have, of equally many the first file's."""
+    kinds: list[Any] = []
+    counts: list[int] = []
+    for schema in schemas.values():
+        at = next((i for i, kind in enumerate(kinds) if schema.equals(kind)), len(kinds))
+        if at == len(kinds):
+            kinds.append(schema)
+            counts.append(0)
+        counts[at] += 1
+    return kinds[max(range(len(kinds)), key=lambda i: (counts[i], -i))]
+
+
 def schema_drift(expected: Any, found: Any, file: str) -> list[Unreadable]:
-    """How a file's schema differs from the first file's."""
+    """How a file's schema differs from that of most files."""
     problems = []
     for name in expected.names:
         if name not in found.names:

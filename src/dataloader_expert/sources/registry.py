@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import unicodedata
 from collections import Counter
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -12,6 +13,7 @@ from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.subset import Subset
@@ -64,7 +66,14 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source = cls.open(listing, ref)
         held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
         source.files, source.bytes = len(held), sum(e.size for e in held)
-        source.problems = [*listing.problems, *_foreign(listing, kinds), *_collisions(listing), *source.problems]
+        source.problems += idle_files(source, listing, listing.of(kinds))
+        source.problems = [
+            *listing.problems,
+            *_foreign(listing, kinds),
+            *_collisions(listing),
+            *_odd_names(listing),
+            *source.problems,
+        ]
     if ref.split is not None:
         if ref.split in source.splits:
             source.keep_split(ref.split)
@@ -148,6 +157,36 @@ def _collisions(listing: Listing) -> list[Unreadable]:
             text = f"differs from {escaped(other)} by case only: a file system that ignores case keeps one of them"
             problems.append(Unreadable("case-collision", text, file=path))
     return problems
+
+
+def _odd_names(listing: Listing) -> list[Unreadable]:
+    """Files and folders whose names break scripts, terminals, archives or other file systems."""
+    problems = []
+    told: set[str] = set()
+    for entry in listing.entries:
+        for path in (*_folders(entry.path), entry.path):
+            why = None if path in told else _odd(path.rsplit("/", 1)[-1])
+            if why is not None:
+                told.add(path)
+                problems.append(Unreadable("odd-name", f"the name {why}", file=path))
+    return problems
+
+
+def _odd(name: str) -> str | None:
+    """What is odd in a file's or folder's name; None: nothing."""
+    if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in name):
+        return "holds characters that do not print, or are no text"
+    if name != unicodedata.normalize("NFC", name):
+        return "spells its accents apart: other systems spell them in one, and do not find it"
+    if name.startswith("-"):
+        return "begins with a dash: commands take it for an option"
+    if name != name.strip() or any(part != part.strip() for part in name.rsplit(".", 1)):
+        return "begins or ends with a space"
+    if set(name) & set("\\:*?\"<>|'`"):
+        return "holds a character that shells or other file systems do not take"
+    if len(name.encode("utf-8", "surrogateescape")) > 200:
+        return "is over 200 bytes long: it does not fit beside a suffix"
+    return None
 
 
 def _folders(path: str) -> list[str]:

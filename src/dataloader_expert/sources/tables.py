@@ -27,8 +27,13 @@ RAREST = 0.005
 """A guessed label's rarest class holds at least this share: else the column is hardly one."""
 
 
-def columns_of(table: pa.Table | pa.RecordBatch, file: str, problems: list[Unreadable]) -> dict[str, Column]:
-    """Each column as numpy values, strings, arrays or images, with its nulls apart from its NaN."""
+def columns_of(
+    table: pa.Table | pa.RecordBatch, file: str, problems: list[Unreadable], first: int
+) -> dict[str, Column]:
+    """Each column as numpy values, strings, arrays or images, with its nulls apart from its NaN.
+
+    ``first``: the index of the table's first sample.
+    """
     import pyarrow as pa
 
     columns = {}
@@ -36,11 +41,11 @@ def columns_of(table: pa.Table | pa.RecordBatch, file: str, problems: list[Unrea
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         if isinstance(array, pa.ChunkedArray):  # older pyarrow keeps one chunk wrapped
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-        columns[name] = _column(array, name, file, problems)
+        columns[name] = _column(array, name, file, problems, first)
     return columns
 
 
-def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -> Column:
+def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable], first: int) -> Column:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -49,10 +54,10 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
     kind = array.type
     nulls = values_of(array.is_null()) if array.null_count else None
     if isinstance(kind, pa.ExtensionType):
-        return _column(array.storage, name, file, problems)
+        return _column(array.storage, name, file, problems, first)
     if t.is_dictionary(kind):
         _no_expansion(array.dictionary, array.indices, array.nbytes, name, file)
-        return _column(array.dictionary_decode(), name, file, problems)
+        return _column(array.dictionary_decode(), name, file, problems, first)
     if t.is_boolean(kind) or t.is_integer(kind) or t.is_floating(kind):
         return Column(values_of(array), nulls)
     if t.is_temporal(kind) and not t.is_interval(kind):
@@ -63,15 +68,15 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable]) -
         stored = sum(b.size for b in array.buffers() if b is not None)  # nbytes takes no views in older pyarrow
         _no_expansion(array, None, stored, name, file)  # many may view the same bytes
     if t.is_run_end_encoded(kind):
-        return _column(pc.run_end_decode(array), name, file, problems)
+        return _column(pc.run_end_decode(array), name, file, problems, first)
     if t.is_string(kind) or t.is_large_string(kind) or str(kind) == "string_view":
-        return Column(array.to_pylist(), nulls)
+        return Column(_texts(array, name, file, problems, first), nulls)
     if t.is_null(kind):
         return Column([None] * len(array), np.ones(len(array), bool))
     if t.is_struct(kind) and {"bytes", "path"} >= {f.name for f in kind} and any(f.name == "bytes" for f in kind):
-        return Column([_picture(b, name, file, problems) for b in array.field("bytes").to_pylist()], nulls)
+        return Column(_pictures(array.field("bytes"), name, file, problems, first), nulls)
     if t.is_binary(kind) or t.is_large_binary(kind) or str(kind) == "binary_view":
-        return Column([_picture(b, name, file, problems) for b in array.to_pylist()], nulls)
+        return Column(_pictures(array, name, file, problems, first), nulls)
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         return Column(_lists(array), nulls)
     return Column(array.to_pylist(), nulls)
@@ -160,18 +165,46 @@ def as_arrays(values: list[Any]) -> Any:
     return stacked(out)
 
 
-def _picture(data: bytes | None, name: str, file: str, problems: list[Unreadable]) -> Any:
-    """Bytes that are an image as the image; other bytes stay bytes; a damaged image is None and a problem."""
+def _texts(array: pa.Array, name: str, file: str, problems: list[Unreadable], first: int) -> list[str | None]:
+    """Texts; of one that is not UTF-8 what can be read, and a problem."""
+    import pyarrow as pa
+
+    try:
+        found: list[str | None] = array.to_pylist()
+        return found
+    except UnicodeDecodeError:
+        pass
+    kind = pa.large_binary() if array.type == pa.large_string() else pa.binary()
+    values: list[str | None] = []
+    for i, data in enumerate(array.cast(kind).to_pylist()):
+        try:
+            values.append(None if data is None else data.decode("utf-8"))
+        except UnicodeDecodeError as e:
+            text = f"not UTF-8 at byte {e.start} of the text: {data[e.start : e.start + 8]!r}"
+            problems.append(Unreadable("encoding-error", text, file=file, field=name, sample=first + i))
+            values.append(data.decode("utf-8", "replace"))
+    return values
+
+
+def _pictures(array: pa.Array, name: str, file: str, problems: list[Unreadable], first: int) -> list[Any]:
+    """Bytes that are images as images; other bytes stay bytes; a damaged image is None and a problem."""
     from dataloader_expert.sources.magic import IMAGE_TYPES, sniff
 
-    if data is None or sniff(data[:512]) not in IMAGE_TYPES:
-        return data
-    try:
-        return decode_image(data, file, problems)
-    except Unreadable as problem:
-        problem.where["field"] = name
-        problems.append(problem)
-        return None
+    values: list[Any] = []
+    for i, data in enumerate(array.to_pylist()):
+        if data is None or sniff(data[:512]) not in IMAGE_TYPES:
+            values.append(data)
+            continue
+        found: list[Unreadable] = []
+        try:
+            values.append(decode_image(data, file, found))
+        except Unreadable as problem:
+            found.append(problem)
+            values.append(None)
+        for problem in found:
+            problem.where |= {"field": name, "sample": first + i}
+        problems += found
+    return values
 
 
 def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[str, Column]:

@@ -1,0 +1,62 @@
+"""Files that add nothing: copies of another file, byte for byte, and files without a sample."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.files import Entry, Listing
+
+ENDS = 64 << 10
+"""Bytes at each end that are compared before whole files are."""
+
+
+def copied_files(listing: Listing, entries: list[Entry]) -> dict[str, str]:
+    """Files that equal an earlier one, each with that one. Only files of one size, and with equal ends, are read whole."""
+    sizes: defaultdict[int, list[str]] = defaultdict(list)
+    for entry in entries:
+        if entry.size:
+            sizes[entry.size].append(entry.path)
+    found: dict[str, str] = {}
+    for size, paths in sizes.items():
+        if len(paths) < 2:
+            continue
+        for alike in _groups(listing, paths, [(0, min(ENDS, size)), (max(0, size - ENDS), size)]):
+            spans = [(at, min(at + (8 << 20), size)) for at in range(0, size, 8 << 20)]
+            for same in _groups(listing, alike, spans):
+                found |= dict.fromkeys(same[1:], same[0])
+    return found
+
+
+def _groups(listing: Listing, paths: list[str], spans: list[tuple[int, int]]) -> list[list[str]]:
+    """The files that agree in these spans, two and more together."""
+    alike: defaultdict[bytes, list[str]] = defaultdict(list)
+    for path in paths:
+        digest = hashlib.blake2b(digest_size=16)
+        try:
+            for start, end in spans:
+                digest.update(listing.span(path, start, end))
+        except Unreadable:
+            continue  # the scan reports it
+        alike[digest.digest()].append(path)
+    return [same for same in alike.values() if len(same) > 1]
+
+
+def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[Unreadable]:
+    """What is wrong with shards that repeat another, or hold no sample."""
+    if not any(unit.samples > 1 for unit in source.units):
+        return []  # a file is a sample: the checks compare those
+    filled = {unit.file for unit in source.units if unit.samples}
+    told = {str(problem.where.get("file")) for problem in (*source.problems, *listing.problems)}
+    empty = [e.path for e in entries if e.path not in filled and e.path not in told and e.size]
+    problems = [Unreadable("empty-file", "holds no sample", file=path) for path in empty]
+    copies = copied_files(listing, entries)
+    source.copies = {path for path in copies if path in filled}
+    problems += [
+        Unreadable("duplicate-files", f"equals {original} byte for byte", file=path)
+        for path, original in copies.items()
+        if path in filled
+    ]
+    return problems
