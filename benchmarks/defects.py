@@ -57,9 +57,9 @@ def places(result: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def found(record: dict[str, Any], told: list[tuple[str, str, dict[str, Any]]]) -> bool:
-    """Whether a finding above info is at the defect."""
+    """Whether a finding is at the defect."""
     files = {shown(p) for p in (record["path"], *(record.get("other_paths") or ())) if p}
-    for severity, _, place in told:
+    for _, _, place in told:
         named = {str(v) for k, v in place.items() if k in ("file", "key", "name")}
         inside = any(f == n or n.startswith(f + "/") or f.startswith(n + "/") for f in files for n in named)
         if not inside:

@@ -194,8 +194,16 @@ SILENT = {
         "equal columns of few rows": Data({"a": NUMBERS, "b": NUMBERS}),
         "a constant beside a column": Data({"a": NOISE, "b": np.ones(400)}),
     },
+    "spelling": {
+        "one spelling": Data({"town": ["York", "Bath"] * 40, "x": NOISE[:80]}),
+        "codes that differ by case, each of a few": Data(
+            {"code": ["aX", "ax", "Bb", "bB"] * 9}, kinds={"code": "category"}
+        ),
+    },
     "texts": {
         "words": Data({"text": TEXTS}, kinds={"text": "text"}),
+        "all of a web page": Data({"text": [f"<p>{t}</p>" for t in TEXTS]}, kinds={"text": "text"}),
+        "a comparison": Data({"text": [*TEXTS * 5, "a < b > c"]}, kinds={"text": "text"}),
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
     },
     "leakage": {
@@ -538,7 +546,26 @@ SPEAKS = {
         "one column twice": (Data({"a": NOISE, "b": 3 * NOISE + 1}), "collinear-fields", "info"),
         "one column mirrored": (Data({"a": NOISE, "b": -NOISE}), "collinear-fields", "info"),
     },
-    "texts": {"blanks": (Data({"text": [*TEXTS, " \n"]}, kinds={"text": "text"}), "blank-text", "warning")},
+    "spelling": {
+        "another case": (
+            Data({"town": ["York"] * 40 + ["Bath"] * 39 + ["BATH "]}, kinds={"town": "category"}),
+            "label-twins",
+            "warning",
+        )
+    },
+    "texts": {
+        "blanks": (Data({"text": [*TEXTS, " \n"]}, kinds={"text": "text"}), "blank-text", "warning"),
+        "markup among plain texts": (
+            Data({"text": [*TEXTS * 5, "<div>win</div> now"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+        "characters that nobody sees": (
+            Data({"text": [*TEXTS * 5, "ca\u200bsh"]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
+    },
     "leakage": {
         "a named group in two splits": (
             Data({"who": ["a", "b"] * 6}, splits=HALVES, context={"group": "who"}),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from dataloader_expert.checks.alike import twins
 from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
@@ -133,7 +133,7 @@ class Classes(Check):
         for value, n in total.items():
             counts[self.context.class_name(value)] += n
         odd = {*_once(counts), *_blank(counts), *_unknown(counts, self.context.classes)}
-        odd |= {name for names in _twins(counts) for name in names}
+        odd |= {name for names in twins(counts) for name in names}
         placed: dict[str, list[dict[str, Json]]] = {}
         for kind in self.where.found:
             name = self.context.class_name(cast(Json, kind))
@@ -191,7 +191,7 @@ class Classes(Check):
                 places(blank),
                 n,
             )
-        for names in _twins(counts):
+        for names in twins(counts):
             yield finding(
                 "label-twins",
                 "warning",
@@ -241,14 +241,6 @@ def _once(counts: Mapping[str, int]) -> list[str]:
 
 def _blank(counts: Mapping[str, int]) -> list[str]:
     return [k for k in counts if not k.strip()]
-
-
-def _twins(counts: Mapping[str, int]) -> list[list[str]]:
-    """Names that are one name but for case and blanks."""
-    alike: dict[str, list[str]] = {}
-    for name in counts:
-        alike.setdefault(unicodedata.normalize("NFKC", name).casefold().strip(), []).append(name)
-    return [names for names in alike.values() if len(names) > 1]
 
 
 def _unknown(counts: Mapping[str, int], known: tuple[str, ...] | None) -> list[str]:

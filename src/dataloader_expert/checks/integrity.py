@@ -19,6 +19,8 @@ SHAPES = Quantity("shapes", "samples", "how many samples of a field have each sh
 FILES_READ = Quantity("files_read", "files", "distinct files from which samples were read")
 SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a field's decoded size per sample")
 
+SEPARATE = 3
+"""Fields that drift in the same files and are still told one by one."""
 LONG = ("sequence", "audio", "tokens", "text")
 """Kinds whose samples naturally differ in length."""
 WARNINGS = {
@@ -275,8 +277,8 @@ class Integrity(Check):
                 value["where"],
                 n,
             )
-        for fact in facts.all(SHAPES):
-            yield from self._judge_shapes(fact)
+        found = [(fact, finding) for fact in facts.all(SHAPES) for finding in self._judge_shapes(fact)]
+        yield from merged(found)
 
     def _judge_shapes(self, fact: Fact) -> Iterable[Finding]:
         name = fact.at["field"]
@@ -295,7 +297,7 @@ class Integrity(Check):
         usual, spread = next(iter(dtypes)), Counter[str]()
         for shape, n in shapes.items():
             spread[_axes(shape)] += n
-        if len(dtypes) > 1 and field.kind != "image":
+        if len(dtypes) > 1 and all(dtype[:1].islower() for dtype in dtypes):  # modes of pictures are another check's
             yield finding(
                 "dtype-drift",
                 "warning",
@@ -356,6 +358,29 @@ class Integrity(Check):
                 [{"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]],
                 sum(list(dict(families.most_common()).values())[1:]),
             )
+
+
+def merged(found: list[tuple[Fact, Finding]]) -> Iterable[Finding]:
+    """The findings; those of one code and severity on the same files, which have one cause, as one."""
+    alike: dict[Any, list[tuple[Fact, Finding]]] = {}
+    for fact, one in found:
+        files = frozenset(str(place.get("file")) for place in one.where)
+        alike.setdefault((one.code, one.severity, files or id(one)), []).append((fact, one))
+    for (code, severity, _), same in alike.items():
+        if len(same) <= SEPARATE:
+            yield from (one for _, one in same)
+            continue
+        names = [str(fact.at["field"]) for fact, _ in same]
+        fact, first = same[0]
+        yield finding(
+            code,
+            severity,
+            f"{', '.join(names[:3])} and {len(names) - 3} more fields differ in the same files: {first.message}",
+            [fact for fact, _ in same[:3]],
+            first.fix,
+            first.where,
+            first.count,
+        )
 
 
 def dealt(places: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:

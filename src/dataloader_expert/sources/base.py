@@ -174,6 +174,8 @@ class Source(ABC):
     files: int = 0
     bytes: int = 0
     iterable: bool = False
+    in_shards: ClassVar[bool] = False
+    """Whether each file holds samples of its own: one without any is then idle."""
     nullable: bool = False
     """Whether samples may lack a value of a field: tables have nulls, other formats do not."""
     roles: Roles | None = None

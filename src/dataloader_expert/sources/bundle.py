@@ -19,6 +19,8 @@ from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, read_folders
 from dataloader_expert.sources.samples import spread
 
+NEARLY_ALL = 0.8
+"""Of the arrays looked at: what has another shape than these is damaged, and not of a kind that varies."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 """What ``zipfile`` raises on damaged or hostile archives and members."""
 
@@ -140,7 +142,12 @@ class Bundle(Source):
                         "the only scalar array beside the data; pass label= if wrong",
                     )
         fields = [
-            array_field(name, given[0][0], merge_shapes([s for _, s in given]), name == self.label)
+            array_field(
+                name,
+                Counter(d for d, _ in given).most_common(1)[0][0],
+                merge_shapes([s for _, s in given]),
+                name == self.label,
+            )
             for name, given in shapes.items()
         ]
         if self.label is not None and self.label not in shapes:
@@ -197,6 +204,10 @@ def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
 
 
 def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:
+    """The shape that nearly all have, or None in the axes that vary."""
+    [(common, most)] = Counter(shapes).most_common(1)
+    if most >= NEARLY_ALL * len(shapes):
+        return common
     ranks = {len(s) for s in shapes}
     if len(ranks) != 1:
         return (None,)

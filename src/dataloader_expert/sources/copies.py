@@ -50,7 +50,11 @@ def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[U
         return []  # a file is a sample: the checks compare those
     filled = {unit.file for unit in source.units if unit.samples}
     told = {str(problem.where.get("file")) for problem in (*source.problems, *listing.problems)}
-    empty = [e.path for e in entries if e.path not in filled and e.path not in told and e.size]
+    empty = (
+        []
+        if not source.in_shards
+        else [e.path for e in entries if e.path not in filled and e.path not in told and e.size]
+    )
     problems = [Unreadable("empty-file", "holds no sample", file=path) for path in empty]
     copies = copied_files(listing, entries)
     source.copies = {path for path in copies if path in filled}

@@ -16,7 +16,7 @@ from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.lines import record_ranges, utf8
-from dataloader_expert.sources.tables import Table, columns_of
+from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
 
 NULLS = ["", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None"]
 """Texts that mean absent. ``nan`` is not among them: it is a number that is none, and counted as such."""
@@ -38,6 +38,7 @@ class Dialect:
 class Csv(Table):
     format = "csv"
     kinds = frozenset({"csv"})
+    in_shards = True
     delimiters: ClassVar[str] = ",;\t|"
     listing: Listing
 
@@ -91,12 +92,8 @@ class Csv(Table):
         """Which columns a file lacks that most files have, and which it has alone."""
         [(names, _)] = Counter(tuple(sorted(d.names)) for d in self.dialects.values()).most_common(1)
         for path, dialect in self.dialects.items():
-            for name in sorted(set(names) - set(dialect.names)):
-                self.problems.append(Unreadable("missing-key", f"column {name} is absent", file=path, field=name))
-            for name in sorted(set(dialect.names) - set(names)):
-                self.problems.append(
-                    Unreadable("extra-key", f"column {name} is in this file only", file=path, field=name)
-                )
+            absent, extra = sorted(set(names) - set(dialect.names)), sorted(set(dialect.names) - set(names))
+            self.problems += absent_columns(absent, path) + extra_columns(extra, path)
 
     def read(self, unit: Unit) -> bytes:
         return self.listing.span(unit.file, *unit.at)

@@ -18,6 +18,7 @@ from dataloader_expert.sources.tables import Table, columns_of_records
 class Jsonl(Table):
     format = "jsonl"
     kinds = frozenset({"jsonl"})
+    in_shards = True
     listing: Listing
 
     @classmethod

@@ -18,6 +18,7 @@ from dataloader_expert.sources.npy_header import parse_npy
 class Npz(Bundle):
     format = "npz"
     kinds = frozenset({"npz"})
+    in_shards = True
 
     def headers(self, entry: Entry) -> dict[str, Header]:
         found: dict[str, Header] = {}

@@ -13,7 +13,7 @@ from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.hub import feature_classes
 from dataloader_expert.sources.layout import SPLITS, read_folders, split_in_name
-from dataloader_expert.sources.tables import Table, columns_of
+from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
 
 SAME_CELLS = 100
 """Cells that a file whose rows are all the same may claim for each of its bytes, beyond those that any may."""
@@ -23,6 +23,7 @@ STEP_BYTES = 64 << 20
 class Parquet(Table):
     format = "parquet"
     kinds = frozenset({"parquet"})
+    in_shards = True
     listing: Listing
 
     @classmethod
@@ -250,18 +251,14 @@ def commonest(schemas: dict[str, Any]) -> Any:
 
 def schema_drift(expected: Any, found: Any, file: str) -> list[Unreadable]:
     """How a file's schema differs from that of most files."""
-    problems = []
+    problems = absent_columns([n for n in expected.names if n not in found.names], file)
     for name in expected.names:
         if name not in found.names:
-            problems.append(Unreadable("missing-key", f"column {name} is absent", file=file, field=name))
-        elif found.field(name).type != expected.field(name).type:
+            continue
+        if found.field(name).type != expected.field(name).type:
             text = f"{name} is {found.field(name).type}, elsewhere {expected.field(name).type}"
             problems.append(Unreadable("dtype-drift", text, file=file, field=name))
-    problems += [
-        Unreadable("extra-key", f"column {name} is in this file only", file=file, field=name)
-        for name in found.names
-        if name not in expected.names
-    ]
+    problems += extra_columns([n for n in found.names if n not in expected.names], file)
     return problems
 
 

@@ -165,6 +165,27 @@ def as_arrays(values: list[Any]) -> Any:
     return stacked(out)
 
 
+def absent_columns(names: list[str], file: str) -> list[Unreadable]:
+    """One problem for all columns that a file lacks and most files have."""
+    if not names:
+        return []
+    is_ = "are" if len(names) > 1 else "is"
+    return [Unreadable("missing-key", f"column {_listed(names)} {is_} absent", file=file, field=names[0])]
+
+
+def extra_columns(names: list[str], file: str) -> list[Unreadable]:
+    """One problem for all columns that a file has and most files lack."""
+    if not names:
+        return []
+    is_ = "are" if len(names) > 1 else "is"
+    return [Unreadable("extra-key", f"column {_listed(names)} {is_} in this file only", file=file, field=names[0])]
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
 def _texts(array: pa.Array, name: str, file: str, problems: list[Unreadable], first: int) -> list[str | None]:
     """Texts; of one that is not UTF-8 what can be read, and a problem."""
     import pyarrow as pa
@@ -201,8 +222,8 @@ def _pictures(array: pa.Array, name: str, file: str, problems: list[Unreadable],
         except Unreadable as problem:
             found.append(problem)
             values.append(None)
-        for problem in found:
-            problem.where |= {"field": name, "sample": first + i}
+        for met in found:
+            met.where |= {"field": name, "sample": first + i}
         problems += found
     return values
 

@@ -31,6 +31,7 @@ NUMBERS = {"cls", "cls2", "index", "inx", "id"}
 class WebDataset(Source):
     format = "webdataset"
     kinds = frozenset({"tar"})
+    in_shards = True
     listing: Listing
 
     @classmethod

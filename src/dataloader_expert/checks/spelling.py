@@ -1,0 +1,84 @@
+"""Categories of fields other than the label that differ by case or blanks: one value, spelt in two ways."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from dataloader_expert.checks.alike import twins
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+SPELLINGS = Quantity(
+    "spellings", "samples", "values of a category that differ by case or blanks: each with its samples"
+)
+MOST = 200
+"""Distinct values beyond which a field is no category: codes and names may well differ by case alone."""
+OFTEN = 20
+"""Samples that a category's values have on average; of rarer ones nobody knows which spelling is right."""
+
+
+class Spelling(Check):
+    ids = ("label-twins",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.fields = [f.name for f in context.fields if f.kind == "category" and f.name != context.label]
+        self.counts: dict[str, Counter[str]] = {name: Counter() for name in self.fields}
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.fields)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for name in self.fields:
+            column, counts = block.columns.get(name), self.counts[name]
+            if column is None or len(counts) > MOST:
+                continue
+            values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+            try:
+                found = Counter(values)
+            except TypeError:  # lists are no categories
+                continue
+            counts.update({v: n for v, n in found.items() if isinstance(v, str)})
+            rare = {v for v, n in found.items() if isinstance(v, str) and n <= MAX_PLACES}
+            for i, value in enumerate(values) if 0 < len(rare) <= MOST else ():
+                if value in rare:
+                    self.where.add((name, value), block, i, name)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Spelling)
+        self.seen += other.seen
+        self.where.merge(other.where)
+        for name, counts in other.counts.items():
+            self.counts[name].update(counts)
+
+    def facts(self) -> Iterable[Fact]:
+        for name, counts in self.counts.items():
+            if not counts or len(counts) > MOST or sum(counts.values()) < OFTEN * len(counts):
+                continue
+            for alike in twins(counts):
+                rare = sorted(alike, key=lambda value: (counts[value], value))[:-1]  # the commonest is the right one
+                where = [place for value in rare for place in self.where.of((name, value))]
+                value = {"counts": {v: counts[v] for v in alike}, "where": where[:MAX_PLACES]}
+                yield Fact(SPELLINGS, value, self.evidence(), {"field": name})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(SPELLINGS):
+            counts: dict[str, int] = fact.value["counts"]
+            yield finding(
+                "label-twins",
+                "warning",
+                f"{fact.at['field']} has values that differ by case or blanks: {', '.join(map(repr, counts))}",
+                fact,
+                "spell the value one way",
+                fact.value["where"],
+                len(counts),
+            )
+
+
+CHECK = Spelling
