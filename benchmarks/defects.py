@@ -80,6 +80,9 @@ def visible(record: dict[str, Any], data: Path) -> bool:
     """Whether there is anything to see: as root, a file without permissions is read like any other."""
     if record["detect"] == "reference" or record["severity"] == "info":
         return False
+    seen = " ".join(map(str, (record.get("observed") or {}).values()))
+    if record["kind"].startswith("bitflip") and (record["detail"].get("pixels_changed") is False or "ok" in seen):
+        return False  # it decodes
     if record["kind"] == "unreadable_permission":
         import os
 
@@ -94,7 +97,10 @@ async def check(source: Path, root: Path) -> dict[str, Any]:
             asked = {"source": str(source), "detail": "full", "budget_s": 120}
             _, found = await timed_call(opened, "check_quality", asked)
     except* RuntimeError as e:
-        found = {"refused": str(e.exceptions[0])}
+        leaf: BaseException = e
+        while isinstance(leaf, BaseExceptionGroup):
+            leaf = leaf.exceptions[0]
+        found = {"refused": str(leaf)}
     return found
 
 

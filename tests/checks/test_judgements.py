@@ -560,8 +560,13 @@ SPEAKS = {
             "suspicious-text",
             "warning",
         ),
+        "letters encoded twice": (
+            Data({"text": [*TEXTS * 5, "a caf\u00c3\u00a9"]}, kinds={"text": "text"}),
+            "encoding-error",
+            "warning",
+        ),
         "characters that nobody sees": (
-            Data({"text": [*TEXTS * 5, "ca\u200bsh"]}, kinds={"text": "text"}),
+            Data({"text": [*TEXTS * 5, "ca\u202esh"]}, kinds={"text": "text"}),
             "suspicious-text",
             "warning",
         ),

@@ -19,6 +19,8 @@ SHAPES = Quantity("shapes", "samples", "how many samples of a field have each sh
 FILES_READ = Quantity("files_read", "files", "distinct files from which samples were read")
 SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a field's decoded size per sample")
 
+MOST_KEPT = 1_000
+"""Places of one code that are kept, of one file ``MAX_PLACES``."""
 SEPARATE = 3
 """Fields that drift in the same files and are still told one by one."""
 LONG = ("sequence", "audio", "tokens", "text")
@@ -125,6 +127,7 @@ class Integrity(Check):
         super().__init__(context)
         self.problems: dict[str, list[tuple[str, dict[str, Any]]]] = {}
         self.counts: dict[str, int] = {}
+        self.in_file: Counter[tuple[str, str]] = Counter()
         self.failed = 0
         self.shapes: dict[str, dict[str, int]] = {}
         self.examples = Places()
@@ -147,7 +150,9 @@ class Integrity(Check):
         if "sample" in where and kept and place == tuple(kept[-1][1].get(k) for k in ("file", "sample", "field")):
             return  # one damaged file is one place, however much of it is wrong
         self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
-        if len(kept) < 200:
+        here = (problem.code, str(where.get("file")))
+        self.in_file[here] += 1
+        if len(kept) < MOST_KEPT and self.in_file[here] <= MAX_PLACES:
             kept.append((problem.message, {k: v for k, v in where.items() if v not in (None, "")}))
 
     def fail(self, unit: Unit, problem: Unreadable) -> None:
@@ -198,7 +203,7 @@ class Integrity(Check):
         self.failed += other.failed
         self.files |= other.files
         for code, found in other.problems.items():
-            self.problems[code] = (self.problems.get(code, []) + found)[:200]
+            self.problems[code] = (self.problems.get(code, []) + found)[:MOST_KEPT]
         for key, n in other.counts.items():
             self.counts[key] = self.counts.get(key, 0) + n
         self.examples.merge(other.examples)
@@ -387,7 +392,7 @@ def dealt(places: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str,
     """``MAX_PLACES`` of them, of each file the first before the second of any: one bad file must not hide the others."""
     ordered = sorted(places, key=lambda p: (p[1].get("sample", -1), str(p[1].get("file"))))
     files: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for place in ordered:
+    for place in sorted(ordered, key=lambda p: "sample" not in p[1]):  # the sample says more than its file
         files.setdefault(str(place[1].get("file")), []).append(place)
     turns = [place for turn in zip_longest(*files.values()) for place in turn if place is not None]
     kept = turns[:MAX_PLACES]

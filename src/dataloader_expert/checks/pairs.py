@@ -188,4 +188,5 @@ def _label(value: Any) -> int:
     missing = value is None or (isinstance(value, float) and value != value)
     if missing or (isinstance(value, str) and not value.strip()):
         return 0
-    return digest64(str(value).encode("utf-8", "replace")) or 1
+    spelt = value.strip().casefold() if isinstance(value, str) else str(value)  # another spelling is no other label
+    return digest64(spelt.encode("utf-8", "replace")) or 1

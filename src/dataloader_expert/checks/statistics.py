@@ -17,6 +17,8 @@ from dataloader_expert.sources.pictures import as_rgb
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field holds NaN or an infinity, or has no value")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
+NEARLY_ALL = 0.99
+"""Share of samples without a value beyond which the others are odd, and not these."""
 MOST_FILES = 1_000_000
 RGB = ("red", "green", "blue")
 
@@ -216,7 +218,8 @@ class Statistics(Check):
         for fact in facts.all(MISSING):
             name, seen = fact.at["field"], fact.evidence.seen or 1
             places = facts.value(NAN_PLACES, [], field=name, code="missing")
-            if fact.value and places:  # without places whole files lack the field: that is a missing key
+            # without places whole files lack the field: that is a missing key; and what nearly none has is extra there
+            if fact.value and places and fact.value <= NEARLY_ALL * seen:
                 yield finding(
                     "missing-values",
                     "warning",

@@ -1,4 +1,4 @@
-"""Texts: blank ones, and the few that hold markup or characters that nobody sees."""
+"""Texts: blank ones, and the few that hold markup, characters that nobody sees, or were encoded twice."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from dataloader_expert.sources.base import Block
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
 STRANGE = Quantity("strange_texts", "samples", "texts that hold markup, or characters that do not show, with samples")
-HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ufffd]")
-"""Controls, zero-width characters, and those that turn the direction of writing; what stood for undecodable bytes."""
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
+"""Controls, marks that turn the direction of writing or begin a file, and what stands for undecodable bytes. Zero-width
+spaces and joiners stand in sound texts."""
+TWICE = re.compile(
+    "\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00e2\u20ac[\u0080-\u00bf\u0152-\u0178\u02c6-\u02dc\u2013-\u2122]"
+)
+"""UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two letters and more in the place of one."""
 MARKUP = re.compile(
     r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
 )
@@ -23,13 +28,14 @@ FEW = 20
 """One text in so many is odd; where more are alike, the data set is of such texts."""
 KINDS = {
     "blank": "are blank",
-    "hidden": "hold characters that do not show: zero-width, control or direction marks",
+    "hidden": "hold characters that do not show: control or direction marks, or bytes that were no text",
     "markup": "hold HTML",
+    "encoded twice": "were UTF-8 and read as another encoding before they were written, as cafÃ© for café",
 }
 
 
 class Texts(Check):
-    ids = ("blank-text", "suspicious-text")
+    ids = ("blank-text", "suspicious-text", "encoding-error")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -63,7 +69,7 @@ class Texts(Check):
     def facts(self) -> Iterable[Fact]:
         value = {"count": self.counts["blank"], "where": self.where.of("blank")}
         yield Fact(BLANK, value, self.evidence())
-        for kind in ("hidden", "markup"):
+        for kind in ("hidden", "markup", "encoded twice"):
             if 0 < self.counts[kind] * FEW <= self.texts:
                 strange = {"count": self.counts[kind], "where": self.where.of(kind)}
                 yield Fact(STRANGE, strange, self.evidence(), {"kind": kind})
@@ -76,11 +82,11 @@ class Texts(Check):
         for fact in facts.all(STRANGE):
             n, kind = fact.value["count"], str(fact.at["kind"])
             yield finding(
-                "suspicious-text",
+                "encoding-error" if kind == "encoded twice" else "suspicious-text",
                 "warning",
                 f"{n} texts {KINDS[kind]}",
                 fact,
-                "strip it as the other texts have it stripped, or drop them",
+                "mend or strip it as in the other texts, or drop them",
                 fact.value["where"],
                 n,
             )
@@ -91,6 +97,8 @@ def _kinds(text: str) -> Iterable[str]:
         yield "blank"
     if HIDDEN.search(text):
         yield "hidden"
+    if not text.isascii() and TWICE.search(text):
+        yield "encoded twice"
     if "<" in text and MARKUP.search(text):
         yield "markup"
 

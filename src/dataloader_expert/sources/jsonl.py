@@ -68,7 +68,7 @@ class Jsonl(Table):
                 rows.append(sample - unit.start)
             sample += 1
         if not records:
-            raise Unreadable("parse-error", "no line is a JSON object", file=unit.file)
+            raise Unreadable("not-the-format", "no line is a JSON object", file=unit.file)
         kept = np.array(rows, np.int64) if len(rows) < unit.samples else None
         return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems, rows=kept)
 
@@ -91,6 +91,8 @@ def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]
     except (ValueError, RecursionError) as e:
         problems.append(Unreadable("parse-error", f"not JSON: {str(e)[:100]}", file=file, sample=sample))
         return None
+    if b"\\ud" in line.lower() and _half_characters(record):
+        problems.append(Unreadable("encoding-error", "half a character: a lone surrogate", file=file, sample=sample))
     if twice:
         problems.append(Unreadable("duplicate-keys", f"key {twice[0]!r} twice", file=file, sample=sample))
     if not isinstance(record, dict):
@@ -99,6 +101,15 @@ def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]
         )
         return None
     return record
+
+
+def _half_characters(value: Any) -> bool:
+    """Whether texts in a record hold surrogates, of which each alone is no character."""
+    if isinstance(value, dict):
+        return any(map(_half_characters, (*value, *value.values())))
+    if isinstance(value, list):
+        return any(map(_half_characters, value))
+    return isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value)
 
 
 SOURCE = Jsonl

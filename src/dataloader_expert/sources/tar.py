@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dataloader_expert.errors import Unreadable
+from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.opened import OpenFile
 
 BLOCK = 512
 LONGEST_NAME = 1 << 16
+FILLED = 10240 + 2 * 512
+"""Bytes of zeros with which an archive may end: two blocks, and what fills its last record."""
 FILES, FOLDERS = (b"0", b"\0", b"7"), (b"5", b"g", b"V")
 """Types of regular files, and of what is no sample and nothing odd: folders, global headers, volume labels."""
 
@@ -37,8 +39,8 @@ def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
     members: list[Member] = []
     at, long_name, long_size = 0, "", None
 
-    def wrong(code: str, text: str) -> None:
-        problems.append(Unreadable(code, text, file=file.called))
+    def wrong(code: str, text: str, **member: str) -> None:
+        problems.append(Unreadable(code, text, file=file.called, **member))
 
     while at + BLOCK <= file.size:
         head = file.exactly(at, BLOCK)
@@ -47,6 +49,8 @@ def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
                 wrong("truncated", f"a zeroed header at byte {at} hides what follows")
             elif not members:
                 wrong("empty-file", "an archive without members")
+            elif file.size - at > max(FILLED, 0.4 * file.size):
+                wrong("truncated", f"its last {file.size - at:,} bytes are zeros: the rest was never written")
             return members
         header = _parsed(head)
         if header is None:
@@ -70,11 +74,11 @@ def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
             name, long_name, long_size = long_name or header.name, "", None
             if header.kind in FILES and not name.endswith("/"):  # v7 wrote folders as files with a slash
                 if name.startswith("/") or ".." in name.split("/"):
-                    wrong("outside-root", f"member named {name}")
+                    wrong("outside-root", f"member named {name}", key=escaped(name))
                 else:
                     members.append(Member(name, at + BLOCK, size))
             elif header.kind not in (*FOLDERS, *FILES):
-                wrong("special-file", f"member {name} is a link or device; not followed")
+                wrong("special-file", f"member {name} is a link or device; not followed", key=escaped(name))
         at += BLOCK + (size + BLOCK - 1) // BLOCK * BLOCK
     if at != file.size:  # many writers leave out the end-of-archive blocks; none ends inside a header
         wrong("truncated", "ends inside a header")

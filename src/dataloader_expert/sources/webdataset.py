@@ -131,6 +131,8 @@ class WebDataset(Source):
             except Unreadable as problem:
                 problem.where.update(file=unit.file, sample=unit.start, field=ext)
                 problems.append(problem)
+        for met in problems:
+            met.where.update(file=unit.file, sample=unit.start)
         if not columns and problems:
             raise problems[0]
         biggest = max(raw.values(), key=len)
