@@ -135,7 +135,7 @@ class UniversalDataModule:
     def set_epoch(self, epoch: int) -> None:
         """The next ``train_dataloader()`` begins with ``epoch``; one that is in use goes to it with its next pass.
 
-        Where a state of that very epoch was just loaded, it goes on in its midst.
+        If a state of that epoch was just loaded, it resumes within the epoch.
         """
         if self._resumed is not None and epoch == self.epoch:
             return

@@ -155,7 +155,7 @@ def get_val_dataloader_steps(
     """Batches of a validation, per rank; at least one.
 
     Args:
-        dataloader: where it is shared out to ranks already (a ``DistributedSampler``, or a sampler of ours with several
+        dataloader: where it is sharded across ranks already (a ``DistributedSampler``, or a sampler of ours with several
             replicas), its length is a rank's and is not divided again.
         val_steps_per_epoch: batches over all ranks; None: the whole loader.
         num_sanity_val_steps: the same, before training; 0: none.
