@@ -114,7 +114,7 @@ def arrays(folder: Path, seed: int) -> Path:
     for i in range(ARRAYS):
         inside = folder / f"{i % 10}"
         inside.mkdir(exist_ok=True)
-        np.savez(inside / f"{i:05d}.npz", x=rng.normal(0, 1, (64, 64)).astype(np.float32), y=rng.normal(0, 1, 16))
+        np.savez(inside / f"{i:05d}.npz", x=rng.normal(0, 1, (64, 64)).astype(np.float32), y=np.int64(i % 10))
     return folder
 
 

@@ -86,7 +86,7 @@ class Classes(Check):
         """Where the labels are that few samples of the block have: what is odd is rare."""
         import numpy as np
 
-        if not 0 < len(rare) <= RARE:
+        if self.floats or not 0 < len(rare) <= RARE:
             return
         for i in np.flatnonzero(np.isin(values, rare) & there).tolist():
             self.where.add(values[i].item(), block, i, self.context.label)

@@ -40,6 +40,7 @@ NAMES = {
     "uid",
     "sample_rate",
 }
+ROWS = 1 << 14
 WORDS = 64
 LUMA = (0.299, 0.587, 0.114)
 HASHED_FROM = 24
@@ -66,18 +67,39 @@ def digests(block: Block, names: list[str]) -> Any:
     total = np.full(n, 0x9E3779B97F4A7C15, np.uint64)
     for name in names:
         column = block.columns.get(name)
-        if column is None:
-            part = np.zeros(n, np.uint64)
-        else:
-            values = column.values[:n]
-            if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
-                part = np.ascontiguousarray(values.astype(np.float64) + 0.0).view(np.uint64)
+        values: Any = None if column is None else column.values[:n]
+        made = False
+        if column is not None and not (
+            isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf"
+        ):
+            values, made = _each(values), True
+        salt = np.uint64(digest64(name.encode()) & 0xFFFF)
+        for at in range(0, n, ROWS):  # what is made of so many stays in the cache
+            here = slice(at, min(at + ROWS, n))
+            if column is None:
+                part = np.zeros(here.stop - at, np.uint64)
+            elif made:
+                part = values[here]
             else:
-                part = np.array([digest64(content(v)) for v in values], np.uint64)
-            if column.nulls is not None:
-                part = np.where(column.nulls[:n], np.uint64(0x5BD1E995), part)
-        total = mix(total ^ mix(part + np.uint64(digest64(name.encode()) & 0xFFFF)))
+                part = np.ascontiguousarray(values[here].astype(np.float64) + 0.0).view(np.uint64)
+            if column is not None and column.nulls is not None:
+                part = np.where(column.nulls[here], np.uint64(0x5BD1E995), part)
+            total[here] = mix(total[here] ^ mix(part + salt))
     return total
+
+
+def _each(values: Any) -> Any:
+    """A digest of each value, uint64 [n]; of texts that come often, each is made once."""
+    import numpy as np
+
+    if isinstance(values, list) and len(values) > 1000 and set(map(type, values[:1000])) <= {str, type(None)}:
+        try:
+            table = {v: digest64(content(v)) for v in set(values)}
+        except TypeError:  # among others stands one that is no key
+            table = {}
+        if table:
+            return np.fromiter(map(table.__getitem__, values), np.uint64, len(values))
+    return np.array([digest64(content(v)) for v in values], np.uint64)
 
 
 def mix(x: Any) -> Any:

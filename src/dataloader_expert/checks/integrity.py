@@ -21,6 +21,9 @@ SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a 
 
 MOST_KEPT = 1_000
 """Places of one code that are kept, of one file ``MAX_PLACES``."""
+NONE = type(None)
+MOST_SIZES = 100_000
+"""Sizes of samples of one field that their quantiles are of."""
 SEPARATE = 3
 """Fields that drift in the same files and are still told one by one."""
 LONG = ("sequence", "audio", "tokens", "text")
@@ -183,12 +186,19 @@ class Integrity(Check):
                     self.sizes.setdefault(name, []).extend([values[:1].nbytes] * min(len(values), 1000))
                 continue
             sizes = self.sizes.setdefault(name, [])
+            if set(map(type, values)) <= {str, NONE}:  # by far the commonest lists, and long ones
+                there = [value for value in values if value is not None]
+                if there:
+                    self._shape(name, "str", len(there), unit, values.index(there[0]))
+                    room = max(0, MOST_SIZES - len(sizes))
+                    sizes += [len(value.encode("utf-8", "replace")) for value in there[:room]]
+                continue
             for i, value in enumerate(values):
                 if value is None:
                     continue
                 shape, size = shape_of(value)
                 self._shape(name, shape, 1, unit, i)
-                if len(sizes) < 1_000_000:
+                if len(sizes) < MOST_SIZES:
                     sizes.append(size)
 
     def _shape(self, name: str, shape: str, n: int, unit: Unit, i: int = 0) -> None:
@@ -213,7 +223,7 @@ class Integrity(Check):
             for shape, n in shapes.items():
                 mine[shape] = mine.get(shape, 0) + n
         for name, sizes in other.sizes.items():
-            self.sizes[name] = (self.sizes.get(name, []) + sizes)[:1_000_000]
+            self.sizes[name] = (self.sizes.get(name, []) + sizes)[:MOST_SIZES]
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import digests
+from dataloader_expert.checks.fingerprint import ROWS, digests
 from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
@@ -100,6 +100,11 @@ def _round(values: Any) -> Any:
     """Rounded to three significant digits."""
     import numpy as np
 
+    if len(values) > ROWS and values.ndim == 1:  # what is made of so many stays in the cache
+        out = np.empty(len(values))
+        for at in range(0, len(values), ROWS):
+            out[at : at + ROWS] = _round(values[at : at + ROWS])
+        return out
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 10.0 ** (2 - np.floor(np.log10(np.abs(values.astype(np.float64)))))
         out = np.where((values == 0) | ~np.isfinite(values), values, np.round(values * scale) / scale)

@@ -10,6 +10,10 @@ import math
 from typing import Any
 
 CAP = 1 << 22
+PIECE = 1 << 15
+"""Values that are worked on at a time: what is made of them stays in the cache, and in memory that is used again."""
+WAITING = 1 << 16
+"""Values that wait until they are counted together: one count costs as much as so many values."""
 EXTREMES = 32
 LEVELS = (1, 5, 25, 50, 75, 95, 99)
 
@@ -61,19 +65,22 @@ class Numbers:
                 self._extremes(flat, first, per_sample, None, rows)
             if not flat.size:
                 return
-            wide = flat.astype(np.float64, copy=False)
-            self.whole = self.whole and bool((wide == np.rint(wide)).all())
         else:
             self._extremes(flat, first, per_sample, None, rows)
-            wide = flat.astype(np.float64)
         self.n += flat.size
         self.zeros += int(flat.size - np.count_nonzero(flat))
-        off = wide - self.pivot
-        square = off * off
-        self.sums[0] += float(off.sum())
-        self.sums[1] += float(square.sum())
-        self.sums[2] += float(np.dot(square, off))
-        self.sums[3] += float(np.dot(square, square))
+        sums = [0.0, 0.0, 0.0, 0.0]
+        for at in range(0, flat.size, PIECE):
+            wide = flat[at : at + PIECE].astype(np.float64, copy=False)
+            if self.whole and flat.dtype.kind == "f":
+                self.whole = bool((wide == np.rint(wide)).all())
+            off = wide - self.pivot
+            square = off * off
+            sums[0] += float(off.sum())
+            sums[1] += float(square.sum())
+            sums[2] += float(np.dot(square, off))
+            sums[3] += float(np.dot(square, square))
+        self.sums = [a + b for a, b in zip(self.sums, sums, strict=True)]
         self._count(flat)
 
     def see_counts(self, counts: Any) -> None:
@@ -87,44 +94,43 @@ class Numbers:
     def _extremes(self, flat: Any, first: int, per_sample: int, where: Any, rows: Any) -> None:
         import numpy as np
 
-        if not flat.size:
-            return
-        low, high = float(flat.min()), float(flat.max())
-        self.low, self.high = min(self.low, low), max(self.high, high)
-        if len(self.lowest) == EXTREMES and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
-            return
-        k = min(EXTREMES, flat.size)
-        for places, sign in ((self.lowest, 1), (self.highest, -1)):
-            at = np.argpartition(flat, k - 1)[:k] if sign > 0 else np.argpartition(flat, flat.size - k)[-k:]
-            for i in at:
-                index = int(i if where is None else where[i])
-                row = index // per_sample
-                places.append((float(flat[i]), first + (row if rows is None else int(rows[row]))))
-        self._trim()
+        for start in range(0, flat.size, PIECE):
+            piece = flat[start : start + PIECE]
+            low, high = float(piece.min()), float(piece.max())
+            self.low, self.high = min(self.low, low), max(self.high, high)
+            if len(self.lowest) == EXTREMES and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
+                continue
+            k = min(EXTREMES, piece.size)
+            for places, sign in ((self.lowest, 1), (self.highest, -1)):
+                at = np.argpartition(piece, k - 1)[:k] if sign > 0 else np.argpartition(piece, piece.size - k)[-k:]
+                for i in at:
+                    index = start + int(i) if where is None else int(where[start + i])
+                    row = index // per_sample
+                    places.append((float(piece[i]), first + (row if rows is None else int(rows[row]))))
+            self._trim()
 
     def _trim(self) -> None:
         self.lowest = sorted(set(self.lowest))[:EXTREMES]
         self.highest = sorted(set(self.highest), key=lambda p: (-p[0], p[1]))[:EXTREMES]
 
     def _count(self, flat: Any) -> None:
-        if self.bucketed:
-            self.counts += buckets(flat)
-            return
         self.kept.append(flat.copy())
         self.n_kept += flat.size
-        if self.n_kept > self.cap:
+        if self.n_kept > (WAITING if self.bucketed else self.cap):
             self._to_buckets()
 
     def _to_buckets(self) -> None:
         import numpy as np
 
-        counts = np.zeros(65536, np.int64)
-        if self.counts is not None:
+        # a copy: a shallow copy of this object may share the counts
+        counts = self.counts.copy() if self.bucketed else np.zeros(65536, np.int64)
+        if self.counts is not None and not self.bucketed:
             self._fold_counts()
             levels = np.flatnonzero(self.counts)
             counts += buckets(levels.astype(np.float32), self.counts[levels])
-        for values in self.kept:
-            counts += buckets(values)
+        for values in _together(self.kept):
+            for at in range(0, values.size, PIECE):
+                counts += buckets(values[at : at + PIECE])
         self.counts, self.kept, self.n_kept, self.bucketed = counts, [], 0, True
 
     def merge(self, other: Numbers) -> None:
@@ -139,6 +145,9 @@ class Numbers:
         self.lowest += other.lowest
         self.highest += other.highest
         self._trim()
+        for one in (self, other):
+            if one.bucketed:
+                one._to_buckets()
         if other.bucketed and not self.bucketed:
             self._to_buckets()
         elif self.bucketed and not other.bucketed:
@@ -158,6 +167,8 @@ class Numbers:
         """The contract's statistics: moments over finite values, quantiles, distribution, outliers."""
         import numpy as np
 
+        if self.bucketed:
+            self._to_buckets()
         if self.counts is not None and not self.bucketed and not self.folded:
             self._fold_counts()
             self.folded = True
@@ -250,6 +261,13 @@ class Numbers:
         farthest = sorted(set(places), key=lambda p: (-max(low - p[0], p[0] - high), p[1]))[:20]
         where = [{"sample": s, "value": v} for v, s in sorted(farthest, key=lambda p: (p[1], p[0]))]
         return {"rule": "3 x IQR beyond the quartiles", "low": low, "high": high, "count": count, "where": where}
+
+
+def _together(parts: list[Any]) -> list[Any]:
+    """Small arrays of one dtype as one."""
+    import numpy as np
+
+    return [np.concatenate(parts)] if len(parts) > 1 and len({p.dtype for p in parts}) == 1 else parts
 
 
 def buckets(values: Any, weights: Any = None) -> Any:

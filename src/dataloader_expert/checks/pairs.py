@@ -26,7 +26,9 @@ class Seen:
         self.context = context
         self.names = content_fields(context)
         self.splits: list[str | None] = list(context.splits)
-        self.parts: list[tuple[Any, Any, Any, Any]] = []
+        self.parts: list[tuple[Any, Any, Any, int, Any]] = []
+        """Digests, labels or None, splits or the one of all, the first sample's index, and rows or None for all: what
+        is the same for all samples of a block is not kept for each."""
         self.files: list[tuple[int, str]] = []
         """The first sample of each unit, and its file."""
 
@@ -38,21 +40,22 @@ class Seen:
             return
         names, codes = self.context.splits_of(block)
         self.splits += [s for s in names if s not in self.splits]
-        split = np.array([self.splits.index(s) for s in names], np.int16)[codes]
-        rows = np.arange(n) if block.rows is None else block.rows[:n]
-        self.parts.append((content_digests(block, self.names), self._labels(block), split, block.unit.start + rows))
+        known = np.array([self.splits.index(s) for s in names], np.int16)
+        split = int(known[0]) if len(names) == 1 else known[codes]
+        rows = None if block.rows is None else block.rows[:n]
+        self.parts.append((content_digests(block, self.names), self._labels(block), split, block.unit.start, rows))
         last = self.files[-1] if self.files else None
         if last is None or last[1] != block.unit.file or block.unit.start < last[0]:
             self.files.append((block.unit.start, block.unit.file))
 
     def _labels(self, block: Block) -> Any:
-        """Each sample's label as a digest; 0 where there is none, which contradicts no other."""
+        """Each sample's label as a digest; 0 where there is none, which contradicts no other; None: nowhere."""
         import numpy as np
 
         n = block.samples
         column = block.columns.get(self.context.label or "")
         if column is None:
-            return np.zeros(n, np.uint64)
+            return None
         values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
         labels = np.array([_label(v) for v in values[:n]], np.uint64)
         if column.nulls is not None:
@@ -64,14 +67,27 @@ class Seen:
 
         self.splits += [s for s in other.splits if s not in self.splits]
         place = np.array([self.splits.index(s) for s in other.splits] or [0], np.int16)
-        self.parts += [(digest, label, place[split], index) for digest, label, split, index in other.parts]
+        self.parts += [
+            (digest, label, int(place[split]) if isinstance(split, int) else place[split], start, rows)
+            for digest, label, split, start, rows in other.parts
+        ]
         self.files += other.files
 
     def all(self) -> tuple[Any, Any, Any, Any]:
         """Digest, label, split and index of all samples, in the order in which they were seen."""
         import numpy as np
 
-        digest, label, split, index = (np.concatenate(part) for part in zip(*self.parts, strict=True))
+        digest = np.concatenate([part[0] for part in self.parts])
+        label, split = np.zeros(len(digest), np.uint64), np.zeros(len(digest), np.int16)
+        index = np.empty(len(digest), np.int64)
+        at = 0
+        for own, labels, splits, start, rows in self.parts:
+            here = slice(at, at + len(own))
+            if labels is not None:
+                label[here] = labels
+            split[here] = splits
+            index[here] = start + (np.arange(len(own)) if rows is None else rows)
+            at += len(own)
         return digest, label, split, index
 
     def place(self, index: int, split: int) -> dict[str, Json]:

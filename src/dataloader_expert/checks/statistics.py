@@ -38,7 +38,8 @@ class Statistics(Check):
         self.starts: list[int] = []
         self.files: dict[int, str] = {}
         """The file of each unit, by its first sample; one entry where a file follows itself."""
-        self.cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
+        cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
+        self.cap = cap if (context.samples or 0) <= cap else 0  # what will not be kept to the end is not kept at all
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -83,6 +84,11 @@ class Statistics(Check):
                 there = np.flatnonzero(~column.nulls)
                 values, rows = values[there], rows[there]
             self._one(name, values, first, block.unit.file, rows)
+            return
+        kinds = set(map(type, values))
+        if kinds == {str}:  # by far the commonest list, and a long one
+            self._at(name).see(np.fromiter(map(len, values), np.int64, len(values)), first, rows=rows)
+            self._distinct(name, values)
             return
         texts = [(i, len(v)) for i, v in enumerate(values) if isinstance(v, str)]
         if texts:

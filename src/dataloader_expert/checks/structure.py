@@ -12,12 +12,14 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import RICH, content_fields, vectors
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.base import Block, Column
 
 CORRELATION = Quantity("correlation", "", "Pearson correlations of the strongest pairs, and the effective rank")
 DIVERSITY_RANK = Quantity(
     "effective_rank", "", "effective rank of the correlation matrix of the samples' short vectors"
 )
+ROWS = 1 << 13
+"""Samples of a large table that are worked on at a time: what is made of them stays in the cache."""
 COLLINEAR = 0.999
 MOST = 256
 
@@ -50,7 +52,26 @@ class Structure(Check):
         import numpy as np
 
         self.seen += block.samples
-        x = vectors(block, self.fields, whole=self.components)
+        columns = self._numbers(block)
+        if columns is None:
+            self._add(vectors(block, self.fields, whole=self.components))
+            return
+        for at in range(0, block.samples, ROWS):
+            x = np.stack([c.values[at : at + ROWS] for c in columns], 1).astype(np.float64, copy=False)
+            for i, column in enumerate(columns):
+                if column.nulls is not None:
+                    x[column.nulls[at : at + ROWS], i] = np.nan
+            self._add(x)
+
+    def _numbers(self, block: Block) -> list[Column] | None:
+        """The fields' numbers, where each sample has one of each; large tables are worked on piece by piece."""
+        held = [block.columns[name] for name in self.fields if name in block.columns] if self.named else []
+        plain = [c for c in held if getattr(c.values, "ndim", 0) == 1 and c.values.dtype.kind in "biuf"]
+        return plain if 0 < len(plain) == len(self.fields) <= MOST and block.samples > ROWS else None
+
+    def _add(self, x: Any) -> None:
+        import numpy as np
+
         if not x.size:
             return
         if x.shape[1] > MOST:

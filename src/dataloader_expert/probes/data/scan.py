@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -27,10 +28,24 @@ RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's
 CRASHES = Quantity("sample_crashes", "units", "units that killed the process reading them, with its exit code")
 SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how many, and the time it took")
 PARALLEL_S = 0.4
+"""Seconds of work from which on processes share it."""
+LEAD, LEAD_BYTES = 16, 8 << 20
+"""Units, and bytes of them on disk, that one process looks at to see what the rest costs. A unit beyond that is work enough
+for several processes."""
 STREAM_MOST = 20_000
 RAISED_MOST = 200
 ROLES_FROM = 16
 """Samples from which roles are found where each is read apart."""
+
+
+def leading(sizes: list[int]) -> int:
+    """How many of the first units one process looks at by itself, by their bytes on disk."""
+    held = 0
+    for count, size in enumerate(sizes):
+        held += size
+        if held > LEAD_BYTES and len(sizes) > 1:
+            return count
+    return len(sizes)
 
 
 @dataclass(frozen=True)
@@ -181,16 +196,16 @@ class Scan(Probe):
             look(source, hand, checks, at, until)
             return checks
 
-        lead = order[: max(1, min(16, len(order)))]
+        lead = order[: leading([source.units[i].bytes for i in order[:LEAD]])]
         begun = time.monotonic()
         first = work(lead, lambda i: bench.at(source.units[i].start), deadline)
         rest = order[len(lead) :]
-        cost = (time.monotonic() - begun) / len(lead) * len(rest)
+        cost = (time.monotonic() - begun) / len(lead) * len(rest) if lead else math.inf
         processes = min(max(1, int(bench.cpus)), len(rest)) if cost > PARALLEL_S else 1
         parts = [first]
         if rest:
             # units are read fastest in order; the random order matters only if not all can be read
-            fits = deadline is None or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
+            fits = deadline is None or not lead or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
             folded = fold(
                 work,
                 sorted(rest) if fits else rest,
