@@ -18,7 +18,7 @@ if find_spec("accelerate") is None or find_spec("transformers") is None:  # impo
     pytest.skip("no accelerate or no transformers", allow_module_level=True)
 ROOT = Path(__file__).parents[2]
 HOW = ["prepared", "plain"]
-LOADERS = ["default", "workers", "module", "weighted", "buckets", "stream", "stream-workers", "files"]
+LOADERS = ["default", "workers", "module", "weighted", "buckets", "uneven", "stream", "stream-workers", "files"]
 CASES = [f"accelerate-{name}-{how}" for name in LOADERS for how in HOW] + ["accelerate-bare-files-prepared"]
 CASES += [f"trainer-{name}-{how}" for name in ("default", "weighted") for how in HOW]
 
@@ -35,6 +35,10 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {file.stem: json.loads(file.read_text()) for file in folder.glob("*-rank-*.json")}
 
 
+def name_of(case: str) -> str:
+    return case.split("-")[1]
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_two_ranks_share_each_epoch(case: str, seen: dict[str, Any]) -> None:
     """As many batches each; together every sample once, or as many weighted draws as there are samples."""
@@ -42,12 +46,12 @@ def test_two_ranks_share_each_epoch(case: str, seen: dict[str, Any]) -> None:
     for epoch in range(EPOCHS):
         assert len(ranks[0][epoch]) == len(ranks[1][epoch])
         counts = Counter(i for rank in ranks for batch in rank[epoch] for i, _ in batch)
-        assert sum(counts.values()) == SAMPLES
+        assert sum(counts.values()) == SAMPLES or (name_of(case) == "uneven" and len(counts) == SAMPLES)
         if "weighted" in case:
             assert counts[HEAVY] > 5
         else:
             assert len(counts) == SAMPLES
     if "stream" not in case and "files" not in case:
         drawn = [noise for rank in ranks for epoch in rank for batch in epoch for _, noise in batch]
-        assert len(set(drawn)) == EPOCHS * SAMPLES  # each draw of each epoch is augmented anew
+        assert len(set(drawn)) >= EPOCHS * SAMPLES  # each draw of each epoch is augmented anew
         assert ranks[0][0] != ranks[0][1]

@@ -19,7 +19,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset
 
 from dataloader_expert.loaders import DataLoaderConfig, DataLoaderFactory, StreamingDataset, UniversalDataModule
-from dataloader_expert.samplers import LengthBucketBatchSampler, WeightedSampler
+from dataloader_expert.samplers import GroupBatchSampler, LengthBucketBatchSampler, WeightedSampler
 
 SAMPLES, EPOCHS, BATCH = 64, 2, 4
 HEAVY = 7
@@ -66,6 +66,7 @@ def loaders(folder: Path) -> dict[str, Callable[[], Any]]:
         "workers": lambda: loader(Ids(), num_workers=2),
         "module": lambda: UniversalDataModule(Ids(), batch_size=BATCH, val_split=0, num_workers=0).train_dataloader(),
         "weighted": lambda: loader(Ids(), sampler=WeightedSampler(weights, seed=1)),
+        "uneven": lambda: loader(Ids(), batch_sampler=GroupBatchSampler([i // 3 for i in range(SAMPLES)], BATCH, 1)),
         "buckets": lambda: loader(Ids(), batch_sampler=LengthBucketBatchSampler(lengths, BATCH, seed=1)),
         "stream": lambda: loader(Stream(), shuffle=False),
         "stream-workers": lambda: loader(Stream(), shuffle=False, num_workers=2),

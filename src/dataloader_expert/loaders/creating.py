@@ -13,7 +13,7 @@ from torch.utils.data import BatchSampler, DataLoader, Sampler
 
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.epochs import EpochLoader, with_epoch
-from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
+from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, ranks_asked
 from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
 from dataloader_expert.loaders.jasper.tables import read_config
@@ -70,7 +70,7 @@ def create_loader(
         format, label, size, transform, unreadable, channels: as of :func:`open_dataset`, for data sets that are no
             JASPER directories. Random choices in ``transform`` follow from seed, epoch and draw.
         mixed_blocks: shuffle by blocks (row groups, shards), so many at a time
-            (:class:`~dataloader_expert.samplers.BlockShuffleSampler`): each is decoded once an epoch. None: a full shuffle.
+            (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); of ``train`` only. None: a full shuffle.
         keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; of
             JASPER further arguments of ``DataLoader``.
 
@@ -106,6 +106,7 @@ def create_loader(
             channels=channels,
         )
         if mixed_blocks is not None and sampler is None and split == "train":
+            ranks_asked(distributed)
             alone = {"num_replicas": 1} if distributed is False else {}
             sizes = [unit.samples for unit in opened.units]
             sampler = BlockShuffleSampler(sizes, mixed_blocks, seed, drop_last=bool(drop_last), **alone)

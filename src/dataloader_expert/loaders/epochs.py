@@ -25,6 +25,7 @@ from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.tensor_rows import Slices, gathers
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler, IndexSampler
 from dataloader_expert.samplers.draws import placed
+from dataloader_expert.samplers.ranks import process_group
 from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Progress:
 
 @dataclass
 class _Resumption:
-    """A state that was loaded and not yet gone on from.
+    """A loaded state that has not been resumed yet.
 
     Attributes:
         epoch: that it is of; None: of a dataset that knows none.
@@ -78,6 +79,8 @@ class EpochLoader(DataLoader[Any]):
     sampler_obj: EpochSampler[Any] | None
 
     def __init__(self, dataset: Any, *, seed: int | None = None, **keywords: Any) -> None:
+        if hasattr(keywords.get("collate_fn"), "apart"):
+            keywords["collate_fn"] = keywords["collate_fn"].apart()  # another loader's epoch is not this one's
         super().__init__(dataset, **keywords)
         self.dataset_obj, self.seed = dataset, seed
         own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
@@ -95,7 +98,7 @@ class EpochLoader(DataLoader[Any]):
 
     @property
     def epoch(self) -> int | None:
-        """That of the present pass, before it begins of the next; None where nothing here has one."""
+        """The epoch of the current pass; before it starts, of the next one. None where nothing here has one."""
         owners = (self.batch_sampler, self.sampler, *wrapped(self.dataset))
         known = (getattr(owner, "epoch", None) for owner in owners)
         return next((epoch for epoch in known if isinstance(epoch, int)), None)
@@ -169,7 +172,9 @@ class EpochLoader(DataLoader[Any]):
         """
         resumed, self._resumption = self._resumption, None
         goes_on = resumed is not None and resumed.epoch == self.epoch
-        if resumed is None and self.sampler_obj is None and self._begun_in is not None and self._alone:
+        if resumed is None and isinstance(self.dataset, IterableDataset):
+            self._move_stream()
+        elif resumed is None and self.sampler_obj is None and self._begun_in is not None and self._alone:
             self._move_to(self._begun_in + 1)
         if not goes_on or self.sampler_obj is None:
             self.progress.begin()
@@ -178,6 +183,16 @@ class EpochLoader(DataLoader[Any]):
         self._seed_pass()
         self._begun_in = self.epoch
         return resumed.batches if goes_on and resumed is not None and self.sampler_obj is None else 0
+
+    def _move_stream(self) -> None:
+        """To the epoch that somebody set on the dataset itself, else to the next one."""
+        known = (getattr(owner, "epoch", None) for owner in wrapped(self.dataset))
+        epochs = [epoch for epoch in known if isinstance(epoch, int)]
+        set_to = next((epoch for epoch in epochs if epoch != self._begun_in), None)
+        if set_to is not None:
+            self._move_to(set_to)
+        elif self._begun_in is not None and self._alone:
+            self._move_to(self._begun_in + 1)
 
     @property
     def _alone(self) -> bool:
@@ -209,7 +224,7 @@ class EpochLoader(DataLoader[Any]):
             return Slices(own, size, self.drop_last)
         plain = super()._index_sampler
         if own is None and isinstance(self.dataset, SeededSamples):
-            return _Placed(plain, self.dataset, self.sampler)
+            return _Placed(plain, self.dataset, self)
         return plain
 
     @property
@@ -218,14 +233,14 @@ class EpochLoader(DataLoader[Any]):
         return 1 if isinstance(self.sampler_obj, EpochBatchSampler) else self.batch_size or 1
 
     def __iter__(self) -> Any:
-        for ranks in self._ranks:
-            ranks.claim()
+        pair = (1, 0) if any(ranks.alone for ranks in self._ranks) else process_group()
+        claims = [(ranks, ranks.claim(pair)) for ranks in self._ranks]
         dropped = self._begin()
         with warnings.catch_warnings():
             if self.pin_memory and not torch.accelerator.is_available():
                 warnings.filterwarnings("ignore", message="'pin_memory' argument is set as true")
                 logger.info("no accelerator: batches are not pinned")
-            counted = _Counted(self, super().__iter__())
+            counted = _Counted(self, super().__iter__(), claims)
         for _ in range(dropped):
             next(counted, None)
         return counted
@@ -241,11 +256,13 @@ class _Placed:
     Args:
         batches: lists of indices, or indices.
         dataset: whose epoch they are of.
-        sampler: which may know of ranks.
+        loader: whose sampler, or batch sampler's sampler, may know of ranks.
     """
 
-    def __init__(self, batches: Any, dataset: SeededSamples, sampler: Any) -> None:
-        self._batches, self._dataset = batches, dataset
+    def __init__(self, batches: Any, dataset: SeededSamples, loader: DataLoader[Any]) -> None:
+        self._batches, self._dataset, self._whole = batches, dataset, loader.batch_sampler is not None
+        own_batches = loader.batch_size is None and loader.batch_sampler is not None
+        sampler: Any = getattr(loader.batch_sampler, "sampler", None) if own_batches else loader.sampler
         world, rank = getattr(sampler, "num_replicas", None) or 1, getattr(sampler, "rank", None) or 0
         once = type(sampler) in ONCE and not getattr(sampler, "replacement", False)
         self._places = (0, 0) if once else (1 + rank, world)
@@ -257,9 +274,8 @@ class _Placed:
         places = itertools.count(*self._places)
         epoch = self._dataset.epoch
         for batch in self._batches:
-            yield (
-                list(placed(batch, epoch, places)) if isinstance(batch, list) else next(placed([batch], epoch, places))
-            )
+            indices = batch.tolist() if self._whole and hasattr(batch, "tolist") else batch
+            yield list(placed(indices, epoch, places)) if self._whole else next(placed([batch], epoch, places))
 
 
 def _has_states(dataset: Any) -> bool:
@@ -288,13 +304,13 @@ def wrapped(dataset: Any) -> list[Any]:
 class _Counted:
     """Counts what an iterator delivers for its loader; all else is the iterator's own."""
 
-    def __init__(self, loader: EpochLoader, iterator: Iterator[Any]) -> None:
-        self._ranks = loader._ranks
+    def __init__(self, loader: EpochLoader, iterator: Iterator[Any], claims: list[tuple[StreamRanks, int]]) -> None:
+        self._claims = claims
         self._iterator, self._next, self._progress = iterator, _next_of(iterator), loader.progress
 
     def __del__(self) -> None:
-        for ranks in self._ranks:
-            ranks.release()
+        for ranks, claim in self._claims:
+            ranks.release(claim)
 
     def __iter__(self) -> _Counted:
         return self

@@ -48,8 +48,8 @@ class DataLoaderConfig:
         worker_init_fn: called in each worker after :func:`seed_worker`. With one, sharding an iterable dataset across
             workers is left to it, as with torch.
         multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
-        seed_samples: random choices made in ``__getitem__`` follow from seed, epoch and index alone, whatever the
-            workers and ranks: the global random states are set before each sample, and put back behind the batch.
+        seed_samples: random choices made in ``__getitem__`` follow from seed, epoch and draw alone, whatever the
+            workers and ranks: the global random states are set before each sample, and restored after the batch.
             None: where the dataset's code names a source of random numbers (:func:`may_draw`). False: as torch has
             it, from the worker's own state, or without workers the process's.
         in_order: batches in the sampler's order; False: whichever worker is done first, which one slow sample does not
@@ -149,7 +149,7 @@ class DataLoaderFactory:
         _check_sent(config, collate)
         if streams:
             order = self._stream(config)
-            ranks = _ranks(config.distributed)
+            ranks = ranks_asked(config.distributed)
             own = config.worker_init_fn is not None  # it may shard the stream across workers
             world, rank = ranks or (None, None)
             dataset = ShardedStream(dataset, world, rank, config.seed, across_workers=not own)
@@ -196,7 +196,7 @@ class DataLoaderFactory:
         size |= {"drop_last": config.drop_last} if config.batch_size is not None else {}
         if config.sampler is not None:
             return {"sampler": config.sampler, **size}
-        shard = dict(zip(("num_replicas", "rank"), _ranks(config.distributed) or (None, None), strict=True))
+        shard = dict(zip(("num_replicas", "rank"), ranks_asked(config.distributed) or (None, None), strict=True))
         if config.shuffle:
             return {"sampler": TorchShuffleSampler(dataset, config.seed, drop_last=config.drop_last, **shard), **size}
         return {"sampler": OrderedSampler(dataset, drop_last=config.drop_last, **shard), **size}
@@ -209,7 +209,7 @@ class DataLoaderFactory:
         )
 
 
-def _ranks(distributed: bool | None) -> tuple[int, int] | None:
+def ranks_asked(distributed: bool | None) -> tuple[int, int] | None:
     """World size and rank; None: as the process group is when a pass begins."""
     if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")

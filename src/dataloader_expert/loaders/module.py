@@ -142,7 +142,6 @@ class UniversalDataModule:
         self.epoch, self._resumed = epoch, None
         if self._train is not None:
             self._train.set_epoch(epoch)
-        self._train = None
 
     def state_dict(self) -> dict[str, Any]:
         """Seed, epoch, and where the last training loader stands in it; plain values, ready for JSON."""

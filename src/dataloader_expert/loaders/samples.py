@@ -118,7 +118,7 @@ class SourceDataset(Dataset[Any]):
             raise ValueError(f"channels is {channels!r}; it is 1, 3 or None")
         self.source, self.size, self.unreadable, self.channels = source, size, unreadable, channels
         self.transform = transform
-        self._skipped = shared_number()
+        self._skipped = shared_number() if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor
         self._told: set[int] = set()
         self.codes = None if classes is None else {name: i for i, name in enumerate(classes)}
         self.units = source.units
@@ -132,7 +132,7 @@ class SourceDataset(Dataset[Any]):
 
     @property
     def skipped(self) -> int:
-        """Reads of samples that were left out, of all workers, in all passes."""
+        """Reads of samples that were left out, of all workers, in all passes; they are logged once a worker."""
         return int(self._skipped)
 
     def __getitem__(self, index: int) -> Any:
@@ -157,12 +157,16 @@ class SourceDataset(Dataset[Any]):
         batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) and self._many(ats) else None
         if batch is not None:
             return Gathered(batch, len(wanted))
-        if self.unreadable != "skip":
-            return [self[i] for i in indices]
-        kept = [s for s in map(self._or_nothing, indices) if s is not NOTHING]
+        kept = self.readable(indices)
         if len(wanted) and not kept:
             raise RuntimeError(f"none of the {len(wanted)} samples of a batch can be read: {list(indices)[:8]}")
         return kept
+
+    def readable(self, indices: Sequence[int]) -> list[Any]:
+        """The samples, without those that cannot be read where these are left out."""
+        if self.unreadable != "skip":
+            return [self[i] for i in indices]
+        return [s for s in map(self._or_nothing, indices) if s is not NOTHING]
 
     def _or_nothing(self, index: int) -> Any:
         """A sample, or ``NOTHING`` where it cannot be read: counted each time, logged the first."""

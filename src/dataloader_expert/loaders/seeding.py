@@ -7,7 +7,7 @@ import random
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -56,7 +56,7 @@ def set_random_seed(seed: int, deterministic: bool = False) -> None:
     if deterministic and not _before:
         _before.append(_settings())
     if deterministic:
-        _set((True, False, True, ":4096:8"))
+        _set((True, False, True, False, ":4096:8"))
     elif _before:
         _set(_before.pop())
     said = (
@@ -67,19 +67,20 @@ def set_random_seed(seed: int, deterministic: bool = False) -> None:
     print(f"Random seed set to {seed}\n{said}")  # noqa: T201  # it says so on the terminal: what it is known by
 
 
-_before: list[tuple[bool, bool, bool, str | None]] = []
+Settings: TypeAlias = tuple[bool, bool, bool, bool, str | None]
+_before: list[Settings] = []
 
 
-def _settings() -> tuple[bool, bool, bool, str | None]:
+def _settings() -> Settings:
     cudnn: Any = torch.backends.cudnn
-    kept = os.environ.get(WORKSPACE)
-    return cudnn.deterministic, cudnn.benchmark, torch.are_deterministic_algorithms_enabled(), kept
+    algorithms = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    return cudnn.deterministic, cudnn.benchmark, *algorithms, os.environ.get(WORKSPACE)
 
 
-def _set(settings: tuple[bool, bool, bool, str | None]) -> None:
+def _set(settings: Settings) -> None:
     cudnn: Any = torch.backends.cudnn
-    cudnn.deterministic, cudnn.benchmark, algorithms, workspace = settings
-    torch.use_deterministic_algorithms(algorithms)
+    cudnn.deterministic, cudnn.benchmark, algorithms, warn_only, workspace = settings
+    torch.use_deterministic_algorithms(algorithms, warn_only=warn_only)
     os.environ.pop(WORKSPACE, None)
     if workspace is not None:
         os.environ[WORKSPACE] = workspace  # read when cuBLAS is first used
@@ -94,7 +95,7 @@ def last_seed() -> int:
 
 
 class SeededSamples(Dataset[Any]):
-    """A dataset whose random choices follow from seed, epoch and index alone: whoever reads a sample, and whenever.
+    """A dataset whose random choices follow from seed, epoch and draw alone: whoever reads a sample, and whenever.
 
     Around each read, the global states of ``random``, numpy and torch are set from these three and put back, so that
     neither the number of workers or ranks nor a resumed epoch changes an augmentation. Where an index comes several
@@ -106,9 +107,8 @@ class SeededSamples(Dataset[Any]):
         seed: at least 0.
 
     Attributes:
-        expects_draws: a loader names the draws. Where a trainer has put another sampler in the place of the loader's,
-            nobody does, and may not say the epoch either; then how much this process has read, and the worker's seed,
-            count in their place.
+        expects_draws: a loader is expected to name draws. If a trainer replaced its sampler, a counter of this process
+            and the worker's seed are used instead.
     """
 
     def __init__(self, dataset: Any, seed: int) -> None:
@@ -135,12 +135,16 @@ class SeededSamples(Dataset[Any]):
 
     def __getitem__(self, index: Any) -> Any:
         with _kept_states():
-            return self._read(index, _named(index, self.epoch), alone=True)
+            return self._read(index, _named(index, self.epoch), alone=True)[0]
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         epoch = self.epoch
         with _kept_states():
-            return [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]
+            read = [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]
+        kept = [sample for samples in read for sample in samples]
+        if len(indices) and not kept:
+            raise RuntimeError(f"none of the {len(indices)} samples of a batch can be read: {[*map(str, indices[:8])]}")
+        return kept
 
     def _unnamed(self, index: Any) -> tuple[int, ...]:
         if not self.expects_draws or isinstance(index, Draw):
@@ -149,10 +153,12 @@ class SeededSamples(Dataset[Any]):
         return (0 if info is None else info.seed - info.id, self._read_before)
 
     def _read(self, index: Any, draw: tuple[int, ...], alone: bool = False) -> Any:
+        """The sample in a list; nothing in it where the dataset leaves out what it cannot read."""
         index = int(index) if isinstance(index, Draw) else index
         set_states(mixed(self.seed, draw[0], _number(index), *draw[1:]))
-        whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
-        return self.dataset[index] if whole is None or alone else whole([index])[0]
+        # what it reads by the batch, it may not have alone
+        whole = getattr(self.dataset, "readable", None) or getattr(self.dataset, "__getitems__", None)
+        return [self.dataset[index]] if whole is None or alone else whole([index])
 
 
 def _named(index: Any, epoch: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from dataloader_expert.loaders.drawing import may_draw
 from dataloader_expert.loaders.seeding import kept_states, mixed, put_back, set_states, shared_number
 from dataloader_expert.loaders.stream_state import StreamRanks
+from dataloader_expert.loaders.streaming import StreamingDataset
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,8 @@ class ShardedStream(IterableDataset[Any]):
     ) -> None:
         self.dataset, self.seed, self.across_workers = dataset, seed, across_workers
         self.ranks = StreamRanks(num_replicas, rank)
-        self._epoch = shared_number()
+        known = getattr(dataset, "epoch", 0)
+        self._epoch = shared_number(known if isinstance(known, int) else 0)
 
     @property
     def num_replicas(self) -> int:
@@ -75,12 +77,17 @@ class ShardedStream(IterableDataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         if get_worker_info() is not None:
             return self._share()
-        return _seeded(self._share(), mixed(self.seed, self.epoch)) if may_draw(self.dataset) else self._share()
+        return _seeded(self._share(), mixed(self.seed, self.epoch)) if self._may_draw() else self._share()
+
+    def _may_draw(self) -> bool:
+        """Whether the global random states count; streams of files draw from their own."""
+        files = type(self.dataset) is StreamingDataset
+        return may_draw(self.dataset.parse) if files else may_draw(self.dataset)
 
     def _share(self) -> Iterator[Any]:
         info, (world, rank) = get_worker_info(), self.ranks.pair
         workers, own = (1, 0) if info is None else (info.num_workers, info.id)
-        shares, share = world * workers, rank * workers + own
+        shares, share = world * workers, own * world + rank  # neighbours go to different ranks
         if info is not None and self.across_workers:
             set_states(mixed(self.seed, self.epoch))
         if getattr(self.dataset, "shards_itself", False):

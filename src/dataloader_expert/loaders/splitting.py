@@ -73,8 +73,8 @@ def split(
     """``data`` and its validation part.
 
     Of N samples ``round(share * N)`` are for validation, at least one, and never all; with ``groups`` as near to that
-    as whole groups allow. Which, is what torch's ``random_split`` with a generator of that seed says, of a
-    ``datasets.Dataset`` its own ``train_test_split``.
+    as whole groups allow. The choice equals torch's ``random_split`` with a generator of that seed; for a
+    ``datasets.Dataset``, its ``train_test_split``.
 
     Args:
         data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable.
@@ -112,6 +112,9 @@ def split(
     if stratify is not None or groups is not None:
         values = _values(data, stratify if groups is None else groups)
         rows = _of_groups(values, share, seed) if stratify is None else _stratified(values, validation, seed)
+        if not 0 < len(rows) < count:
+            logger.warning("%d samples cannot be split this way: all are for training", count)
+            return data, None
         inside = np.zeros(count, bool)
         inside[rows] = True
         return _part(data, np.flatnonzero(~inside)), _part(data, np.flatnonzero(inside))

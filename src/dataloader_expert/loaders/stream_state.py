@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import get_worker_info
 
 from dataloader_expert.loaders.seeding import mixed
-from dataloader_expert.samplers.ranks import accelerate_shards, process_group
+from dataloader_expert.samplers.ranks import accelerate_shards, process_group, share_asked
 
 SLOTS = 64
 """Notes on passes; workers beyond as many share them, and write the same."""
@@ -23,8 +23,9 @@ _passes = itertools.count()
 class StreamEpoch:
     """The epoch of a stream, which a new pass moves on, though its workers begin it one by one and share no lock.
 
-    Each worker notes the epoch that it began, with a key that the workers of one pass have in common. Who finds a note
-    of its own pass takes its epoch; who finds none takes the one after the latest.
+    Each worker notes the epoch that it began, with a key that the workers of one pass have in common. A worker that
+    finds a note of its own pass takes that note's epoch; otherwise it takes the one after the latest. If the note is its
+    own, a loader made anew with the same seed has begun another pass.
     """
 
     def __init__(self, epoch: int = 0) -> None:
@@ -52,7 +53,10 @@ class StreamEpoch:
             return int(self._first[0])
         key, slot = self._key()
         notes = self._notes()  # once: another worker may note the same pass meanwhile
-        own = [note >> KEY_BITS for note in notes if note & ((1 << KEY_BITS) - 1) == key]
+        mask, last = (1 << KEY_BITS) - 1, int(self._first[1 + slot])
+        own = [note >> KEY_BITS for note in notes if note & mask == key]
+        if last and last & mask == key:
+            own = [(last >> KEY_BITS) + 1]
         after = max(note >> KEY_BITS for note in notes) + 1 if notes else int(self._first[0])
         epoch = own[0] if own else after
         self._first[1 + slot] = epoch << KEY_BITS | key
@@ -86,26 +90,33 @@ class StreamRanks:
     def __init__(self, num_replicas: int | None = None, rank: int | None = None) -> None:
         self._given: tuple[int, int] | None = None
         if num_replicas is not None or rank is not None:
-            self._given = num_replicas or process_group()[0], rank or 0
-            if not 0 <= self._given[1] < self._given[0]:
-                raise ValueError(f"rank is {self._given[1]} of {self._given[0]} replicas")
-        self._claimed = torch.zeros(2, dtype=torch.int64)
-        self._claimed.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
+            self._given = share_asked(num_replicas, rank)
+        self._claimed: tuple[int, int] | None = None  # of this process alone: ranks may be forked from one
+        self._claims = 0
 
     @property
     def pair(self) -> tuple[int, int]:
         """World size and rank."""
-        world, rank = self._claimed.tolist()
-        found = self._given or ((world, rank) if world else None)
-        return found or ((1, 0) if accelerate_shards() else process_group())
+        return self._given or self._claimed or ((1, 0) if accelerate_shards() else process_group())
 
-    def claim(self) -> None:
-        """A loader of ours begins a pass itself: nobody else shards it."""
-        self._claimed[:] = torch.tensor(process_group())
+    @property
+    def alone(self) -> bool:
+        """Whether it was given to one process, whatever the process group."""
+        return self._given == (1, 0)
 
-    def release(self) -> None:
-        """Its pass is over."""
-        self._claimed.zero_()
+    def claim(self, pair: tuple[int, int]) -> int:
+        """A loader of ours begins a pass with this world size and rank: nobody else shards it.
+
+        Returns:
+            What :meth:`release` takes when the pass is over.
+        """
+        self._claimed, self._claims = pair, self._claims + 1
+        return self._claims
+
+    def release(self, claim: int) -> None:
+        """The pass of ``claim`` is over; a later one's stays."""
+        if claim == self._claims:
+            self._claimed = None
 
     def __getstate__(self) -> dict[str, Any]:
         """A worker that is spawned is in no process group: it gets the ranks of the process that sends this."""

@@ -25,8 +25,8 @@ class StreamingDataset(IterableDataset[Any]):
 
     Each epoch takes the URLs in a new order: in a single process each pass is of the next epoch, with several ranks
     :meth:`set_epoch` moves on. A sample waits in a buffer until chance picks it. Workers take whole URLs where there
-    are enough, else every n-th sample. Ranks take every n-th sample of all URLs, so that they get as many samples, give
-    or take one a worker. A connection that stalls, is cut, or that the server refuses for a while is resumed after the
+    are enough, else every n-th sample. Ranks take every n-th sample of all URLs, so that their counts differ by at most
+    one per worker, in favour of different ranks. A connection that stalls, is cut, or that the server refuses for a while is resumed after the
     last byte, so that each sample comes once.
 
     What a URL holds follows from its name: ``.jsonl`` gives a value a line, ``.csv`` and ``.tsv`` a dictionary a row
@@ -47,7 +47,7 @@ class StreamingDataset(IterableDataset[Any]):
             that each is read by one rank, and ranks get as many samples only if URLs hold as many.
 
     Raises:
-        ValueError: without URLs; if a number is too small, or ``shard_by`` is none of the two.
+        ValueError: without URLs; if a number is too small, or ``shard_by`` is neither of the two.
         StreamError: on iteration: if a URL cannot be read to its end, or a line is no sample.
     """
 
@@ -186,9 +186,9 @@ class _Pass:
         if dataset.shard_by == "urls" and len(order) >= self.shares:
             self.order, self.stride, self.place = order[self.share :: self.shares], 1, 0
         elif len(order) >= workers:
-            self.order, self.stride, self.place = order[own::workers], world, rank
+            self.order, self.stride, self.place = order[own::workers], world, (rank + own) % world
         else:
-            self.order, self.stride, self.place = order, self.shares, self.share
+            self.order, self.stride, self.place = order, self.shares, own * world + rank
         self.at = self.line = self.seen = self.draws = 0
         self.buffer: list[tuple[Place, Any]] = []
         self._open: Iterator[Any] | None = None

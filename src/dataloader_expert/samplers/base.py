@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DistributedSampler, Sampler
 
 from dataloader_expert.samplers.draws import placed
-from dataloader_expert.samplers.ranks import own_share, process_group
+from dataloader_expert.samplers.ranks import asked_by_wrapper, own_share, process_group, share_asked
 
 Indices = NDArray[np.signedinteger[Any]]
 Keys = NDArray[np.unsignedinteger[Any]]
@@ -65,10 +65,7 @@ class EpochSampler(Sampler[T]):
     def __init__(self, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool = False) -> None:
         self._ranks: tuple[int, int] | None = None
         if num_replicas is not None or rank is not None:
-            world, own = num_replicas or process_group()[0], rank or 0
-            if not 0 <= own < world:
-                raise ValueError(f"rank is {own} of {world} replicas; it is in [0, {world})")
-            self._ranks = world, own
+            self._ranks = share_asked(num_replicas, rank)
         if seed < 0:
             raise ValueError(f"seed is {seed}; it must be at least 0")
         self.seed, self.epoch, self.drop_last = seed, 0, drop_last
@@ -320,6 +317,16 @@ class BlockPlan:
 
 class EpochBatchSampler(EpochSampler[list[int]]):
     """An epoch is a sequence of batches, for ``DataLoader(dataset, batch_sampler=…)``. Ranks get whole batches."""
+
+    _batch_size: int
+
+    @property
+    def batch_size(self) -> int | None:
+        """Samples of a full batch; None where batches have no size.
+
+        For a wrapper that deals batches to ranks None too: accelerate's keeps a round back whose last batch is smaller.
+        """
+        return None if asked_by_wrapper() else getattr(self, "_batch_size", None)
 
     @property
     @abstractmethod

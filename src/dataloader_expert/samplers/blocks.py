@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,8 +14,8 @@ from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_
 class BlockShuffleSampler(IndexSampler):
     """Each sample once: blocks in random order, the samples of ``mixed_blocks`` of them at a time in random order.
 
-    A full shuffle of data in blocks decodes a block for nearly every sample; this one decodes each block once an epoch
-    and holds ``mixed_blocks`` of them. What it costs is mixing: samples that stand in one block come within
+    A full shuffle of data in blocks decodes a block for nearly every sample. Here each worker decodes each block once an
+    epoch, if ``mixed_blocks`` of them fit into its cache. The cost is less mixing: samples of one block come within
     ``mixed_blocks`` blocks of each other, and a batch holds samples of no more blocks than that.
 
     Args:
@@ -24,7 +25,7 @@ class BlockShuffleSampler(IndexSampler):
             ranks each reads every block.
 
     Attributes:
-        mixing: the share of all samples among which one is drawn, in (0, 1]; 1: as well as a full shuffle.
+        mixing: the share of all blocks whose samples are mixed, in (0, 1]; 1: as well as a full shuffle.
 
     Raises:
         ValueError: if a size is negative or ``mixed_blocks`` below 1.
@@ -55,7 +56,8 @@ class BlockShuffleSampler(IndexSampler):
         return int(self._sizes.sum())
 
     def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "samples": self.draws, "mixed_blocks": self.mixed_blocks}
+        cut = {"blocks": zlib.crc32(self._sizes.tobytes()), "mixed_blocks": self.mixed_blocks}
+        return {**super()._identity(), "samples": self.draws, **cut}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         rng, kind = self._rng(), index_type(self.draws)

@@ -92,21 +92,21 @@ class LengthBucketBatchSampler(_ByLength):
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
         if batch_size < 1 or window < 1:
             raise ValueError(f"got batch_size {batch_size} and window {window}; both must be at least 1")
-        self.batch_size, self.window = batch_size, window
+        self._batch_size, self.window = batch_size, window
 
     @property
     def batches(self) -> int:
         """Batches in this epoch, of all ranks."""
-        full, rest = divmod(len(self._lengths), self.batch_size)
+        full, rest = divmod(len(self._lengths), self._batch_size)
         return full + bool(rest and not self.drop_last)
 
     def _identity(self) -> dict[str, State]:
-        cut = {"batch_size": self.batch_size, "window": self.window, "drop_last": self.drop_last}
+        cut = {"batch_size": self._batch_size, "window": self.window, "drop_last": self.drop_last}
         return {**super()._identity(), "samples": len(self._lengths), **cut}
 
     def _plan(self) -> Plan:
         rng = self._rng()
-        n, b = len(self._lengths), self.batch_size
+        n, b = len(self._lengths), self._batch_size
         order = self._windows(rng, b * self.window)
         ends = np.minimum(np.arange(1, self.batches + 1) * b, n)  # the smaller batch is its window's longest
         places = self._order_of(rng, self._lengths[order[ends - 1]])

@@ -52,7 +52,7 @@ class GroupBatchSampler(EpochBatchSampler):
             raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
         codes, self._counts = class_codes(groups)
         self._members = grouped_by(codes)
-        self.batch_size = batch_size
+        self._batch_size = batch_size
         self._kept: tuple[int, BlockPlan] | None = None
 
     @property
@@ -61,7 +61,7 @@ class GroupBatchSampler(EpochBatchSampler):
         return len(self._plan())
 
     def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._members)}
+        return {**super()._identity(), "batch_size": self._batch_size, "samples": len(self._members)}
 
     def _plan(self) -> BlockPlan:
         if self._kept is None or self._kept[0] != self.epoch:  # how many batches there are follows from the plan
@@ -90,7 +90,7 @@ class GroupBatchSampler(EpochBatchSampler):
         held = 0
         for start in range(0, len(turns), CHUNK):  # not all at once as Python integers
             for at, size in enumerate(self._counts[turns[start : start + CHUNK]].tolist(), start):
-                if held and held + size > self.batch_size:
+                if held and held + size > self._batch_size:
                     cuts.append(at)
                     held = 0
                 held += size

@@ -7,8 +7,8 @@ from types import FrameType
 
 import torch.distributed
 
-WRAPPERS = frozenset({"BatchSamplerShard"})
-"""Classes that deal the batches of an inner sampler to the ranks: what accelerate's ``prepare`` puts around one."""
+WRAPPERS = frozenset({"BatchSamplerShard", "DataLoaderDispatcher"})
+"""Classes of accelerate's that deal the batches of an inner sampler to the ranks: what ``prepare`` puts around one."""
 
 
 def process_group() -> tuple[int, int]:
@@ -25,14 +25,33 @@ def own_share() -> tuple[int, int]:
     each time: what shards the epoch now is on the stack now.
     """
     group = process_group()
-    if group[0] == 1 or "accelerate" not in sys.modules:
-        return group
-    frame: FrameType | None = sys._getframe(1)
+    return (1, 0) if group[0] > 1 and asked_by_wrapper() else group
+
+
+def asked_by_wrapper() -> bool:
+    """Whether a wrapper is among the callers."""
+    file = getattr(sys.modules.get("accelerate.data_loader"), "__file__", None)
+    frame: FrameType | None = sys._getframe(1) if file is not None else None
     while frame is not None:
-        if type(frame.f_locals.get("self")).__name__ in WRAPPERS:
-            return 1, 0
+        # only of its own frames: to ask for the locals of the user's would keep them alive
+        if frame.f_code.co_filename == file and type(frame.f_locals.get("self")).__name__ in WRAPPERS:
+            return True
         frame = frame.f_back
-    return group
+    return False
+
+
+def share_asked(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
+    """World size and rank where at least one of them is given; the other is the process group's.
+
+    Raises:
+        ValueError: if ``rank`` is not below ``num_replicas``.
+    """
+    world, own = process_group()
+    replicas = world if num_replicas is None else num_replicas
+    found = rank if rank is not None else own if replicas == world else 0
+    if not 0 <= found < replicas:
+        raise ValueError(f"rank is {found} of {replicas} replicas; it is in [0, {replicas})")
+    return replicas, found
 
 
 def accelerate_shards() -> bool:

@@ -55,21 +55,21 @@ class StratifiedBatchSampler(EpochBatchSampler):
         if not len(codes):
             raise ValueError("labels are empty; one per sample is needed")
         self._members = grouped_by(codes)
-        self.batch_size = batch_size
+        self._batch_size = batch_size
 
     @property
     def batches(self) -> int:
         """Batches in this epoch, of all ranks."""
-        full, rest = divmod(len(self._members), self.batch_size)
+        full, rest = divmod(len(self._members), self._batch_size)
         return full + bool(rest and not self.drop_last)
 
     def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "batch_size": self.batch_size, "samples": len(self._members)}
+        return {**super()._identity(), "batch_size": self._batch_size, "samples": len(self._members)}
 
     def _plan(self) -> BlockPlan:
         rng = self._rng()
         n, counts = len(self._members), self._counts
-        full, rest = divmod(n, self.batch_size)
+        full, rest = divmod(n, self._batch_size)
         last = _rounded(counts * (rest / n), rest, rng)
         each = (counts - last) // max(full, 1)
         even = each * full
@@ -81,7 +81,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
         turns = rng.permutation(full)  # where on the circle each batch stands
         begins = np.repeat(places[:, 0], each) + np.arange(int(each.sum())) - np.repeat(_before(each), each)
         steps = np.repeat(each, each)
-        circle = even.sum() + np.arange(self.batch_size - int(each.sum()) if full else 0) * full
+        circle = even.sum() + np.arange(self._batch_size - int(each.sum()) if full else 0) * full
         key = int(rng.integers(1 << 63))
 
         def made(first: int, until: int) -> Plan:
@@ -90,12 +90,12 @@ class StratifiedBatchSampler(EpochBatchSampler):
             batches = dealt[np.hstack([evenly, circle + turns[first:whole, None]])].astype(np.int64)
             rng.permuted(batches, axis=1, out=batches)  # within a batch the classes come in no order
             if until == whole:
-                return Plan(batches.reshape(-1), size=self.batch_size)
+                return Plan(batches.reshape(-1), size=self._batch_size)
             short = rng.permutation(dealt[n - rest :])
-            ends = np.append(np.arange(1, whole - first + 1) * self.batch_size, batches.size + rest)
+            ends = np.append(np.arange(1, whole - first + 1) * self._batch_size, batches.size + rest)
             return Plan(np.append(batches, short), ends)
 
-        return BlockPlan(self.batches, TOGETHER // self.batch_size, made)
+        return BlockPlan(self.batches, TOGETHER // self._batch_size, made)
 
     def _dealt(self, rng: np.random.Generator, sizes: NDArray[np.int64], places: NDArray[np.int64]) -> Indices:
         """The samples of each class in random order, cut into parts of ``sizes`` that go to ``places`` [classes, 3]."""

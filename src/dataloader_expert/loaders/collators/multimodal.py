@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,12 @@ class MultimodalCollator:
     ) -> None:
         self.vision = VisionDataCollator(normalize, mean, std, dtype=dtype)
         self.text = LanguageModelingDataCollator(tokenizer, dtype=dtype, **text)
+
+    def apart(self) -> MultimodalCollator:
+        """A copy with an epoch of its own."""
+        made = copy.copy(self)
+        made.text = self.text.apart()
+        return made
 
     def set_epoch(self, epoch: int) -> None:
         """Tokens are hidden for ``epoch`` from now on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from typing import Any
 
@@ -86,12 +87,20 @@ class LanguageModelingDataCollator:
         self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
         self.max_length, self.seed, self.dtype = max_length, seed, dtype
         self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
-        self._epoch = shared_number(-1)
-        self._came = np.zeros(1 << 16, np.uint32)
+        if mlm:
+            self._epoch, self._came = shared_number(-1), np.zeros(1 << 16, np.uint32)
+
+    def apart(self) -> LanguageModelingDataCollator:
+        """A copy with an epoch of its own."""
+        made = copy.copy(self)
+        if self.mlm:
+            made._epoch, made._came = shared_number(-1), np.zeros(1 << 16, np.uint32)
+        return made
 
     def set_epoch(self, epoch: int) -> None:
         """Tokens are hidden for ``epoch`` from now on, in workers too; loaders of ours say it."""
-        self._epoch.fill_(epoch)
+        if self.mlm:
+            self._epoch.fill_(epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         """With the seed of this process: a spawned worker knows none."""
