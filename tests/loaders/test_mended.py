@@ -286,3 +286,73 @@ def test_all_names_can_be_imported_without_the_extras() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     assert done.stdout.strip() == "create_loader", done.stderr[-500:]
+
+
+# ── found by a reader ──────────────────────────────────────────────────────────
+
+
+def noisy(sample: dict[str, Any]) -> Any:
+    """A transform that draws."""
+    return torch.rand((), dtype=torch.float64), sample["image"][0, 0, 0]
+
+
+def test_a_random_transform_leaves_out_what_cannot_be_read(tmp_path: Path) -> None:
+    """Though its samples are read one by one."""
+    source = photos(tmp_path, 12, 0)
+    (source / "train/a/004.png").write_bytes(b"no picture")
+    loader = create_loader(
+        source, "train", 4, 0, transform=noisy, unreadable="skip", collate_fn=torch.utils.data.default_collate
+    )
+    seen = [int(value) for _, values in loader for value in values]
+    assert sorted(seen) == [10 + i for i in range(12) if i != 4]
+
+
+class Noise(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 10
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.rand((), dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [[0, 0], [0, 1]],
+        [np.array([0, 0]), np.array([0, 1])],
+        [torch.tensor([0, 0]), torch.tensor([0, 1])],
+        [(0, 0), (0, 1)],
+    ],
+    ids=["lists", "arrays", "tensors", "tuples"],
+)
+def test_batches_of_ones_own_are_drawn_anew(batches: Any) -> None:
+    """Whatever they are made of: four draws, four augmentations; and the same for two workers."""
+    values = [[float(v) for b in made(Noise(), batch_sampler=batches, num_workers=w) for v in b] for w in (0, 2)]
+    assert len(set(values[0])) == 4 and values[0] == values[1]
+
+
+def test_streams_keep_an_epoch_that_is_set_on_them(tmp_path: Path) -> None:
+    """As Hugging Face's users do; and one that was looked into before goes on with the next."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"i": i}) + "\n" for i in range(40)))
+    stream = StreamingDataset([str(path)], 30)
+    loader = made(stream, batch_size=40, shuffle=False)
+    orders = []
+    for epoch in (5, 6, 5):
+        stream.set_epoch(epoch)
+        orders.append(flat(loader))
+        assert loader.epoch == epoch
+    assert orders[0] == orders[2] != orders[1]
+
+
+def test_validation_moves_no_mask_of_training() -> None:
+    """Each loader has a copy of the collator, with an epoch of its own."""
+    collate = LanguageModelingDataCollator(Tokens(), mlm=True, seed=3)
+    train, other = (made(Rows(), batch_size=2, shuffle=False, collator=collate) for _ in range(2))
+    due = [b["labels"].tolist() for b in train]
+    train.set_epoch(0)
+    going = iter(train)
+    found = [next(going)["labels"].tolist()]
+    other.set_epoch(7)
+    list(other)
+    assert found + [b["labels"].tolist() for b in going] == due

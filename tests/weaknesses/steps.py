@@ -80,8 +80,8 @@ def _in_order(self: Any, urls: Any, buffer_size: int = 1000, **named: Any) -> No
     _stream(self, urls, buffer_size, **{**named, "shuffle": False})
 
 
-def _alone(self: Any, dataset: Any, shares: int, share: int, state: Any) -> None:
-    _way(self, dataset, 1, 0, state)
+def _alone(self: Any, dataset: Any, epoch: int, world: int, rank: int, state: Any) -> None:
+    _way(self, dataset, epoch, 1, 0, state)
 
 
 def _in_one_go(url: str, patience: Any) -> Iterator[bytes]:

@@ -186,7 +186,7 @@ class EpochLoader(DataLoader[Any]):
 
     def _move_stream(self) -> None:
         """To the epoch that somebody set on the dataset itself, else to the next one."""
-        known = (getattr(owner, "epoch", None) for owner in wrapped(self.dataset))
+        known = (getattr(owner, "epoch", None) for owner in reversed(wrapped(self.dataset)))  # innermost first
         epochs = [epoch for epoch in known if isinstance(epoch, int)]
         set_to = next((epoch for epoch in epochs if epoch != self._begun_in), None)
         if set_to is not None:
