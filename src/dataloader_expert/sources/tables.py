@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_CLASSES = 100
+MOST_TRIED = 64
+"""Units that may be damaged before one tells what the data hold."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, that a guess of the label looks at."""
 RAREST = 0.005
@@ -256,19 +258,27 @@ class Table(Source):
     nullable = True
 
     def describe(self) -> None:
-        """Fields from the first block's values; label and modality from the first ``GUESSED_FROM`` rows."""
+        """Fields from the first readable block's values; label and modality from the first ``GUESSED_FROM`` rows.
+
+        Raises:
+            Unreadable: if none of the first ``MOST_TRIED`` units can be read.
+        """
         blocks: list[Block] = []
-        for unit in self.units:
+        first: Unreadable | None = None
+        for tried, unit in enumerate(self.units):
             try:
                 blocks.append(self.decode(unit, self.read(unit)))
-            except Unreadable:
-                if not blocks:
-                    raise
-                continue  # the scan names it
+            except Unreadable as problem:  # the scan names it
+                first = first or problem
+                if not blocks and tried + 1 >= MOST_TRIED:
+                    break
+                continue
             self.fields = tuple(field_of(name, column) for name, column in blocks[0].columns.items())
             dear = any(f.kind in ("image", "audio", "bytes") for f in self.fields)  # to decode: one block must do
             if dear or sum(b.samples for b in blocks) >= GUESSED_FROM or len(blocks) >= MOST_BLOCKS:
                 break
+        if not blocks:
+            raise first or Unreadable("empty-file", "no samples")
         looked_at = [*blocks, *self._apart(len(blocks))] if not dear else blocks
         named = any(unit.split is not None for unit in self.units)
         self.roles = find_roles(looked_at, self.fields, None, named)
