@@ -16,8 +16,6 @@ from dataloader_expert.sources.base import Block
 CONSTANT = Quantity("constant_samples", "samples", "samples whose array holds one value throughout, with places")
 LEAST = 8
 """Shorter arrays may well be constant."""
-
-
 FEW = 100
 """Of whole numbers one constant sample in so many is odd; where more are, they may be masks."""
 

@@ -71,12 +71,13 @@ class Duplicates(Check):
             "conflict_where": [],
         }
         crossing: Counter[tuple[str, str]] = Counter()
-        copied = self._in_copies(index) if self.context.copies else None
+        copies, of = self.context.copies, self.kept.files.of
 
         def order(g: int) -> tuple[bool, int]:
             """What a copied file explains comes last: it is told as that file."""
-            rows = slice(int(starts[g]), int(ends[g]))
-            return copied is not None and int(copied[rows].sum()) + 1 >= rows.stop - rows.start, int(index[starts[g]])
+            members = index[int(starts[g]) : int(ends[g])].tolist() if copies else []
+            explained = sum(of(i) in copies for i in members) + 1 >= len(members) > 0
+            return explained, int(index[starts[g]])
 
         for g in sorted(many.tolist(), key=order):
             lo, hi = int(starts[g]), int(ends[g])
@@ -101,15 +102,6 @@ class Duplicates(Check):
                 out["crossing"].append([self.kept.place(int(index[i]), int(split[i])) for i in firsts])
         out["by_pair"] = [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())]
         return out
-
-    def _in_copies(self, index: Any) -> Any:
-        """Whether each sample stands in a file that equals another, bool."""
-        import numpy as np
-
-        self.kept.files.sort()
-        starts = np.array([start for start, _ in self.kept.files])
-        copy = np.array([file in self.context.copies for _, file in self.kept.files])
-        return copy[np.searchsorted(starts, index, side="right") - 1]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(DUPLICATES)

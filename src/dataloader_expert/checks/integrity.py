@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import zip_longest
 from typing import Any
 
 from dataloader_expert.checks.base import SAMPLES_FAILED, SAMPLES_READ, Check, Context
-from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -234,7 +233,7 @@ class Integrity(Check):
         yield Fact(FILES_READ, len(self.files - {""}), evidence)
         self._compare_keys()
         for code, places in self.problems.items():
-            at = dealt(places)
+            at = shown(places)
             value = {"count": self.counts[code], "message": at[0][0], "where": [w for _, w in at]}
             yield Fact(PROBLEMS, value, evidence, {"code": code})
         for name, shapes in self.shapes.items():
@@ -398,14 +397,13 @@ def merged(found: list[tuple[Fact, Finding]]) -> Iterable[Finding]:
         )
 
 
-def dealt(places: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-    """``MAX_PLACES`` of them, of each file the first before the second of any: one bad file must not hide the others."""
+def shown(places: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    """Those that are told, in the order of their samples."""
     ordered = sorted(places, key=lambda p: (p[1].get("sample", -1), str(p[1].get("file"))))
     files: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for place in sorted(ordered, key=lambda p: "sample" not in p[1]):  # the sample says more than its file
         files.setdefault(str(place[1].get("file")), []).append(place)
-    turns = [place for turn in zip_longest(*files.values()) for place in turn if place is not None]
-    kept = turns[:MAX_PLACES]
+    kept = dealt(files.values())
     return [place for place in ordered if any(place is k for k in kept)]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.fingerprint import content_fields, digest64, digests
+from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -29,8 +29,7 @@ class Seen:
         self.parts: list[tuple[Any, Any, Any, int, Any]] = []
         """Digests, labels or None, splits or the one of all, the first sample's index, and rows or None for all: what
         is the same for all samples of a block is not kept for each."""
-        self.files: list[tuple[int, str]] = []
-        """The first sample of each unit, and its file."""
+        self.files = Files()
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -44,9 +43,7 @@ class Seen:
         split = int(known[0]) if len(names) == 1 else known[codes]
         rows = None if block.rows is None else block.rows[:n]
         self.parts.append((content_digests(block, self.names), self._labels(block), split, block.unit.start, rows))
-        last = self.files[-1] if self.files else None
-        if last is None or last[1] != block.unit.file or block.unit.start < last[0]:
-            self.files.append((block.unit.start, block.unit.file))
+        self.files.note(block)
 
     def _labels(self, block: Block) -> Any:
         """Each sample's label as a digest; 0 where there is none, which contradicts no other; None: nowhere."""
@@ -71,7 +68,7 @@ class Seen:
             (digest, label, int(place[split]) if isinstance(split, int) else place[split], start, rows)
             for digest, label, split, start, rows in other.parts
         ]
-        self.files += other.files
+        self.files.merge(other.files)
 
     def all(self) -> tuple[Any, Any, Any, Any]:
         """Digest, label, split and index of all samples, in the order in which they were seen."""
@@ -91,9 +88,7 @@ class Seen:
         return digest, label, split, index
 
     def place(self, index: int, split: int) -> dict[str, Json]:
-        self.files.sort()
-        at = bisect.bisect(self.files, (index, "\U0010ffff")) - 1
-        return {"sample": index, "split": self.splits[split], "file": self.files[at][1] if at >= 0 else None}
+        return {"sample": index, "split": self.splits[split], "file": self.files.of(index)}
 
     def named(self, codes: Iterable[int]) -> list[int]:
         """The splits among these, without that of samples in none."""

@@ -9,13 +9,11 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import thumbs
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.pictures import as_grey
 
-GREY = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F"})
-"""Modes of one channel."""
 MODES = Quantity("image_modes", "images", "images of each colour mode, with samples of the rarer ones")
 LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or turned by EXIF, with samples")
 SIZES = Quantity("image_sizes", "pixels", "median height and width, and how many distinct sizes there are")
@@ -177,11 +175,12 @@ class Pictures(Check):
         for fact in facts.all(LOOKS):
             name, n = str(fact.at["look"]), fact.value["count"]
             severity, what, fix = _LOOKS[name]
-            code = "flat" if name == "cut off" else name
-            yield finding(code, severity, f"{n} images {what}", fact, fix, fact.value["where"], n)  # type: ignore[arg-type]  # severity is one of the three
+            yield finding(_CODES.get(name, name), severity, f"{n} images {what}", fact, fix, fact.value["where"], n)
 
 
-_LOOKS = {
+_CODES = {"cut off": "flat"}
+"""Of looks that are no code themselves."""
+_LOOKS: dict[str, tuple[Severity, str, str]] = {
     "rotated-by-exif": (
         "warning",
         "are turned by their EXIF tag, which decoders ignore",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import bisect
+from collections.abc import Hashable, Iterable
 from itertools import zip_longest
+from typing import TypeVar
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Json
 from dataloader_expert.sources.base import Block
+
+T = TypeVar("T")
+MOST_UNITS = 1_000_000
 
 
 class Places:
@@ -44,8 +49,7 @@ class Places:
     def of(self, kind: Hashable) -> list[dict[str, Json]]:
         """In the order of the samples: the first of each file before the second of any."""
         files = sorted(self.found.get(kind, {}).values(), key=lambda places: _sample(places[0]))
-        dealt = [place for turn in zip_longest(*files) for place in turn if place is not None]
-        return sorted(dealt[:MAX_PLACES], key=_sample)
+        return sorted(dealt(files), key=_sample)
 
     def _trim(self, kind: Hashable) -> None:
         """Of more files those whose samples come first."""
@@ -54,6 +58,35 @@ class Places:
             del files[max(files, key=lambda file: _sample(files[file][0]))]
         if len(files) == MAX_PLACES:
             self.last[kind] = max(_sample(places[0]) for places in files.values())
+
+
+class Files:
+    """Which file each sample stands in, by the first sample of each unit."""
+
+    def __init__(self) -> None:
+        self._starts: dict[int, str] = {}
+        self._sorted: list[int] = []
+
+    def note(self, block: Block) -> None:
+        if len(self._starts) < MOST_UNITS:
+            self._starts[block.unit.start] = block.unit.file
+
+    def merge(self, other: Files) -> None:
+        self._starts |= other._starts
+
+    def of(self, sample: int) -> str | None:
+        """The file; None where it has no name, or there are too many units to know."""
+        if len(self._starts) >= MOST_UNITS:
+            return None
+        if len(self._sorted) < len(self._starts):
+            self._sorted = sorted(self._starts)
+        at = bisect.bisect_right(self._sorted, sample) - 1
+        return (self._starts[self._sorted[at]] or None) if at >= 0 else None
+
+
+def dealt(files: Iterable[list[T]]) -> list[T]:
+    """``MAX_PLACES`` of the files' places, of each file the first before the second of any: one must not hide others."""
+    return [place for turn in zip_longest(*files) for place in turn if place is not None][:MAX_PLACES]
 
 
 def _sample(place: dict[str, Json]) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import bisect
 import copy
 from collections.abc import Iterable
 from typing import Any, cast
 
 from dataloader_expert.checks.base import MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
-from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column
@@ -19,7 +18,6 @@ NAN_PLACES = Quantity("nan_places", "samples", "samples whose field holds NaN or
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
-MOST_FILES = 1_000_000
 RGB = ("red", "green", "blue")
 
 
@@ -35,9 +33,7 @@ class Statistics(Check):
         self.present: dict[str, int] = {f.name: 0 for f in context.fields}
         self.words: dict[str, set[str]] = {}
         self.where = Places()
-        self.starts: list[int] = []
-        self.files: dict[int, str] = {}
-        """The file of each unit, by its first sample; one entry where a file follows itself."""
+        self.files = Files()
         cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
         self.cap = cap if (context.samples or 0) <= cap else 0  # what will not be kept to the end is not kept at all
 
@@ -45,8 +41,7 @@ class Statistics(Check):
         import numpy as np
 
         self.seen += block.samples
-        if len(self.files) < MOST_FILES:
-            self.files[block.unit.start] = block.unit.file
+        self.files.note(block)
         for name, column in block.columns.items():
             if name not in self.present:
                 continue  # a few rows' own field: the others do not lack it
@@ -168,7 +163,7 @@ class Statistics(Check):
         for name, words in other.words.items():
             self._distinct(name, sorted(words))
         self.where.merge(other.where)
-        self.files |= other.files
+        self.files.merge(other.files)
 
     def _gray_as_rgb(self) -> None:
         """Gray pictures among coloured ones count as their conversion to RGB would: alike in each channel."""
@@ -212,11 +207,8 @@ class Statistics(Check):
 
     def _placed(self, where: dict[str, Json]) -> dict[str, Json]:
         """A place with its file."""
-        starts = self.starts or sorted(self.files)
-        self.starts = starts
-        at = bisect.bisect_right(starts, int(str(where["sample"]))) - 1
-        file = self.files[starts[at]] if at >= 0 and len(starts) < MOST_FILES else ""
-        return {**where, "file": file} if file else where
+        file = self.files.of(int(str(where["sample"])))
+        return where if file is None else {**where, "file": file}
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(STATISTICS):

@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset
 
 from dataloader_expert.loaders.collators.base import worded
+from dataloader_expert.sources.pictures import GREY, in_colour
 
 TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
 LABEL_NAMES = ("labels", "label", "target", "coarse_label", "fine_label")
@@ -44,7 +45,7 @@ class HubRows(Dataset[dict[str, Any]]):
     ) -> None:
         self.dataset, self.tokenizer, self.max_length = dataset, tokenizer, max_length
         columns = list(dataset.column_names)
-        self.own_format = (getattr(dataset, "format", None) or {}).get("type") is not None
+        self.own_format = has_own_format(dataset)
         self.image = image_column(dataset)
         self.label = label_column(dataset.features, getattr(task_spec, "target_field", None))
         self.text = text_column(dataset.features) if tokenizer is not None and "input_ids" not in columns else None
@@ -118,9 +119,13 @@ def is_hub_stream(data: Any) -> bool:
 
 def image_column(dataset: Any) -> str | None:
     """The first column of images; None where there is none, or the data set has a format of its own."""
-    own_format = (getattr(dataset, "format", None) or {}).get("type") is not None
     images = [n for n in dataset.column_names if type(dataset.features[n]).__name__ == "Image"]
-    return images[0] if images and not own_format else None
+    return images[0] if images and not has_own_format(dataset) else None
+
+
+def has_own_format(dataset: Any) -> bool:
+    """Whether rows come as the user's ``with_format`` or ``with_transform`` makes them."""
+    return (getattr(dataset, "format", None) or {}).get("type") is not None
 
 
 def mode_of_images(*parts: Any) -> str:
@@ -129,25 +134,12 @@ def mode_of_images(*parts: Any) -> str:
     All parts of a data set must agree: a model takes one number of channels.
     """
     found = [image for part in parts if is_hub(part) and image_column(part) for image in _some_images(part)]
-    return "L" if found and all(is_grey(image) for image in found) else "RGB"
+    return "L" if found and all(image.mode in GREY for image in found) else "RGB"
 
 
 def _some_images(dataset: Any) -> list[Any]:
     rows = sorted({round(place) for place in np.linspace(0, len(dataset) - 1, LOOKED_AT)} if len(dataset) else ())
     return [image for image in dataset[rows][image_column(dataset)] if image is not None] if rows else []
-
-
-def is_grey(image: Any) -> bool:
-    """Whether an image of PIL's has one channel."""
-    return image.mode[:4] in ("1", "L", "LA", "I", "I;16", "F")
-
-
-def in_colour(image: Any) -> bool:
-    """Whether an image of PIL's has channels that differ."""
-    if is_grey(image):
-        return False
-    bands = np.asarray(image.convert("RGB"))
-    return bool((bands != bands[..., :1]).any())
 
 
 def label_column(features: Any, target: str | None) -> str | None:

@@ -14,9 +14,9 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.gathered import Gathered
-from dataloader_expert.loaders.hub_rows import in_colour
-from dataloader_expert.loaders.seeding import shared_number
+from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.sources.base import Block, Source
+from dataloader_expert.sources.pictures import in_colour
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class SourceDataset(Dataset[Any]):
     Raises:
         ValueError: if ``unreadable`` or ``channels`` is something else; on access, for an image in colour where
             ``channels`` is 1.
-        RuntimeError: on access, for a sample that cannot be read.
+        RuntimeError: on access, for a sample that cannot be read, or a batch of such alone.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class SourceDataset(Dataset[Any]):
             raise ValueError(f"channels is {channels!r}; it is 1, 3 or None")
         self.source, self.size, self.unreadable, self.channels = source, size, unreadable, channels
         self.transform = transform
-        self._skipped = shared_number() if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor
+        self._skipped = shared(0) if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor
         self._told: set[int] = set()
         self.codes = None if classes is None else {name: i for i, name in enumerate(classes)}
         self.units = source.units
@@ -157,16 +157,12 @@ class SourceDataset(Dataset[Any]):
         batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) and self._many(ats) else None
         if batch is not None:
             return Gathered(batch, len(wanted))
-        kept = self.readable(indices)
-        if len(wanted) and not kept:
-            raise RuntimeError(f"none of the {len(wanted)} samples of a batch can be read: {list(indices)[:8]}")
-        return kept
-
-    def readable(self, indices: Sequence[int]) -> list[Any]:
-        """The samples, without those that cannot be read where these are left out."""
         if self.unreadable != "skip":
             return [self[i] for i in indices]
-        return [s for s in map(self._or_nothing, indices) if s is not NOTHING]
+        kept = [s for s in map(self._or_nothing, indices) if s is not NOTHING]
+        if len(wanted) and not kept:
+            raise NothingReadable(indices)
+        return kept
 
     def _or_nothing(self, index: int) -> Any:
         """A sample, or ``NOTHING`` where it cannot be read: counted each time, logged the first."""

@@ -94,6 +94,14 @@ def last_seed() -> int:
     return _given[-1]
 
 
+class NothingReadable(RuntimeError):
+    """A batch of which every sample is left out, because it cannot be read."""
+
+    def __init__(self, indices: Sequence[Any]) -> None:
+        shown = ", ".join(map(str, indices[:8]))
+        super().__init__(f"none of the {len(indices)} samples of a batch can be read: {shown}")
+
+
 class SeededSamples(Dataset[Any]):
     """A dataset whose random choices follow from seed, epoch and draw alone: whoever reads a sample, and whenever.
 
@@ -113,7 +121,7 @@ class SeededSamples(Dataset[Any]):
 
     def __init__(self, dataset: Any, seed: int) -> None:
         self.dataset, self.seed = dataset, seed
-        self._epoch = shared_number()
+        self._epoch = shared(0)
         self.expects_draws, self._read_before = False, 0
 
     @property
@@ -140,10 +148,11 @@ class SeededSamples(Dataset[Any]):
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         epoch = self.epoch
         with _kept_states():
-            read = [self._read(index, _named(index, epoch) + self._unnamed(index)) for index in indices]
-        kept = [sample for samples in read for sample in samples]
+            kept = [
+                sample for index in indices for sample in self._read(index, _named(index, epoch) + self._unnamed(index))
+            ]
         if len(indices) and not kept:
-            raise RuntimeError(f"none of the {len(indices)} samples of a batch can be read: {[*map(str, indices[:8])]}")
+            raise NothingReadable(indices)
         return kept
 
     def _unnamed(self, index: Any) -> tuple[int, ...]:
@@ -156,9 +165,13 @@ class SeededSamples(Dataset[Any]):
         """The sample in a list; nothing in it where the dataset leaves out what it cannot read."""
         index = int(index) if isinstance(index, Draw) else index
         set_states(mixed(self.seed, draw[0], _number(index), *draw[1:]))
-        # what it reads by the batch, it may not have alone
-        whole = getattr(self.dataset, "readable", None) or getattr(self.dataset, "__getitems__", None)
-        return [self.dataset[index]] if whole is None or alone else whole([index])
+        whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
+        if whole is None or alone:
+            return [self.dataset[index]]
+        try:
+            return whole([index])
+        except NothingReadable:
+            return []
 
 
 def _named(index: Any, epoch: int) -> tuple[int, ...]:
@@ -168,9 +181,9 @@ def _named(index: Any, epoch: int) -> tuple[int, ...]:
     return (index.epoch, index.place) if index.place else (index.epoch,)
 
 
-def shared_number(value: int = 0) -> torch.Tensor:
-    """An int64 that worker processes see change."""
-    made = torch.tensor(value, dtype=torch.int64)
+def shared(values: int | list[int]) -> torch.Tensor:
+    """An int64, or a row of them, that worker processes see change."""
+    made = torch.tensor(values, dtype=torch.int64)
     made.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
     return made
 

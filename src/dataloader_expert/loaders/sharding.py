@@ -12,7 +12,7 @@ import torch.utils.data._utils.worker as torch_worker
 from torch.utils.data import IterableDataset, get_worker_info
 
 from dataloader_expert.loaders.drawing import may_draw
-from dataloader_expert.loaders.seeding import kept_states, mixed, put_back, set_states, shared_number
+from dataloader_expert.loaders.seeding import kept_states, mixed, put_back, set_states, shared
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.streaming import StreamingDataset
 
@@ -45,7 +45,7 @@ class ShardedStream(IterableDataset[Any]):
         self.dataset, self.seed, self.across_workers = dataset, seed, across_workers
         self.ranks = StreamRanks(num_replicas, rank)
         known = getattr(dataset, "epoch", 0)
-        self._epoch = shared_number(known if isinstance(known, int) else 0)
+        self._epoch = shared(known if isinstance(known, int) else 0)
 
     @property
     def num_replicas(self) -> int:

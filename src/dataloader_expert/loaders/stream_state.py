@@ -6,10 +6,9 @@ import itertools
 import os
 from typing import Any
 
-import torch
 from torch.utils.data import get_worker_info
 
-from dataloader_expert.loaders.seeding import mixed
+from dataloader_expert.loaders.seeding import mixed, shared
 from dataloader_expert.samplers.ranks import accelerate_shards, process_group, share_asked
 
 SLOTS = 64
@@ -29,8 +28,7 @@ class StreamEpoch:
     """
 
     def __init__(self, epoch: int = 0) -> None:
-        self._first = torch.tensor([epoch, *[0] * SLOTS], dtype=torch.int64)
-        self._first.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
+        self._first = shared([epoch, *[0] * SLOTS])
         self._seen: tuple[int, int] = (-1, 0)
 
     @property

@@ -111,6 +111,11 @@ class StreamingDataset(IterableDataset[Any]):
         return self.ranks.pair[0]
 
     @property
+    def rank(self) -> int:
+        """Which of them this is."""
+        return self.ranks.pair[1]
+
+    @property
     def epoch(self) -> int:
         """The epoch of the latest pass; before the first, that of the next."""
         return self._epoch.value

@@ -227,7 +227,8 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
 
 def channels_of(bench: Bench) -> int | None:
     """3 where the scan saw an image in colour; None: as the few images tell by which the source was opened."""
-    from dataloader_expert.checks.pictures import GREY, MODES
+    from dataloader_expert.checks.pictures import MODES
+    from dataloader_expert.sources.pictures import GREY
 
     return 3 if set(bench.facts.value(MODES, {"modes": {}})["modes"]) - GREY else None
 

@@ -69,6 +69,20 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     return image
 
 
+GREY = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"})
+"""Modes of one channel."""
+
+
+def in_colour(image: Image) -> bool:
+    """Whether an image has channels that differ."""
+    import numpy as np
+
+    if image.mode in GREY:
+        return False
+    bands = np.asarray(image.convert("RGB"))
+    return bool((bands != bands[..., :1]).any())
+
+
 def as_rgb(image: Image) -> Image:
     """The image in mode RGB, 0 to 255; deeper greys are scaled; colour spaces that Pillow does not convert keep their first three bands as they are."""
     if image.mode.startswith(("I", "F")):

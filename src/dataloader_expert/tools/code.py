@@ -6,11 +6,12 @@ import re
 from typing import Any
 
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
-from dataloader_expert.checks.pictures import GREY, MODES
+from dataloader_expert.checks.pictures import MODES
 from dataloader_expert.facts import Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, STREAM
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Request, class_counts
 

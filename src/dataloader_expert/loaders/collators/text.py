@@ -22,7 +22,7 @@ from dataloader_expert.loaders.collators.base import (
     worded,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
-from dataloader_expert.loaders.seeding import last_seed, mixed, shared_number
+from dataloader_expert.loaders.seeding import last_seed, mixed, shared
 
 BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 """Ends of the names of fields with a value a token, of other sequences too, as ``decoder_input_ids``."""
@@ -88,13 +88,13 @@ class LanguageModelingDataCollator:
         self.max_length, self.seed, self.dtype = max_length, seed, dtype
         self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
         if mlm:
-            self._epoch, self._came = shared_number(-1), np.zeros(1 << 16, np.uint32)
+            self._epoch, self._came = shared(-1), np.zeros(1 << 16, np.uint32)
 
     def apart(self) -> LanguageModelingDataCollator:
         """A copy with an epoch of its own."""
         made = copy.copy(self)
         if self.mlm:
-            made._epoch, made._came = shared_number(-1), np.zeros(1 << 16, np.uint32)
+            made._epoch, made._came = shared(-1), np.zeros(1 << 16, np.uint32)
         return made
 
     def set_epoch(self, epoch: int) -> None:
