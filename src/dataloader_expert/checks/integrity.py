@@ -41,7 +41,6 @@ WARNINGS = {
     "empty-class",
     "odd-name",
     "duplicate-files",
-    "extra-key",
 }
 INFOS = {"junk-file", "case-collision"}
 FIXES = {
