@@ -115,16 +115,16 @@ def _unpadded(self: Any, samples: Any, name: str, *rest: Any) -> Any:
     return [sample[name] for sample in samples]
 
 
-def _any_share(data: Any, share: float, seed: int, in_order: bool = False) -> Any:
+def _any_share(data: Any, share: float, seed: int, in_order: bool = False, *more: Any) -> Any:
     return splitting.split(data, 0.5 if share >= 1 else max(0.0, share), seed, in_order)
 
 
-def _truncated(data: Any, share: float, seed: int, in_order: bool = False) -> Any:
+def _truncated(data: Any, share: float, seed: int, in_order: bool = False, *more: Any) -> Any:
     train = int((1 - share) * len(data))
     return data[:train], data[train:]
 
 
-def _tail(data: Any, share: float, seed: int, in_order: bool = False) -> Any:
+def _tail(data: Any, share: float, seed: int, in_order: bool = False, *more: Any) -> Any:
     return splitting.split(data, share, seed, in_order=True)
 
 
@@ -138,7 +138,7 @@ def _from_the_start(self: Any, state: dict[str, Any]) -> None:
     self.seed = state["seed"]
 
 
-def _as_it_is(dataset: Any, *ranks: Any) -> Any:
+def _as_it_is(dataset: Any, *ranks: Any, **more: Any) -> Any:
     return dataset
 
 
@@ -184,9 +184,9 @@ class _Missing:
         raise AttributeError("no such preset")
 
 
-def _only_on(deterministic: bool) -> None:
+def _only_on(deterministic: bool, **more: Any) -> None:
     if deterministic:
-        torch.use_deterministic_algorithms(True)
+        torch.use_deterministic_algorithms(True, **more)
 
 
 NOT_HUB = (module, "is_hub", lambda data: False)
@@ -322,12 +322,12 @@ WEAKNESSES = [
         (
             "every rank trains on everything",
             "ranks_share_an_epoch_out",
-            planted((factory, "_ranks", lambda distributed: (1, 0))),
+            planted((factory, "ranks_asked", lambda distributed: (1, 0))),
         ),
         (
             "every rank trains on the whole of a stream",
             "ranks_share_a_stream_out[plain]",
-            planted((factory, "_ranks", lambda distributed: (1, 0))),
+            planted((factory, "ranks_asked", lambda distributed: (1, 0))),
         ),
         (
             "workers deliver each element of a stream again",
