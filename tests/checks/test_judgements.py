@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
+from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks.looking import Data, judged
 
@@ -34,6 +35,14 @@ def sound(scale: float = 5000.0, middle: float = 0.0, n: int = 900) -> Any:
 def sounds(*values: Any, rates: list[int] | None = None) -> Data:
     held = list(values)
     return Data({"audio": held, "sample_rate": np.array(rates or [RATE] * len(held))}, kinds={"audio": "audio"})
+
+
+def named(values: list[str], files: list[str], sure: bool = True) -> Data:
+    """Rows that name files, and the files that there are."""
+    there = FileNames("data")
+    for file in files:
+        there.add(file)
+    return Data({"file": values}, context={"references": References(there, (Naming("file", False, sure),))})
 
 
 def silent_half() -> Any:
@@ -193,6 +202,10 @@ SILENT = {
         "independent columns": Data({"a": NOISE[:200], "b": NOISE[200:]}),
         "equal columns of few rows": Data({"a": NUMBERS, "b": NUMBERS}),
         "a constant beside a column": Data({"a": NOISE, "b": np.ones(400)}),
+    },
+    "references": {
+        "every file is there": named(["a.png", "b.png"], ["a.png", "b.png"]),
+        "files of another folder": named(["a.png", "b.png"], ["a.png", "b.png", "more/c.png", "more/d.png"]),
     },
     "spelling": {
         "one spelling": Data({"town": ["York", "Bath"] * 40, "x": NOISE[:80]}),
@@ -545,6 +558,19 @@ SPEAKS = {
     "structure": {
         "one column twice": (Data({"a": NOISE, "b": 3 * NOISE + 1}), "collinear-fields", "info"),
         "one column mirrored": (Data({"a": NOISE, "b": -NOISE}), "collinear-fields", "info"),
+    },
+    "references": {
+        "a file that is not there": (
+            named(["a.png", "b.png", "c.png"], ["a.png", "b.png"]),
+            "dangling-reference",
+            "error",
+        ),
+        "where most are not": (
+            named(["a.png", "b.png", "c.png"], ["a.png"], sure=False),
+            "dangling-reference",
+            "warning",
+        ),
+        "a file that none names": (named(["a.png", "b.png"], ["a.png", "b.png", "c.png"]), "missing-pair", "warning"),
     },
     "spelling": {
         "another case": (

@@ -18,6 +18,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Field, Role, Roles, Source
+from dataloader_expert.sources.references import References
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
 SPLIT_VALUES = 1_000
@@ -47,6 +48,8 @@ class Context:
     """Fields that the request names; None: likely ones are found."""
     roles: Roles = field(default_factory=Roles)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    references: References | None = None
+    """Fields that name files; None where none does."""
     copies: frozenset[str] = frozenset()
     """Files that equal another byte for byte."""
     pivots: dict[str, float] = field(default_factory=dict)

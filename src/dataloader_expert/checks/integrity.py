@@ -57,6 +57,7 @@ FIXES = {
     "dtype-drift": "write all shards with one dtype",
     "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",
     "missing-key": "write every sample with the same fields",
+    "missing-pair": "add the file that is missing, or take its partner out: a dataset that zips both lists shifts every later pair",
     "extra-key": "write every sample with the same fields, or leave this one out",
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
@@ -116,6 +117,7 @@ class Integrity(Check):
         "trailing-bytes",
         "duplicate-keys",
         "missing-key",
+        "missing-pair",
         "extra-key",
         "dtype-drift",
         "shape-drift",
@@ -245,10 +247,13 @@ class Integrity(Check):
 
     def _compare_keys(self) -> None:
         """What most samples have is missing in the others; that few have more is no fault."""
+        told = {place.get("file") for _, place in self.problems.get("missing-pair", ())}
         for name in sorted(self.lacking.units):
             if 2 * self.lacking.samples[name] > self.seen:
                 continue
             for where in self.lacking.units.pop(name):
+                if where["file"] in told:
+                    continue
                 of = f" of {where['key']}" if where.get("key") else ""
                 self.found(Unreadable("missing-key", f"{name} is absent{of}", field=name, **where))
             if self.lacking.beyond[name]:
@@ -297,8 +302,8 @@ class Integrity(Check):
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)
         shapes: dict[str, int] = fact.value["shapes"]
-        if field is None or fact.value["distinct"] < 2:
-            return
+        if field is None or fact.value["distinct"] < 2 or field.kind == "mask":
+            return  # a mask is as large as its picture
         if field.kind in ("text", "category", "number", "boolean", "time", "other"):
             yield from self._judge_types(fact, name)
             return

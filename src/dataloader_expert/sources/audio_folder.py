@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
@@ -20,12 +18,11 @@ class AudioFolder(FileSamples):
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
-        entries = listing.of(cls.kinds)
-        source = cls(listing, ref, entries)
+        source = cls(listing, ref, listing.of(cls.kinds))
         dtype, channels = "int16", {1}
-        for i, entry in enumerate(spread(entries, 4)):
+        for i, unit in enumerate(spread(source.units, 4)):
             try:
-                samples, _ = decode_audio(listing.read(entry.path), entry.path)
+                samples, _ = decode_audio(listing.read(unit.file), unit.file)
             except Unreadable:
                 continue  # the scan reports it, with its place
             dtype = str(samples.dtype)
@@ -34,11 +31,11 @@ class AudioFolder(FileSamples):
         source.fields = (
             Field("audio", "audio", dtype, shape),
             Field("sample_rate", "number", "int64"),
-            *source.label_field(),
+            *source.other_fields(),
         )
         return source
 
-    def decode(self, unit: Unit, raw: Any) -> Block:
+    def decode_file(self, unit: Unit, raw: bytes) -> Block:
         import numpy as np
 
         problems: list[Unreadable] = []

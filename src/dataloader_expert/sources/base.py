@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Field:
     """One field of a sample. ``shape`` is per sample, None where it varies; ``()`` is a scalar.
 
-    kind: image, audio, text, number, category, boolean, time, array, sequence, embedding, tokens, bytes, other.
+    kind: image, mask (classes or depths of an image's pixels), audio, text, number, category, boolean, time, array, sequence, embedding, tokens, bytes, other.
     """
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
@@ -21,12 +20,11 @@ class ImageFolder(FileSamples):
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
-        entries = listing.of(cls.kinds)
-        source = cls(listing, ref, entries)
+        source = cls(listing, ref, listing.of(cls.kinds))
         sizes: Counter[tuple[int | None, ...]] = Counter()
-        for entry in spread(entries, 16):
+        for unit in spread(source.units, 16):
             try:
-                image = decode_image(listing.read(entry.path), entry.path)
+                image = decode_image(listing.read(unit.file), unit.file)
             except Unreadable:
                 continue  # the scan reports it, with its place
             sizes[(image.height, image.width, len(image.getbands()))] += 1
@@ -34,10 +32,10 @@ class ImageFolder(FileSamples):
         shape: tuple[int | None, ...] = (None, None, None)
         if shapes:
             shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
-        source.fields = (Field("image", "image", "uint8", shape), *source.label_field())
+        source.fields = (Field("image", "image", "uint8", shape), *source.other_fields())
         return source
 
-    def decode(self, unit: Unit, raw: Any) -> Block:
+    def decode_file(self, unit: Unit, raw: bytes) -> Block:
         problems: list[Unreadable] = []
         block = Block(unit, self.with_label(unit, decode_image(raw, unit.file, problems)), (raw,), problems)
         other = type_named(raw, unit.file)

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import unicodedata
 from collections import Counter
+from collections.abc import Collection
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
 from dataloader_expert.sources.magic import SUFFIXES
+from dataloader_expert.sources.pairing import pair
 from dataloader_expert.sources.subset import Subset
 
 GROUP = "dataloader_expert.sources"
@@ -66,10 +68,13 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source = cls.open(listing, ref)
         held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
         source.files, source.bytes = len(held), sum(e.size for e in held)
+        for name, kind in getattr(source, "unread", {}).items():
+            text = f"{kind} files stand beside the samples and are not read: only whether each is there was checked"
+            unknowns.append(Unknown(f"field {name}", text))
         source.problems += idle_files(source, listing, listing.of(kinds))
         source.problems = [
             *listing.problems,
-            *_foreign(listing, kinds),
+            *_foreign(listing, kinds, getattr(source, "beside", frozenset())),
             *_collisions(listing),
             *_odd_names(listing),
             *source.problems,
@@ -108,6 +113,13 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
         return known["hf-disk"], frozenset({"arrow", "json"})
     data = [e for e in listing.entries if not _beside(e) or listing.single]
+    kinds_there = {e.kind for e in data}
+    if len(kinds_there) > 1 and not listing.single:  # what goes with pictures or sounds is no other kind of data
+        for main in ("image", "audio"):
+            beside = pair(listing.entries, frozenset({main})).beside if main in kinds_there else set()
+            if beside:
+                data = [e for e in data if e.path not in beside]
+                break
     counts = Counter(e.kind for e in data)
     readable = {kind: cls for cls in known.values() for kind in cls.kinds if cls.format != "hf-disk"}
     total = sum(counts.values())
@@ -195,11 +207,11 @@ def _folders(path: str) -> list[str]:
     return ["/".join(parts[: i + 1]) for i in range(len(parts))]
 
 
-def _foreign(listing: Listing, kinds: frozenset[str]) -> list[Unreadable]:
-    """Files that are not of the data set, and files whose name says another format than their bytes."""
+def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -> list[Unreadable]:
+    """Files that are not of the data set, nor ``beside`` a sample, and files whose name says another format than their bytes."""
     problems = []
     for entry in listing.entries:
-        if _beside(entry):
+        if _beside(entry) or entry.path in beside:
             continue
         suffix = _suffix(entry.path)
         if entry.kind not in kinds and SUFFIXES.get(suffix) in kinds:

@@ -1,18 +1,25 @@
-"""Sources whose sample is a file: folders of images, sounds, texts or arrays, with splits and classes by folder."""
+"""Sources whose sample is a file, alone or with partners: folders of images, sounds or texts, splits and classes by folder."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import Field, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import empty_class_folders, read_folders
+from dataloader_expert.sources.pairing import Pairing, pair
+
+T = TypeVar("T")
+READ = ("image", "text")
+"""Kinds of partners whose content is read; of others only that they are there."""
 
 
 class FileSamples(Source):
-    """One sample a file. A member says what a file's value is: ``value_field`` and ``decode``."""
+    """One sample a file, with its partners. A member says what a file's value is: ``value`` and ``decode_file``."""
 
     value = "data"
 
@@ -21,6 +28,8 @@ class FileSamples(Source):
         self.listing = listing
         if not entries:
             raise RequestError("format-unknown", f"no {self.format} files were found; pass format= or another folder")
+        pairing = Pairing(entries) if listing.single else pair(listing.entries, self.kinds)
+        entries = pairing.samples
         paths = [e.path for e in entries]
         splits, labels, names = read_folders(paths)
         if listing.single and len(entries) == 1:
@@ -29,9 +38,29 @@ class FileSamples(Source):
             Unreadable("empty-class", "a class folder without samples", file=folder)
             for folder in empty_class_folders(listing.folders, labels, paths)
         ]
+        self.problems += pairing.problems
+        self.beside = frozenset(pairing.beside)
+        """Paths of files that are no samples themselves and belong to one."""
+        kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
+        self.partners = tuple(Field(n, "text", "str") if k == "text" else Field(n, "mask", "uint8", (None, None))
+                              for n, k in kinds.items())  # fmt: skip
+        """The fields that partners make."""
+        self.unread = {name: kind for name, kind in pairing.fields.items() if kind not in READ}
+        """Partners of which only is known that they are there."""
+        if any(f.kind == "text" for f in self.partners):
+            self.modality = "multimodal"
+        beside = {
+            path: tuple(
+                (name, entry.path, entry.size) for name, entry in found.items() if entry.kind == kinds.get(name)
+            )
+            for path, found in pairing.partners.items()
+        }
         self.units = tuple(
-            Unit(i, e.path, i, 1, e.size, split, label)
-            for i, (e, split, label) in enumerate(zip(entries, splits, labels, strict=True))
+            Unit(i, e.path, i, 1, e.size + sum(size for *_, size in at), split, label, at)
+            for i, (e, split, label, at) in enumerate(
+                (e, split, label, beside.get(e.path, ()))
+                for e, split, label in zip(entries, splits, labels, strict=True)
+            )
         )
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
@@ -39,22 +68,66 @@ class FileSamples(Source):
             self.label, self.label_how = "label", "by the folders' names"
             self.classes = tuple(names)
 
-    def label_field(self) -> tuple[Field, ...]:
-        return (Field("label", "category", "str"),) if self.label else ()
+    def other_fields(self) -> tuple[Field, ...]:
+        """The partners' fields and the label."""
+        return (*self.partners, *((Field("label", "category", "str"),) if self.label else ()))
 
-    def read(self, unit: Unit) -> bytes:
-        return self.listing.read(unit.file)
+    def read(self, unit: Unit) -> Any:
+        """The bytes of the sample's file, and of its partners."""
+        return self.listing.read(unit.file), [self.listing.read(path) for _, path, _ in unit.at]
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        own, others = raw
+        block = self.decode_file(unit, own)
+        for (name, path, _), data in zip(unit.at, others, strict=True):
+            mask = next(f.kind for f in self.partners if f.name == name) == "mask"
+            value = self._mask(data, path, block) if mask else decode_text(data, path, block.problems)
+            block.columns[name] = Column([value])
+        return block
+
+    @abstractmethod
+    def decode_file(self, unit: Unit, raw: bytes) -> Block:
+        """The sample without its partners."""
+
+    def _mask(self, data: bytes, path: str, block: Block) -> Any:
+        """Shape [height, width] or [height, width, channels]."""
+        import numpy as np
+
+        from dataloader_expert.sources.pictures import decode_image
+
+        mask = np.asarray(decode_image(data, path, block.problems))
+        picture = block.columns[self.value].values[0]
+        size = (getattr(picture, "height", None), getattr(picture, "width", None))
+        if size[0] is not None and mask.shape[:2] != size:
+            text = f"{mask.shape[0]} x {mask.shape[1]} pixels, and its picture {size[0]} x {size[1]}"
+            block.problems.append(Unreadable("length-mismatch", text, file=path))
+        return mask.astype(np.uint8) if mask.dtype == bool else mask
 
     def with_label(self, unit: Unit, value: Any) -> dict[str, Any]:
-        from dataloader_expert.sources.base import Column
-
         columns = {self.value: Column([value])}
         if self.label:
             columns["label"] = Column([unit.label])
         return columns
 
 
-def spread(items: list[Entry], most: int) -> list[Entry]:
+def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
+    """The text, bytes that are not UTF-8 replaced and told.
+
+    Raises:
+        Unreadable: ``not-the-format`` where it is no text.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        at = data[e.start : e.start + 8]
+        problems.append(Unreadable("encoding-error", f"not UTF-8 at byte {e.start}: {at!r}", file=name))
+        text = data.decode("utf-8", "replace")
+    if "\0" in text:
+        raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=name)
+    return text
+
+
+def spread(items: Sequence[T], most: int) -> Sequence[T]:
     """At most ``most`` of the items, evenly spaced."""
     step = max(1, len(items) // most)
     return items[::step][:most]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
 from dataloader_expert.sources.files import Listing
-from dataloader_expert.sources.samples import FileSamples
+from dataloader_expert.sources.samples import FileSamples, decode_text
 
 
 class TextFiles(FileSamples):
@@ -20,22 +18,12 @@ class TextFiles(FileSamples):
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls(listing, ref, listing.of(cls.kinds))
-        source.fields = (Field("text", "text", "str"), *source.label_field())
+        source.fields = (Field("text", "text", "str"), *source.other_fields())
         return source
 
-    def decode(self, unit: Unit, raw: Any) -> Block:
-        problems = []
-        try:
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError as e:
-            problems.append(
-                Unreadable(
-                    "encoding-error", f"not UTF-8 at byte {e.start}: {raw[e.start : e.start + 8]!r}", file=unit.file
-                )
-            )
-            text = raw.decode("utf-8", "replace")
-        if "\0" in text:
-            raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=unit.file)
+    def decode_file(self, unit: Unit, raw: bytes) -> Block:
+        problems: list[Unreadable] = []
+        text = decode_text(raw, unit.file, problems)
         return Block(unit, self.with_label(unit, text), (raw,), problems)
 
 

@@ -229,6 +229,10 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         )
     if label["name"] is not None:
         return Task(name=f"{modality} regression", how=f"label {label['name']} is not made of classes, {label['how']}")
+    kinds = {f["kind"]: f["name"] for f in facts.value(FIELDS, [])}
+    if "mask" in kinds and "image" in kinds:
+        name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
+        return Task(name=f"image {name}", how=f"each picture has a {kinds['mask']} beside it")
     if modality in ("text", "tokens"):
         return Task(name="language modelling", how="texts without a label")
     return Task(name=f"{modality} data without labels", how="no label field was found")

@@ -12,6 +12,7 @@ from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import NEAR
+from dataloader_expert.checks.references import REFERENCES
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
@@ -240,6 +241,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         )
     if facts.find(CLASS_COUNTS) is None:
         aside.append("class labels (there are none)")
+    aside += [f"what the files named by {escaped(f.at['field'])} hold" for f in facts.all(REFERENCES)]
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")
     aside += [fact.value["missed"] for fact in facts.all(NEAR) if fact.value["missed"]]

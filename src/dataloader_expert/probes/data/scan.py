@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.checks.base import ROLES, Check, Context, all_checks
 from dataloader_expert.checks.integrity import Integrity
+from dataloader_expert.checks.references import Referenced
 from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -18,6 +19,7 @@ from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
+from dataloader_expert.sources.references import find_references
 from dataloader_expert.sources.roles import find_roles
 from dataloader_expert.sources.vocabulary import Vocabulary
 
@@ -186,6 +188,9 @@ class Scan(Probe):
             source.roles = find_roles(blocks, source.fields, source.label, bool(source.splits))
         context = self._context(source, bench.seed)
         context.pivots = pivots_from(blocks[0]) if blocks else {}
+        if source.nullable:  # a table
+            listing, whole = getattr(source, "listing", None), bench.ref.split is None
+            context.references = find_references(listing, blocks, source.fields, source.label, whole)
         units = list(range(len(source.units)))
         order = np.random.default_rng(bench.seed).permutation(len(units)).tolist()
         if self.most is not None:
@@ -225,8 +230,12 @@ class Scan(Probe):
                 check.join(part[name])
         integrity = checks["integrity"]
         assert isinstance(integrity, Integrity)
+        referenced = checks["references"]
+        assert isinstance(referenced, Referenced)
+        named = referenced.paths()
         for problem in source.problems:
-            integrity.found(problem)
+            if problem.code != "foreign-file" or problem.where.get("file") not in named:
+                integrity.found(problem)
         return checks
 
     def _reference(self, bench: Bench, source: Reference, deadline: float | None) -> Any:
