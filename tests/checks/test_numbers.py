@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.numbers import LEVELS, Numbers, quantile
+from dataloader_expert.checks.numbers import LEVELS, Numbers
+from dataloader_expert.checks.quantiles import quantile
 
 FINITE = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3))
 ANY = st.one_of(FINITE, st.sampled_from([0.0, math.nan, math.inf, -math.inf]))

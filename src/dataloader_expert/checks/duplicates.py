@@ -71,6 +71,7 @@ class Duplicates(Check):
             "conflict_where": [],
         }
         crossing: Counter[tuple[str, str]] = Counter()
+        shared: Counter[int] = Counter()
         copies, of = self.context.copies, self.kept.files.of
 
         def order(g: int) -> tuple[bool, int]:
@@ -87,6 +88,7 @@ class Duplicates(Check):
             keys = ["where"]
             if len(splits) > 1:
                 out["cross_split"] += 1
+                shared.update(split[lo:hi].tolist())
                 keys.append("cross_where")
                 crossing.update(self.kept.pair_of(a, b) for k, a in enumerate(splits) for b in splits[k + 1 :])
             if len(labels) > 1:
@@ -100,6 +102,8 @@ class Duplicates(Check):
             if len(splits) > 1 and len(out["crossing"]) < MOST_SHOWN:
                 firsts = [next(i for i in range(lo, hi) if split[i] == s) for s in splits[:2]]
                 out["crossing"].append([self.kept.place(int(index[i]), int(split[i])) for i in firsts])
+        out["shared"] = {str(self.kept.splits[c]): shared[c] for c in self.kept.named(shared)}
+        """Of each split the samples whose content another split holds too."""
         out["by_pair"] = [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())]
         return out
 

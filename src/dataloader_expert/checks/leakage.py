@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -32,7 +33,8 @@ class Leakage(Check):
         group, time = context.grouped, context.timed
         self.group = group.field if group is not None else None
         self.time = time.field if time is not None else None
-        self.groups: dict[str, set[str]] = {}
+        self.groups: dict[str, dict[str, int]] = {}
+        """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
         self.moments: dict[str, dict[str, list[Any]]] = {}
         """Seconds of every sample by split and reading."""
@@ -49,8 +51,9 @@ class Leakage(Check):
             if split is None:
                 continue
             if self.group in part.columns:
-                for value in set(_present(part.columns[self.group])):
-                    self.groups.setdefault(str(value), set()).add(split)
+                for value, n in Counter(_present(part.columns[self.group])).items():
+                    splits = self.groups.setdefault(str(value), {})
+                    splits[split] = splits.get(split, 0) + n
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
 
@@ -81,7 +84,9 @@ class Leakage(Check):
         assert isinstance(other, Leakage)
         self.seen += other.seen
         for value, splits in other.groups.items():
-            self.groups.setdefault(value, set()).update(splits)
+            mine = self.groups.setdefault(value, {})
+            for split, n in splits.items():
+                mine[split] = mine.get(split, 0) + n
         for split, ranges in other.times.items():
             for reading, (low, high) in ranges.items():
                 self._range(split, reading, low, high)
@@ -96,6 +101,7 @@ class Leakage(Check):
         if self.groups and self.context.grouped is not None:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
+            value["sizes"], value["whole"], value["moved"] = self._sizes()
             yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
         for split, ranges in self.times.items():
             for reading, (low, high) in ranges.items():
@@ -108,6 +114,16 @@ class Leakage(Check):
                 value = {"earliest": first, "latest": last, "early": early, "samples": len(moments)}
                 value.update(since=low[0], until=high[0], **_taken(self.context.timed))
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
+
+    def _sizes(self) -> tuple[dict[str, int], dict[str, int], int]:
+        """Samples by split as they are, and with each group in the split that holds most of it; and how many would move."""
+        now, whole, moved = Counter[str](), Counter[str](), 0
+        for splits in self.groups.values():
+            now.update(splits)
+            most = min(splits, key=lambda s: (-splits[s], s != "train", s))  # of equals training
+            whole[most] += sum(splits.values())
+            moved += sum(splits.values()) - splits[most]
+        return dict(now), {split: whole[split] for split in now}, moved
 
     def _told(self, moment: Moment) -> Any:
         """A time as the data write it; one that is stored as seconds as a date."""

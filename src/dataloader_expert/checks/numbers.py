@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dataloader_expert.checks.quantiles import bucket_value, buckets, quantile
+from dataloader_expert.checks.treatments import treatment
+
 CAP = 1 << 22
 PIECE = 1 << 15
 """Values that are worked on at a time: what is made of them stays in the cache, and in memory that is used again."""
@@ -163,8 +166,11 @@ class Numbers:
     def total(self) -> int:
         return self.n + self.nan + self.inf_up + self.inf_down
 
-    def summary(self) -> dict[str, Any]:
-        """The contract's statistics: moments over finite values, quantiles, distribution, outliers."""
+    def summary(self, treated: bool = False) -> dict[str, Any]:
+        """The contract's statistics: moments over finite values, quantiles, distribution, outliers.
+
+        ``treated``: with a proposed ``treatment`` and its effect (see ``treatments``).
+        """
         import numpy as np
 
         if self.bucketed:
@@ -181,6 +187,7 @@ class Numbers:
                 "nan": self.nan,
                 "inf": self.inf_up + self.inf_down,
                 "outliers": None,
+                "treatment": None,
                 "n": 0,
             }
         n = self.n
@@ -199,6 +206,7 @@ class Numbers:
         if self.bucketed:
             quantiles = np.clip(quantiles, self.low, self.high)
         named = dict(zip((f"p{p}" for p in LEVELS), map(float, quantiles), strict=True))
+        outliers = self._outliers(levels, weights, named)
         return {
             "mean": self.pivot + m1,
             "std": math.sqrt(m2),
@@ -211,7 +219,8 @@ class Numbers:
             "zeros": self.zeros,
             "nan": self.nan,
             "inf": self.inf_up + self.inf_down,
-            "outliers": self._outliers(levels, weights, named),
+            "outliers": outliers,
+            "treatment": treatment(levels, weights, outliers) if treated else None,
             "n": n,
         }
 
@@ -268,36 +277,6 @@ def _together(parts: list[Any]) -> list[Any]:
     import numpy as np
 
     return [np.concatenate(parts)] if len(parts) > 1 and len({p.dtype for p in parts}) == 1 else parts
-
-
-def buckets(values: Any, weights: Any = None) -> Any:
-    """Counts of the values' upper 16 float32 bits, shape [65536], int64."""
-    import numpy as np
-
-    with np.errstate(over="ignore"):
-        keys = values.astype(np.float32).view(np.uint32) >> 16
-    return np.bincount(keys, weights, minlength=65536).astype(np.int64)
-
-
-def bucket_value(keys: Any) -> Any:
-    """The middle of each bucket, float64."""
-    import numpy as np
-
-    middle = (keys.astype(np.uint32) << 16) | np.where(keys & 0x7FFF, 0x8000, 0).astype(np.uint32)
-    return middle.view(np.float32).astype(np.float64)
-
-
-def quantile(levels: Any, weights: Any, at: list[float]) -> Any:
-    """Quantiles of weighted values by linear interpolation between order statistics, as ``numpy.quantile``."""
-    import numpy as np
-
-    ends = np.cumsum(weights)
-    rank = np.asarray(at) * (ends[-1] - 1)
-    lower = np.floor(rank).astype(np.int64)
-    part = rank - lower
-    a = levels[np.searchsorted(ends, lower, side="right")]
-    b = levels[np.searchsorted(ends, np.minimum(lower + 1, ends[-1] - 1), side="right")]
-    return a + (b - a) * part
 
 
 def shape_of(

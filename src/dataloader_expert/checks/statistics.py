@@ -16,6 +16,7 @@ from dataloader_expert.sources.pictures import as_rgb
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field holds NaN or an infinity, or has no value")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
+MEASURED = ("number", "array", "embedding", "sequence")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
 RGB = ("red", "green", "blue")
@@ -178,6 +179,7 @@ class Statistics(Check):
     def facts(self) -> Iterable[Fact]:
         evidence = self.evidence()
         self._gray_as_rgb()
+        treated = {f.name for f in self.context.fields if f.kind in MEASURED and f.name != self.context.label}
         names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
         for field, channel in names:
             at = {"field": field, **({"channel": channel} if channel else {})}
@@ -192,7 +194,7 @@ class Statistics(Check):
                     summary = copy.copy(part).summary()
                     kept = {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "n")}
                     yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
-            summary = numbers.summary()
+            summary = numbers.summary(treated=field in treated and channel is None)
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
                 summary["distribution"] = "categorical"  # one length, several texts
             if summary["outliers"]:
@@ -277,7 +279,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             f"{name}: {outliers['count']} of {s['n']} values lie beyond {outliers['low']:.4g} … {outliers['high']:.4g}"
             f" ({outliers['rule']})",
             fact,
-            "look at them; clip, winsorise or use a robust scale if they are errors",
+            _cure(s["treatment"]),
             [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
             or [{"field": name}],
             outliers["count"],
@@ -292,6 +294,20 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
                 "do not normalise it again",
                 [{"field": name}],
             )
+
+
+def _cure(treatment: dict[str, Any] | None) -> str:
+    """What to do with far values, with what it does where a treatment helps."""
+    if treatment is None:
+        return "look at them; no clipping and no logarithm halves the tails: use a robust scale, or keep them"
+    before, after = treatment["before"], treatment["after"]
+    effect = f"skewness {before['skewness']:.3g} becomes {after['skewness']:.3g}, std {before['std']:.4g} becomes {after['std']:.4g}"
+    given = treatment["arguments"]
+    if treatment["do"] == "clip":
+        return f"look at them; if they are errors, clip to {given['low']:.4g} … {given['high']:.4g}: {effect}"
+    if treatment["do"] == "log1p":
+        return f"take log(1 + x): {effect}"
+    return f"look at {given['value']:g}, which stands {treatment['changed']} times; if it means missing, treat it so: {effect}"
 
 
 CHECK = Statistics

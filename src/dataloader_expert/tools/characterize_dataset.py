@@ -74,6 +74,26 @@ class Outliers(Model):
     where: list[dict[str, Any]]
 
 
+class Effect(Model):
+    """``far``: values beyond the bounds of ``outliers``; after a logarithm beyond those of the logarithms."""
+
+    mean: float
+    std: float
+    skewness: float | None
+    kurtosis: float | None
+    far: int
+
+
+class Treated(Model):
+    """What to do with far or skewed values: ``changed`` of them, with statistics before and after."""
+
+    do: Literal["treat as missing", "clip", "log1p"]
+    arguments: dict[str, float]
+    changed: int
+    before: Effect
+    after: Effect
+
+
 class Statistics(Model):
     mean: float | None
     std: float | None
@@ -89,6 +109,7 @@ class Statistics(Model):
     nan: int
     inf: int
     outliers: Outliers | None
+    treatment: Treated | None
     n: int
 
 

@@ -37,6 +37,7 @@ from dataloader_expert.tools.split_report import (
     pairs_of,
     split_lines,
 )
+from dataloader_expert.tools.treatments import Treatment, treatments
 
 Status = Literal["pass", "fail", "unknown"]
 BROKEN = {
@@ -120,6 +121,7 @@ class Fields(Model):
     groups: Groups | None
     overlaps: list[Overlap]
     pairs: list[Pair]
+    treatments: list[Treatment]
     code: str | None
 
 
@@ -180,6 +182,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "groups": groups_of(facts),
         "overlaps": overlaps(facts),
         "pairs": pairs_of(facts),
+        "treatments": treatments(facts, found),
         "code": None,
     }
     steps = []

@@ -1,0 +1,98 @@
+"""What to do with a field of few, far or skewed values, and what that does: the same statistics before and after.
+
+Far values are those beyond three times the interquartile range from the quartiles. Three treatments are tried on the values
+themselves: one repeated far value as missing (a placeholder such as -999), far values clipped (winsorised), or log(1 + x).
+The tails' weight is the sum of the absolute skewness and of the excess kurtosis where it is positive: 0 for a normal
+distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dataloader_expert.checks.quantiles import quantile
+from dataloader_expert.facts import Json
+
+SKEWED = 1.0
+"""Absolute skewness from which a treatment is looked for where no value is far (Bulmer, "Principles of Statistics", 1979)."""
+HELPS = 0.5
+"""A treatment is proposed that leaves at most this share of the tails' weight."""
+FEW = 0.01
+"""The share of values that may be errors: clipping more changes the distribution rather than its errors."""
+REPEATED = 3
+"""Times that a placeholder comes at least."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Population statistics; ``far``: values beyond the bounds that were found before."""
+
+    mean: float
+    std: float
+    skewness: float | None
+    kurtosis: float | None
+    far: int
+
+    @property
+    def tails(self) -> float:
+        return abs(self.skewness or 0.0) + max(self.kurtosis or 0.0, 0.0)
+
+
+def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> dict[str, Json] | None:
+    """The proposed treatment of distinct values ``levels`` that occur ``weights`` times; None: none helps, or none is due.
+
+    Returns:
+        ``{do, arguments, changed, before, after}``.
+    """
+    import numpy as np
+
+    low, high = (outliers or {}).get("low"), (outliers or {}).get("high")
+    if not isinstance(low, float) or not isinstance(high, float):
+        return None
+    bounds = (low, high)
+    before = effect(levels, weights, bounds)
+    if before is None or (not before.far and abs(before.skewness or 0.0) < SKEWED):
+        return None
+    tried: list[tuple[str, dict[str, Json], int, Effect | None]] = []
+    for side in (levels < low, levels > high):
+        if side.sum() == 1 and weights[side][0] >= REPEATED:
+            kept = ~side
+            left = effect(levels[kept], weights[kept], bounds)
+            tried.append(("treat as missing", {"value": float(levels[side][0])}, int(weights[side][0]), left))
+    if before.far <= FEW * weights.sum() and before.far:
+        clipped = effect(np.clip(levels, low, high), weights, bounds)
+        tried.append(("clip", {"low": low, "high": high}, before.far, clipped))
+    if levels[0] >= 0:
+        with np.errstate(over="ignore"):
+            logs = effect(np.log1p(levels), weights, None)
+        tried.append(("log1p", {}, int(weights.sum()), logs))
+    for do, arguments, changed, after in tried:  # the one that changes least comes first
+        if after is not None and after.tails <= HELPS * before.tails:
+            return {"do": do, "arguments": arguments, "changed": changed, **_told(before, after)}
+    return None
+
+
+def effect(values: Any, weights: Any, bounds: tuple[float, float] | None) -> Effect | None:
+    """Statistics of weighted values; None where nothing varies. Without bounds those of the values' own quartiles are used."""
+    import numpy as np
+
+    n = float(weights.sum())
+    if len(values) < 2:
+        return None
+    if bounds is None:
+        q1, q3 = quantile(values, weights, [0.25, 0.75]).tolist()
+        bounds = q1 - 3 * (q3 - q1), q3 + 3 * (q3 - q1)
+    mean = float(np.dot(values, weights)) / n
+    off = values - mean
+    m2 = float(np.dot(off**2, weights)) / n
+    if not 0 < m2 * m2 < math.inf:
+        return None
+    m3, m4 = (float(np.dot(off**p, weights)) / n for p in (3, 4))
+    far = int(weights[(values < bounds[0]) | (values > bounds[1])].sum())
+    return Effect(mean, math.sqrt(m2), m3 / m2**1.5, m4 / m2**2 - 3, far)
+
+
+def _told(before: Effect, after: Effect) -> dict[str, Json]:
+    return {"before": asdict(before), "after": asdict(after)}
