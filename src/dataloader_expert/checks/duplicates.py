@@ -9,14 +9,151 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import DIGEST, digest64
 from dataloader_expert.checks.pairs import MOST_SHOWN, Seen
+from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
+PLACES = 4
+"""Samples of a group that are told."""
 DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, label aside")
 DUPLICATES = Quantity(
     "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
 )
+
+
+class Groups:
+    """Groups of equal samples: how many, in which splits, with how many labels, and where the first of them are."""
+
+    def __init__(self, kept: Seen, copies: frozenset[str]) -> None:
+        self.kept, self.copies = kept, copies
+        self.extra = self.groups = self.cross_split = self.conflicts = 0
+        self.crossing: Counter[tuple[int, ...]] = Counter()
+        self.shared: Counter[int] = Counter()
+        self.first: dict[str, list[tuple[tuple[bool, int], Rows]]] = {"all": [], "crossing": [], "conflicts": []}
+        """The groups that are told, each with what it is ordered by and its first samples."""
+
+    def add(self, rows: Rows) -> int:
+        """Takes in all samples of some contents; their number of distinct contents."""
+        import numpy as np
+
+        if not len(rows):
+            return 0
+        rows = rows.take(np.lexsort((rows.index, rows.digest)))
+        starts = np.flatnonzero(np.concatenate([[True], rows.digest[1:] != rows.digest[:-1]]))
+        sizes = np.diff(np.concatenate([starts, [len(rows)]]))
+        many = np.flatnonzero(sizes > 1)
+        if len(many):
+            self._count(rows.take(np.repeat(sizes > 1, sizes)), sizes[many])
+        return len(starts)
+
+    def _count(self, rows: Rows, sizes: Any) -> None:
+        """Of samples that have equals, sorted by group and index; ``sizes`` of the groups."""
+        import numpy as np
+
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        self.extra += int(sizes.sum()) - len(sizes)
+        self.groups += len(sizes)
+        named = np.array([s is not None for s in self.kept.splits])[rows.split]
+        crosses = _several(group[named], rows.split[named], len(sizes))
+        conflicts = _several(group[rows.label != 0], rows.label[rows.label != 0], len(sizes))
+        self.cross_split += int(crosses.sum())
+        self.conflicts += int(conflicts.sum())
+        inside = crosses[group] & named
+        self.shared.update(dict(zip(*_counted(rows.split[inside]), strict=True)))
+        self._pairs(group[inside], rows.split[inside])
+        for name, chosen in (("all", sizes > 1), ("crossing", crosses), ("conflicts", conflicts)):
+            self._tell(name, rows, starts, sizes, np.flatnonzero(chosen))
+
+    def _pairs(self, group: Any, split: Any) -> None:
+        """Counts the sets of splits that groups lie in."""
+        import numpy as np
+
+        if not len(group):
+            return
+        width = len(self.kept.splits)
+        distinct = np.unique(group * width + split)
+        group, split = distinct // width, distinct % width
+        sets: Any = np.split(split, np.flatnonzero(np.diff(group)) + 1) if width > 62 else None
+        if sets is not None:
+            self.crossing.update(tuple(s.tolist()) for s in sets)
+            return
+        starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+        masks, counts = _counted(np.bitwise_or.reduceat(np.int64(1) << split, starts))
+        for mask, n in zip(masks, counts, strict=True):
+            self.crossing[tuple(c for c in range(width) if mask >> c & 1)] += n
+
+    def _tell(self, name: str, rows: Rows, starts: Any, sizes: Any, groups: Any) -> None:
+        """Keeps the first groups: what a copied file explains comes last, for it is told as that file."""
+        import numpy as np
+
+        kept, plain = self.first[name], 0
+        for g in groups[np.argsort(rows.index[starts[groups]], kind="stable")].tolist():
+            if plain >= MOST_SHOWN:
+                break
+            lo, size = int(starts[g]), int(sizes[g])
+            explained = bool(self.copies) and self._explained(rows.index[lo : lo + min(size, MOST_SHOWN)])
+            plain += not explained
+            if name == "crossing":  # one of each of two splits
+                splits = self.kept.named(rows.split[lo : lo + size].tolist())[:2]
+                at = [lo + int(np.argmax(rows.split[lo : lo + size] == s)) for s in splits]
+                at += [i for i in range(lo, lo + min(size, PLACES)) if i not in at]
+            else:
+                at = list(range(lo, lo + min(size, PLACES)))
+            kept.append(((explained, int(rows.index[lo])), rows.take(at[:PLACES])))
+        self.first[name] = sorted(kept, key=lambda k: k[0])[:MOST_SHOWN]
+
+    def _explained(self, members: Any) -> bool:
+        copied = sum(self.kept.files.of(i) in self.copies for i in members.tolist())
+        return copied + 1 >= len(members)
+
+    def value(self) -> dict[str, Json]:
+        places = {
+            name: [[self.kept.place(int(i), int(s)) for i, s in zip(r.index, r.split, strict=True)] for _, r in first]
+            for name, first in self.first.items()
+        }
+        by_pair: Counter[tuple[str, str]] = Counter()
+        for splits, n in self.crossing.items():
+            for k, a in enumerate(splits):
+                for b in splits[k + 1 :]:
+                    by_pair[self.kept.pair_of(a, b)] += n
+        return {
+            "extra": self.extra,
+            "groups": self.groups,
+            "cross_split": self.cross_split,
+            "conflicts": self.conflicts,
+            "pairs": [group[:2] for group in places["all"]],
+            "crossing": [group[:2] for group in places["crossing"]],
+            "where": _flat(places["all"]),
+            "cross_where": _flat(places["crossing"]),
+            "conflict_where": _flat(places["conflicts"]),
+            "shared": {str(self.kept.splits[c]): n for c, n in sorted(self.shared.items())},
+            "by_pair": [{"splits": list(pair), "count": n} for pair, n in sorted(by_pair.items())],
+        }
+
+
+def _several(group: Any, values: Any, groups: int) -> Any:
+    """Which of the groups hold more than one distinct value; ``group`` is sorted; bool [groups]."""
+    import numpy as np
+
+    found = np.zeros(groups, bool)
+    if len(group):
+        starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+        lowest, highest = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+        found[group[starts]] = lowest != highest
+    return found
+
+
+def _counted(values: Any) -> tuple[list[int], list[int]]:
+    import numpy as np
+
+    distinct, counts = np.unique(values, return_counts=True)
+    return distinct.tolist(), counts.tolist()
+
+
+def _flat(groups: list[list[Json]]) -> list[Json]:
+    return [place for group in groups for place in group][:MOST_SHOWN]
 
 
 class Duplicates(Check):
@@ -24,7 +161,7 @@ class Duplicates(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.kept = Seen(context)
+        self.kept = Seen(context, HELD)
         self.raw: list[int] = []
 
     def see(self, block: Block) -> None:
@@ -39,73 +176,15 @@ class Duplicates(Check):
         self.raw += other.raw
 
     def facts(self) -> Iterable[Fact]:
-        import numpy as np
-
         if not self.seen:
             return
-        digest, label, split, index = self.kept.all()
-        order = np.lexsort((index, digest))
-        digest, label, split, index = digest[order], label[order], split[order], index[order]
-        starts = np.flatnonzero(np.concatenate([[True], digest[1:] != digest[:-1]]))
         evidence = self.evidence()
-        yield Fact(DISTINCT, len(starts), evidence)
-        groups = self._groups(starts, label, split, index)
-        groups["files"] = len(self.raw) - len(set(self.raw))
-        groups["digest"] = DIGEST
-        yield Fact(DUPLICATES, groups, evidence)
-
-    def _groups(self, starts: Any, label: Any, split: Any, index: Any) -> dict[str, Json]:
-        import numpy as np
-
-        ends = np.concatenate([starts[1:], [len(index)]])
-        many = np.flatnonzero(ends - starts > 1)
-        out: dict[str, Json] = {
-            "extra": 0,
-            "groups": len(many),
-            "cross_split": 0,
-            "conflicts": 0,
-            "pairs": [],
-            "crossing": [],
-            "where": [],
-            "cross_where": [],
-            "conflict_where": [],
-        }
-        crossing: Counter[tuple[str, str]] = Counter()
-        shared: Counter[int] = Counter()
-        copies, of = self.context.copies, self.kept.files.of
-
-        def order(g: int) -> tuple[bool, int]:
-            """What a copied file explains comes last: it is told as that file."""
-            members = index[int(starts[g]) : int(ends[g])].tolist() if copies else []
-            explained = sum(of(i) in copies for i in members) + 1 >= len(members) > 0
-            return explained, int(index[starts[g]])
-
-        for g in sorted(many.tolist(), key=order):
-            lo, hi = int(starts[g]), int(ends[g])
-            out["extra"] += hi - lo - 1
-            splits = self.kept.named(split[lo:hi].tolist())
-            labels = set(label[lo:hi].tolist()) - {0}
-            keys = ["where"]
-            if len(splits) > 1:
-                out["cross_split"] += 1
-                shared.update(split[lo:hi].tolist())
-                keys.append("cross_where")
-                crossing.update(self.kept.pair_of(a, b) for k, a in enumerate(splits) for b in splits[k + 1 :])
-            if len(labels) > 1:
-                out["conflicts"] += 1
-                keys.append("conflict_where")
-            if any(len(out[key]) < MOST_SHOWN for key in keys):
-                places = [self.kept.place(int(index[i]), int(split[i])) for i in range(lo, min(hi, lo + 4))]
-                out["pairs"] = [*out["pairs"], places[:2]][:MOST_SHOWN]
-                for key in keys:
-                    out[key] = (out[key] + places)[:MOST_SHOWN]
-            if len(splits) > 1 and len(out["crossing"]) < MOST_SHOWN:
-                firsts = [next(i for i in range(lo, hi) if split[i] == s) for s in splits[:2]]
-                out["crossing"].append([self.kept.place(int(index[i]), int(split[i])) for i in firsts])
-        out["shared"] = {str(self.kept.splits[c]): shared[c] for c in self.kept.named(shared)}
-        """Of each split the samples whose content another split holds too."""
-        out["by_pair"] = [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())]
-        return out
+        distinct, told = 0, Groups(self.kept, self.context.copies)
+        for rows in self.kept.together():
+            distinct += told.add(rows)
+        yield Fact(DISTINCT, distinct, evidence)
+        more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST}
+        yield Fact(DUPLICATES, told.value() | more, evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(DUPLICATES)

@@ -180,10 +180,12 @@ class Integrity(Check):
             if isinstance(values, np.ndarray):
                 if values.dtype.kind in "US":
                     self._shape(name, "str", len(values), unit)
-                    self.sizes.setdefault(name, []).extend(np.char.str_len(values).tolist())
+                    found = np.char.str_len(values).tolist()
                 else:
                     self._shape(name, f"{_native(values)}{list(values.shape[1:])}", len(values), unit)
-                    self.sizes.setdefault(name, []).extend([values[:1].nbytes] * min(len(values), 1000))
+                    found = [values[:1].nbytes] * min(len(values), 1000)
+                sizes = self.sizes.setdefault(name, [])
+                sizes += found[: max(0, MOST_SIZES - len(sizes))]
                 continue
             sizes = self.sizes.setdefault(name, [])
             if set(map(type, values)) <= {str, NONE}:  # by far the commonest lists, and long ones

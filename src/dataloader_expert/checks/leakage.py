@@ -37,7 +37,9 @@ class Leakage(Check):
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
         self.moments: dict[str, dict[str, list[Any]]] = {}
-        """Seconds of every sample by split and reading."""
+        """Seconds of every sample by split and reading, but for those of training, of which only the end counts."""
+        self.dated: Counter[tuple[str, str]] = Counter()
+        """Samples with a time by split and reading."""
         self.unreadable: set[str] = set()
         self.no_time: Any = None
         """A value of the time's field that is none."""
@@ -71,7 +73,9 @@ class Leakage(Check):
             if known:
                 self._range(split, reading, min(known, key=_when), max(known, key=_when))
                 moments = np.array([s for v in values if (s := seconds[v]) is not None])
-                self.moments.setdefault(split, {}).setdefault(reading, []).append(moments)
+                self.dated[split, reading] += len(moments)
+                if split != "train":
+                    self.moments.setdefault(split, {}).setdefault(reading, []).append(moments)
 
     def _range(self, split: str, reading: str, low: Moment, high: Moment) -> None:
         ranges = self.times.setdefault(split, {})
@@ -90,13 +94,13 @@ class Leakage(Check):
         for split, ranges in other.times.items():
             for reading, (low, high) in ranges.items():
                 self._range(split, reading, low, high)
-                self.moments.setdefault(split, {}).setdefault(reading, []).extend(other.moments[split][reading])
+                found = other.moments.get(split, {}).get(reading, [])
+                self.moments.setdefault(split, {}).setdefault(reading, []).extend(found)
+        self.dated += other.dated
         self.unreadable |= other.unreadable
         self.no_time = other.no_time if self.no_time is None else self.no_time
 
     def facts(self) -> Iterable[Fact]:
-        import numpy as np
-
         evidence = self.evidence()
         if self.groups and self.context.grouped is not None:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
@@ -108,10 +112,10 @@ class Leakage(Check):
                 if reading in self.unreadable or self.context.timed is None:
                     continue
                 ends = self.times.get("train", {}).get(reading)
-                moments = np.concatenate(self.moments[split][reading])
-                early = int((moments < ends[1][0]).sum()) if ends is not None and split != "train" else 0
+                moments = self.moments.get(split, {}).get(reading, [])
+                early = sum(int((m < ends[1][0]).sum()) for m in moments) if ends is not None else 0
                 first, last = self._told(low), self._told(high)
-                value = {"earliest": first, "latest": last, "early": early, "samples": len(moments)}
+                value = {"earliest": first, "latest": last, "early": early, "samples": self.dated[split, reading]}
                 value.update(since=low[0], until=high[0], **_taken(self.context.timed))
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
 

@@ -107,7 +107,8 @@ class NearPictures(Check):
         self._hash()
         if not self.hashes:
             return
-        hashes, digest = np.concatenate(self.hashes), self.kept.all()[0]
+        rows = self.kept.all()
+        hashes, digest = np.concatenate(self.hashes), rows.digest
         _, first = np.unique(digest, return_index=True)
         kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat pictures have no hash
         rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
@@ -116,13 +117,13 @@ class NearPictures(Check):
             near = confirmed(np.concatenate(self.grey)[kept], found)
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
             missed = f"{MISSED}; {left_out:,} pairs of pictures that look alike" if left_out else MISSED
-            yield near_fact(self.kept, "pictures", pairs, RULE, self.evidence(), missed)
+            yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
         else:
             alike = [(a, b) for a, b in close(hashes[kept, 0], CLOSE) if rest[kept[a]] == rest[kept[b]]]
             rule = f"DCT hashes within {CLOSE} of 64 bits, as beyond {MOST:,} pictures"
             pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
             yield near_fact(
-                self.kept, "pictures", pairs, rule, self.evidence(), f"mirrored copies of pictures; {MISSED}"
+                self.kept, rows, "pictures", pairs, rule, self.evidence(), f"mirrored copies of pictures; {MISSED}"
             )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

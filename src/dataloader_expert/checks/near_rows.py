@@ -8,6 +8,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import ROWS, digests
 from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
+from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
@@ -22,8 +23,7 @@ class NearRows(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.kept = Seen(context)
-        self.keys: list[Any] = []
+        self.kept = Seen(context, HELD)
         kinds = {f.name: f for f in context.fields}
         self.measured = [
             n for n in self.kept.names if "float" in kinds[n].dtype and kinds[n].kind not in ("image", "time")
@@ -38,8 +38,7 @@ class NearRows(Check):
     def see(self, block: Block) -> None:
         self.seen += block.samples
         if block.samples and self.applies():
-            self.kept.see(block)
-            self.keys.append(self._rounded(block))
+            self.kept.see(block, self._rounded(block))
 
     def _rounded(self, block: Block) -> Any:
         import numpy as np
@@ -63,26 +62,28 @@ class NearRows(Check):
         assert isinstance(other, NearRows)
         self.seen += other.seen
         self.kept.merge(other.kept)
-        self.keys += other.keys
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        if not self.keys:
+        if not self.kept.held and not self.kept.spills:
             return
-        key, digest = np.concatenate(self.keys), self.kept.all()[0]
-        order = np.lexsort((digest, key))
-        starts = np.flatnonzero(np.concatenate([[True], key[order][1:] != key[order][:-1]]))
-        ends = np.concatenate([starts[1:], [len(order)]])
-        groups = []
-        for g in np.flatnonzero(ends - starts > 1).tolist():
-            members = order[starts[g] : ends[g]]
-            _, first = np.unique(digest[members], return_index=True)  # one of each content
-            if len(first) > 1:
-                groups.append(members[first].tolist())
-        yield near_fact(
-            self.kept, "rows", groups, RULE, self.evidence(), "near copies of rows that differ by more than rounding"
-        )
+        found, groups, at = [Rows.none()], [], 0
+        for rows in self.kept.together():
+            order = np.lexsort((rows.index, rows.digest, rows.key))
+            key, digest = rows.key[order], rows.digest[order]
+            first = np.concatenate([[True], (key[1:] != key[:-1]) | (digest[1:] != digest[:-1])])
+            order, key = order[first], key[first]  # one of each content
+            starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+            sizes = np.diff(np.concatenate([starts, [len(key)]]))
+            several = sizes > 1
+            members = np.repeat(several, sizes)
+            found.append(rows.take(order[members]))
+            for size in sizes[several].tolist():
+                groups.append(range(at, at + size))
+                at += size
+        missed = "near copies of rows that differ by more than rounding"
+        yield near_fact(self.kept, Rows.joined(found), "rows", groups, RULE, self.evidence(), missed)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.measured)

@@ -26,7 +26,7 @@ ALIKE = 0.8
 """The least Jaccard index of near duplicates."""
 WORDS = 3
 MOST = 500_000
-"""Texts that are compared: each keeps up to 640 bytes."""
+"""Texts of one process that are compared: each keeps up to 680 bytes."""
 LARGE = 30
 """Texts of one band's group up to which all pairs are confirmed; in larger ones each against the first and its neighbour."""
 RULE = f"equal but for case, blanks and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
@@ -50,9 +50,14 @@ class NearTexts(Check):
         """Digests of the other fields, which must be equal: one picture may have several captions."""
         self.known: dict[str, int] = {}
         """Hashes of words."""
-        self.same: list[int] = []
+        self.looked_at = 0
+        self.same: list[Any] = []
+        """Hashes of texts but for case, blanks and punctuation, 0 of empty ones; uint64 [n] a block."""
         self.bands: list[Any] = []
+        """Uint64 [n, BANDS] a block."""
         self.sketches: list[Any] = []
+        """The sketches of a block's texts one after the other, uint32; and the length of each, int64."""
+        self.lengths: list[Any] = []
 
     def applies(self) -> bool:
         return self.context.near and bool(self.texts or self.tokens)
@@ -61,24 +66,26 @@ class NearTexts(Check):
         import numpy as np
 
         self.seen += block.samples
-        if not block.samples or len(self.same) >= MOST or not self.applies():
+        n = block.samples
+        if not n or self.looked_at >= MOST or not self.applies():
             return
         self.kept.see(block)
-        before = len(self.same)
         if self.others:
             self.rest.append(content_digests(block, self.others))
         columns = [block.columns[n].values for n in (*self.texts, *self.tokens) if n in block.columns]
-        for row in zip(*columns, strict=False):
+        same, bands = np.zeros(n, np.uint64), np.zeros((n, BANDS), np.uint64)
+        sketches = [np.zeros(0, np.uint32)] * n  # also of a sample without the field
+        for i, row in enumerate(zip(*columns, strict=False)):
             words = self._words([v for v in row if v is not None])
-            self.same.append(int(mix(_order(words)).sum(dtype=np.uint64)) if len(words) else 0)
+            same[i] = mix(_order(words)).sum(dtype=np.uint64) if len(words) else 0
             grams = _grams(words)
-            self.sketches.append(np.unique((grams >> np.uint64(32)).astype(np.uint32))[:SKETCH])
-            self.bands.append(_bands(grams))
-        missing = block.samples - (len(self.same) - before)
-        for _ in range(missing):  # a unit without the field
-            self.same.append(0)
-            self.sketches.append(np.zeros(0, np.uint32))
-            self.bands.append(np.zeros(BANDS, np.uint64))
+            sketches[i] = np.unique((grams >> np.uint64(32)).astype(np.uint32))[:SKETCH]
+            bands[i] = _bands(grams)
+        self.looked_at += n
+        self.same.append(same)
+        self.bands.append(bands)
+        self.sketches.append(np.concatenate(sketches))
+        self.lengths.append(np.array([len(s) for s in sketches], np.int64))
 
     def _words(self, values: list[Any]) -> Any:
         import numpy as np
@@ -105,21 +112,26 @@ class NearTexts(Check):
         assert isinstance(other, NearTexts)
         self.seen += other.seen
         self.kept.merge(other.kept)
+        self.looked_at += other.looked_at
         self.same += other.same
         self.rest += other.rest
         self.bands += other.bands
         self.sketches += other.sketches
+        self.lengths += other.lengths
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
         if not self.same:
             return
-        digest = self.kept.all()[0]
+        rows = self.kept.all()
+        digest = rows.digest
         rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
+        sketches, ends = np.concatenate(self.sketches), np.cumsum(np.concatenate(self.lengths))
+        starts = np.concatenate([[0], ends[:-1]])
         differ = (p for p in self._candidates() if digest[p[0]] != digest[p[1]] and rest[p[0]] == rest[p[1]])
-        pairs = {p for p in differ if self._alike(*p)}
-        same = np.array(self.same, np.uint64)
+        pairs = {p for p in differ if _alike(*(sketches[starts[i] : ends[i]] for i in p))}
+        same = np.concatenate(self.same)
         same = np.where(same != 0, mix(same + rest), same)
         groups = []
         for members in _equal(same):
@@ -132,12 +144,12 @@ class NearTexts(Check):
             p for p in sorted(pairs) if frozenset(p) not in within and (key_of.get(p[0], -1) != key_of.get(p[1], -2))
         ]
         found = [g for g in groups if len(g) > 1] + [list(p) for p in apart]
-        yield near_fact(self.kept, "texts", found, RULE, self.evidence(n=len(self.same)), MISSED)
+        yield near_fact(self.kept, rows, "texts", found, RULE, self.evidence(n=self.looked_at), MISSED)
 
     def _candidates(self) -> Iterable[tuple[int, int]]:
         import numpy as np
 
-        bands = np.stack(self.bands)
+        bands = np.concatenate(self.bands)
         for k in range(BANDS):
             for members in _equal(bands[:, k]):
                 if not bands[members[0], k]:
@@ -148,23 +160,24 @@ class NearTexts(Check):
                     yield from ((int(members[0]), int(b)) for b in members[1:])
                     yield from zip(members[:-1].tolist(), members[1:].tolist(), strict=True)
 
-    def _alike(self, a: int, b: int) -> bool:
-        import numpy as np
-
-        one, two = self.sketches[a], self.sketches[b]
-        shared = np.intersect1d(one, two, assume_unique=True)
-        union = np.union1d(one, two)
-        if len(one) == SKETCH or len(two) == SKETCH:
-            union = union[:SKETCH]
-            shared = shared[shared <= union[-1]]
-        return len(union) > 0 and len(shared) >= ALIKE * len(union)
-
     def judge(self, facts: Facts) -> Iterable[Finding]:
         return judge_near(facts, "texts", sure=True)
 
     def unknowns(self) -> Iterable[Unknown]:
-        if len(self.same) < self.seen and self.applies():
-            yield Unknown("near-duplicates", f"only the first {len(self.same):,} of {self.seen:,} texts were compared")
+        if self.looked_at < self.seen and self.applies():
+            yield Unknown("near-duplicates", f"only the first {self.looked_at:,} of {self.seen:,} texts were compared")
+
+
+def _alike(one: Any, two: Any) -> bool:
+    """Whether the Jaccard index of two sets of 3-grams, by their sketches, is at least ``ALIKE``."""
+    import numpy as np
+
+    shared = np.intersect1d(one, two, assume_unique=True)
+    union = np.union1d(one, two)
+    if len(one) == SKETCH or len(two) == SKETCH:
+        union = union[:SKETCH]
+        shared = shared[shared <= union[-1]]
+    return len(union) > 0 and len(shared) >= ALIKE * len(union)
 
 
 def _order(words: Any) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.fingerprint import content_fields, digest64, digests
 from dataloader_expert.checks.places import Files
+from dataloader_expert.checks.spilling import PARTS, Rows, Spill
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -20,18 +21,27 @@ MOST_SHOWN = 20
 
 
 class Seen:
-    """Digest of the content, label, split and index of each sample."""
+    """Digest of the content, label, split and index of each sample, and a key by which samples are brought together.
 
-    def __init__(self, context: Context) -> None:
+    Beyond ``most`` samples (None: never) they go to a file, in parts by the first bits of their keys, so that memory does
+    not grow with the data; the file lies in the request's own folder.
+    """
+
+    def __init__(self, context: Context, most: int | None = None) -> None:
         self.context = context
         self.names = content_fields(context)
         self.splits: list[str | None] = list(context.splits)
-        self.parts: list[tuple[Any, Any, Any, int, Any]] = []
-        """Digests, labels or None, splits or the one of all, the first sample's index, and rows or None for all: what
+        self.parts: list[tuple[Any, Any, Any, Any, int, Any]] = []
+        """Keys, digests, labels or None, splits or the one of all, the first sample's index, and rows or None for all: what
         is the same for all samples of a block is not kept for each."""
         self.files = Files()
+        self.most = most
+        self.held = 0
+        """Samples in memory."""
+        self.spills: list[Spill] = []
 
-    def see(self, block: Block) -> None:
+    def see(self, block: Block, key: Any = None) -> None:
+        """``key``: of each sample, uint64; None: its digest."""
         import numpy as np
 
         n = block.samples
@@ -42,8 +52,12 @@ class Seen:
         known = np.array([self.splits.index(s) for s in names], np.int16)
         split = int(known[0]) if len(names) == 1 else known[codes]
         rows = None if block.rows is None else block.rows[:n]
-        self.parts.append((content_digests(block, self.names), self._labels(block), split, block.unit.start, rows))
+        digest = content_digests(block, self.names)
+        key = digest if key is None else key
+        self.parts.append((key, digest, self._labels(block), split, block.unit.start, rows))
+        self.held += n
         self.files.note(block)
+        self._spill()
 
     def _labels(self, block: Block) -> Any:
         """Each sample's label as a digest; 0 where there is none, which contradicts no other; None: nowhere."""
@@ -53,11 +67,14 @@ class Seen:
         column = block.columns.get(self.context.label or "")
         if column is None:
             return None
-        values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
-        labels = np.array([_label(v) for v in values[:n]], np.uint64)
-        if column.nulls is not None:
-            labels[np.asarray(column.nulls[:n], bool)] = 0
-        return labels
+        key = f"labels {self.context.label}"
+        if key not in block.views:
+            values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+            labels = np.array([_label(v) for v in values[:n]], np.uint64)
+            if column.nulls is not None:
+                labels[np.asarray(column.nulls[:n], bool)] = 0
+            block.views[key] = labels
+        return block.views[key]
 
     def merge(self, other: Seen) -> None:
         import numpy as np
@@ -65,27 +82,59 @@ class Seen:
         self.splits += [s for s in other.splits if s not in self.splits]
         place = np.array([self.splits.index(s) for s in other.splits] or [0], np.int16)
         self.parts += [
-            (digest, label, int(place[split]) if isinstance(split, int) else place[split], start, rows)
-            for digest, label, split, start, rows in other.parts
+            (key, digest, label, int(place[split]) if isinstance(split, int) else place[split], start, rows)
+            for key, digest, label, split, start, rows in other.parts
         ]
+        self.held += other.held
+        self.spills += [spill.renamed(place) for spill in other.spills]
         self.files.merge(other.files)
+        self._spill()
 
-    def all(self) -> tuple[Any, Any, Any, Any]:
-        """Digest, label, split and index of all samples, in the order in which they were seen."""
+    def _spill(self) -> None:
+        if self.most is not None and self.held > self.most:
+            self.spills.append(Spill.of(self._rows()))
+            self.parts, self.held = [], 0
+
+    def _rows(self) -> Rows:
+        """What is in memory, in the order in which it was seen."""
         import numpy as np
 
-        digest = np.concatenate([part[0] for part in self.parts])
-        label, split = np.zeros(len(digest), np.uint64), np.zeros(len(digest), np.int16)
-        index = np.empty(len(digest), np.int64)
+        n = self.held
+        rows = Rows(
+            np.empty(n, np.uint64),
+            np.empty(n, np.uint64),
+            np.zeros(n, np.uint64),
+            np.zeros(n, np.int16),
+            np.empty(n, np.int64),
+        )
         at = 0
-        for own, labels, splits, start, rows in self.parts:
-            here = slice(at, at + len(own))
+        for key, digest, labels, splits, start, own in self.parts:
+            here = slice(at, at + len(digest))
+            rows.key[here], rows.digest[here] = key, digest
             if labels is not None:
-                label[here] = labels
-            split[here] = splits
-            index[here] = start + (np.arange(len(own)) if rows is None else rows)
-            at += len(own)
-        return digest, label, split, index
+                rows.label[here] = labels
+            rows.split[here] = splits
+            rows.index[here] = start + (np.arange(len(digest)) if own is None else own)
+            at += len(digest)
+        return rows
+
+    def all(self) -> Rows:
+        """All samples, in the order in which they were seen; of one that never spills."""
+        assert not self.spills
+        return self._rows()
+
+    def together(self) -> Iterator[Rows]:
+        """All samples in parts that fit in memory; those of one key are in one part."""
+        if not self.spills:
+            yield self._rows()
+            return
+        held = Spill.of(self._rows())
+        for part in range(PARTS):
+            rows = Rows.joined([spill.read(part) for spill in (*self.spills, held)])
+            if len(rows):
+                yield rows
+        for spill in (*self.spills, held):
+            spill.remove()
 
     def place(self, index: int, split: int) -> dict[str, Json]:
         return {"sample": index, "split": self.splits[split], "file": self.files.of(index)}
@@ -109,13 +158,13 @@ def content_digests(block: Block, names: list[str]) -> Any:
 
 
 def near_fact(
-    seen: Seen, of: str, groups: Iterable[Sequence[int]], rule: str, evidence: Evidence, missed: str = ""
+    seen: Seen, rows: Rows, of: str, groups: Iterable[Sequence[int]], rule: str, evidence: Evidence, missed: str = ""
 ) -> Fact:
-    """The fact of groups of positions (in the order of ``Seen.all``) whose samples nearly agree and are not equal.
+    """The fact of groups of positions among ``rows`` whose samples nearly agree and are not equal.
 
     ``missed``: what the rule does not find.
     """
-    _, label, split, index = seen.all()
+    label, split, index = rows.label, rows.split, rows.index
     extra: set[int] = set()
     pairs: list[tuple[int, int]] = []
     conflicts = 0
@@ -140,11 +189,12 @@ def near_fact(
             conflicting.append((first, other))
 
     def tell(found: list[tuple[int, int]]) -> list[Json]:
-        return [[seen.place(int(index[i]), int(split[i])) for i in pair] for pair in found[:MOST_SHOWN]]
+        first = sorted(found, key=lambda p: (int(index[p[1]]), int(index[p[0]])))[:MOST_SHOWN]
+        return [[seen.place(int(index[i]), int(split[i])) for i in pair] for pair in first]
 
     value = {
         "extra": len(extra),
-        "pairs": tell(sorted(pairs, key=lambda p: int(index[p[1]]))),
+        "pairs": tell(pairs),
         "cross_split": sum(crossing.values()),
         "by_pair": [{"splits": list(k), "count": n} for k, n in sorted(crossing.items())],
         "crossing": tell(crossed),

@@ -1,0 +1,95 @@
+"""Rows of samples that are more than memory should hold, in a file, in parts by the first bits of their keys."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+PARTS = 256
+"""As many as the first eight bits of a key tell apart."""
+HELD = 1 << 22
+"""Rows of 34 bytes that one check of one process holds in memory."""
+_COLUMNS = (("key", "<u8"), ("digest", "<u8"), ("label", "<u8"), ("split", "<i2"), ("index", "<i8"))
+
+
+@dataclass
+class Rows:
+    """Arrays of one length: key, digest and label uint64 (label 0: none), split int16, index int64."""
+
+    key: Any
+    digest: Any
+    label: Any
+    split: Any
+    index: Any
+
+    def __len__(self) -> int:
+        return len(self.digest)
+
+    def take(self, at: Any) -> Rows:
+        return Rows(*(getattr(self, name)[at] for name, _ in _COLUMNS))
+
+    @staticmethod
+    def joined(parts: Sequence[Rows]) -> Rows:
+        import numpy as np
+
+        return Rows(*(np.concatenate([getattr(part, name) for part in parts]) for name, _ in _COLUMNS))
+
+    @staticmethod
+    def none() -> Rows:
+        import numpy as np
+
+        return Rows(*(np.empty(0, dtype) for _, dtype in _COLUMNS))
+
+
+@dataclass(frozen=True)
+class Spill:
+    """A file of rows, part by part. ``ends``: rows up to the end of each part; ``splits``: what its split codes stand for."""
+
+    path: str
+    ends: tuple[int, ...]
+    splits: tuple[int, ...] = field(default=())
+
+    @staticmethod
+    def of(rows: Rows) -> Spill:
+        """The rows in a new file of the request's folder, which goes when the request does."""
+        import numpy as np
+
+        parts = (rows.key >> np.uint64(56)).astype(np.uint8)
+        order = np.argsort(parts, kind="stable")
+        packed = np.empty(len(rows), list(_COLUMNS))
+        for name, _ in _COLUMNS:
+            packed[name] = getattr(rows, name)[order]
+        handle, path = tempfile.mkstemp(prefix="rows-", dir=_folder())
+        with os.fdopen(handle, "wb") as file:
+            packed.tofile(file)
+        return Spill(path, tuple(np.cumsum(np.bincount(parts, minlength=PARTS)).tolist()))
+
+    def renamed(self, codes: Any) -> Spill:
+        """With other codes of splits: ``codes[c]`` for what is ``c`` now."""
+        now = self.splits or range(len(codes))
+        return replace(self, splits=tuple(int(codes[c]) for c in now))
+
+    def read(self, part: int) -> Rows:
+        import numpy as np
+
+        start = self.ends[part - 1] if part else 0
+        dtype = np.dtype(list(_COLUMNS))
+        packed = np.fromfile(self.path, dtype, self.ends[part] - start, offset=start * dtype.itemsize)
+        rows = Rows(*(packed[name] for name, _ in _COLUMNS))
+        return replace(rows, split=np.array(self.splits, np.int16)[rows.split]) if self.splits else rows
+
+    def remove(self) -> None:
+        with contextlib.suppress(OSError):
+            Path(self.path).unlink()
+
+
+def _folder() -> str:
+    """The folder of this request's processes, where they keep their sockets; removed with what it holds."""
+    from multiprocessing.util import get_temp_dir
+
+    return str(get_temp_dir())
