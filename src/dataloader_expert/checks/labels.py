@@ -10,7 +10,8 @@ from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.sources.base import Block, Column
 
 LENGTHS = Quantity("lengths", "items", "quantiles of the samples' lengths (first dimension, or characters of a text)")
-MOST = 50_000_000
+MOST = 20_000_000
+"""Samples of which this is kept; of more data no epoch is drawn."""
 ABSENT = "(none)"
 
 
@@ -41,7 +42,7 @@ class Labels(Check):
 
         n = block.samples
         self.seen += n
-        if self.seen > MOST:
+        if max(self.seen, self.context.samples or 0) > MOST:
             return
         start = block.unit.start
         if self.context.several_splits:
@@ -129,6 +130,12 @@ def _codes(column: Column, n: int, names: dict[str, int]) -> Any:
     import numpy as np
 
     values = column.values[:n]
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biu" and column.nulls is None:
+        distinct, first, at = np.unique(values, return_index=True, return_inverse=True)
+        own = np.empty(len(distinct), np.int32)
+        for k in np.argsort(first).tolist():  # in the order in which they come
+            own[k] = names.setdefault(str(distinct[k].item()), len(names))
+        return own[at]
     plain = [str(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
     if column.nulls is not None:
         plain = [ABSENT if absent else v for v, absent in zip(plain, column.nulls[:n], strict=True)]

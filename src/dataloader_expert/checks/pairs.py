@@ -69,8 +69,7 @@ class Seen:
             return None
         key = f"labels {self.context.label}"
         if key not in block.views:
-            values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
-            labels = np.array([_label(v) for v in values[:n]], np.uint64)
+            labels = _labels(column.values[:n])
             if column.nulls is not None:
                 labels[np.asarray(column.nulls[:n], bool)] = 0
             block.views[key] = labels
@@ -243,6 +242,21 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             [place for pair in v["conflicting"] for place in pair],
             v["conflicts"],
         )
+
+
+def _labels(values: Any) -> Any:
+    """A digest of each label, uint64; each value's is made once where values repeat."""
+    import numpy as np
+
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
+        distinct, at = np.unique(values, return_inverse=True)
+        return np.array([_label(v) for v in distinct.tolist()], np.uint64)[at]
+    plain = values.tolist() if isinstance(values, np.ndarray) else values
+    try:
+        table = {v: _label(v) for v in set(plain)}
+        return np.fromiter((table[v] for v in plain), np.uint64, len(plain))
+    except TypeError:  # lists are no keys
+        return np.array([_label(v) for v in plain], np.uint64)
 
 
 def _label(value: Any) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 PARTS = 256
 """As many as the first eight bits of a key tell apart."""
-HELD = 1 << 22
+HELD = 1 << 20
 """Rows of 34 bytes that one check of one process holds in memory."""
 _COLUMNS = (("key", "<u8"), ("digest", "<u8"), ("label", "<u8"), ("split", "<i2"), ("index", "<i8"))
 

@@ -13,21 +13,42 @@ ENDS = 64 << 10
 """Bytes at each end that are compared before whole files are."""
 
 
+MOST = 2 << 30
+"""Bytes that are read to compare whole files. Files beyond are not called copies; their samples are compared as all are."""
+
+
 def copied_files(listing: Listing, entries: list[Entry]) -> dict[str, str]:
     """Files that equal an earlier one, each with that one. Only files of one size, and with equal ends, are read whole."""
     sizes: defaultdict[int, list[str]] = defaultdict(list)
-    for entry in entries:
-        if entry.size:
-            sizes[entry.size].append(entry.path)
     found: dict[str, str] = {}
+    links: dict[tuple[int, int], str] = {}
+    left = MOST
+    for entry in entries:
+        known = _linked(listing, entry.path, links)
+        if known is not None:
+            found[entry.path] = known
+        elif entry.size:
+            sizes[entry.size].append(entry.path)
     for size, paths in sizes.items():
         if len(paths) < 2:
             continue
         for alike in _groups(listing, paths, [(0, min(ENDS, size)), (max(0, size - ENDS), size)]):
+            alike = alike[: left // size]
+            left -= len(alike) * size
             spans = [(at, min(at + (8 << 20), size)) for at in range(0, size, 8 << 20)]
             for same in _groups(listing, alike, spans):
                 found |= dict.fromkeys(same[1:], same[0])
     return found
+
+
+def _linked(listing: Listing, path: str, links: dict[tuple[int, int], str]) -> str | None:
+    """The earlier path that leads to the same file; None: there is none."""
+    try:
+        there = (listing.base / path).stat()
+    except OSError:
+        return None  # the scan reports it
+    first = links.setdefault((there.st_dev, there.st_ino), path)
+    return None if first == path else first
 
 
 def _groups(listing: Listing, paths: list[str], spans: list[tuple[int, int]]) -> list[list[str]]:
