@@ -318,8 +318,7 @@ def _vector(value: Any) -> Any:
         with np.errstate(invalid="ignore", over="ignore"):  # an infinity makes these NaN, and NaN is left out
             return np.concatenate([flat.mean(0), flat.std(0)])
     if isinstance(value, str):
-        counts = np.zeros(WORDS)
-        for word in value.casefold().split()[:100_000]:
-            counts[zlib.crc32(word.encode("utf-8", "surrogatepass")) % WORDS] += 1
-        return counts
+        words = value.casefold().encode("utf-8", "surrogatepass").split()[:100_000]
+        hashed = np.fromiter(map(zlib.crc32, words), np.int64, len(words))
+        return np.bincount(hashed % WORDS, minlength=WORDS).astype(np.float64)
     return np.zeros(1)

@@ -33,7 +33,8 @@ RULE = f"equal but for case, blanks and punctuation, or Jaccard index of word {W
 MISSED = "near copies of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
 """Words, and the signs of a formula."""
-AT_ONCE = 10_000
+AT_ONCE = 2_000
+"""Runs of words whose permutations are made at once: they stay in the cache."""
 
 
 class NearTexts(Check):
@@ -48,8 +49,6 @@ class NearTexts(Check):
         self.others = [n for n in self.kept.names if n not in (*self.texts, *self.tokens)]
         self.rest: list[Any] = []
         """Digests of the other fields, which must be equal: one picture may have several captions."""
-        self.known: dict[str, int] = {}
-        """Hashes of words."""
         self.looked_at = 0
         self.same: list[Any] = []
         """Hashes of texts but for case, blanks and punctuation, 0 of empty ones; uint64 [n] a block."""
@@ -63,7 +62,6 @@ class NearTexts(Check):
         return self.context.near and bool(self.texts or self.tokens)
 
     def see(self, block: Block) -> None:
-        import numpy as np
 
         self.seen += block.samples
         n = block.samples
@@ -72,41 +70,35 @@ class NearTexts(Check):
         self.kept.see(block)
         if self.others:
             self.rest.append(content_digests(block, self.others))
-        columns = [block.columns[n].values for n in (*self.texts, *self.tokens) if n in block.columns]
-        same, bands = np.zeros(n, np.uint64), np.zeros((n, BANDS), np.uint64)
-        sketches = [np.zeros(0, np.uint32)] * n  # also of a sample without the field
-        for i, row in enumerate(zip(*columns, strict=False)):
-            words = self._words([v for v in row if v is not None])
-            same[i] = mix(_order(words)).sum(dtype=np.uint64) if len(words) else 0
-            grams = _grams(words)
-            sketches[i] = np.unique((grams >> np.uint64(32)).astype(np.uint32))[:SKETCH]
-            bands[i] = _bands(grams)
+        names = (*self.texts, *self.tokens)
+        columns = [block.columns[name].values[:n] for name in names if name in block.columns]
+        words, lengths = self._words(columns, n)
+        grams, counts = grams_of(words, lengths)
+        sketches, kept = sketched(grams, counts)
         self.looked_at += n
-        self.same.append(same)
-        self.bands.append(bands)
-        self.sketches.append(np.concatenate(sketches))
-        self.lengths.append(np.array([len(s) for s in sketches], np.int64))
+        self.same.append(_in_order(words, lengths))
+        self.bands.append(banded(grams, counts))
+        self.sketches.append(sketches)
+        self.lengths.append(kept)
 
-    def _words(self, values: list[Any]) -> Any:
+    def _words(self, columns: list[Any], n: int) -> tuple[Any, Any]:
+        """Hashes of the words of each sample, one after the other, uint64; and their number, int64 [n]."""
         import numpy as np
 
-        hashes: list[int] = []
-        for value in values:
-            if isinstance(value, str):
-                for word in _WORD.findall(value.casefold()):
-                    known = self.known.get(word)
-                    if known is None:
-                        known = digest64(word.encode("utf-8", "surrogatepass"))
-                        if len(self.known) < 1_000_000:
-                            self.known[word] = known
-                    hashes.append(known)
-            elif hasattr(value, "dtype") and value.dtype.kind in "iu":
-                return mix(value.reshape(-1).astype(np.uint64))
-        return np.array(hashes, np.uint64)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the words, which only save time: checks are sent between processes."""
-        return {**self.__dict__, "known": {}}
+        parts: list[Any] = []
+        lengths = np.zeros(n, np.int64)  # also of a sample without the field
+        for i, row in enumerate(zip(*columns, strict=True)):
+            for value in row:
+                if isinstance(value, str):
+                    found = " ".join(_WORD.findall(value.casefold())).encode("utf-8", "surrogatepass").split()
+                    part = np.fromiter(map(digest64, found), np.uint64, len(found))
+                elif hasattr(value, "dtype") and value.dtype.kind in "iu":
+                    part = mix(value.reshape(-1).astype(np.uint64))
+                else:
+                    continue
+                parts.append(part)
+                lengths[i] += len(part)
+        return np.concatenate([np.zeros(0, np.uint64), *parts]), lengths
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearTexts)
@@ -180,46 +172,82 @@ def _alike(one: Any, two: Any) -> bool:
     return len(union) > 0 and len(shared) >= ALIKE * len(union)
 
 
-def _order(words: Any) -> Any:
-    """Hashes that depend on the place of each word."""
+def _starts(lengths: Any) -> Any:
     import numpy as np
 
-    with np.errstate(over="ignore"):
-        return words + np.arange(len(words), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return np.cumsum(lengths) - lengths
 
 
-def _grams(words: Any) -> Any:
-    """Hashes of the runs of ``WORDS`` words, uint64; of all of them where there are fewer."""
+def _within(lengths: Any) -> Any:
+    """0, 1, 2 … of each run of these lengths."""
     import numpy as np
 
-    n = max(1, len(words) - WORDS + 1)
-    total = np.zeros(n if len(words) else 0, np.uint64)
+    return np.arange(int(lengths.sum())) - np.repeat(_starts(lengths), lengths)
+
+
+def _in_order(words: Any, lengths: Any) -> Any:
+    """A hash of each text's words in their order; 0 of one without words; uint64 [n]."""
+    import numpy as np
+
+    out = np.zeros(len(lengths), np.uint64)
+    there = lengths > 0
+    if there.any():
+        with np.errstate(over="ignore"):
+            placed = mix(words + _within(lengths).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+        out[there] = np.add.reduceat(placed, _starts(lengths)[there])
+    return out
+
+
+def grams_of(words: Any, lengths: Any) -> tuple[Any, Any]:
+    """Hashes of the runs of ``WORDS`` words of each text, or of all its words where there are fewer; and their number."""
+    import numpy as np
+
+    counts = np.where(lengths > 0, np.maximum(lengths - WORDS + 1, 1), 0)
+    at = np.repeat(_starts(lengths), counts) + _within(counts)
+    size = np.repeat(np.minimum(lengths, WORDS), counts)
+    padded = np.concatenate([words, np.zeros(WORDS, np.uint64)])
+    total = np.zeros(len(at), np.uint64)
     with np.errstate(over="ignore"):
-        for k in range(min(WORDS, len(words))):
-            total = mix(total + words[k : k + n])
-    return total
+        for k in range(WORDS):
+            total = np.where(size > k, mix(total + padded[at + k]), total)
+    return total, counts
+
+
+def sketched(grams: Any, counts: Any) -> tuple[Any, Any]:
+    """The ``SKETCH`` smallest distinct 32-bit hashes of each text, in order, uint32; and their number."""
+    import numpy as np
+
+    text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
+    keys = np.sort(text << np.uint64(32) | grams >> np.uint64(32))
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
+    text = (keys >> np.uint64(32)).astype(np.int64)
+    distinct = np.bincount(text, minlength=len(counts))
+    kept = _within(distinct) < SKETCH
+    return keys[kept].astype(np.uint32), np.minimum(distinct, SKETCH)
 
 
 _MULTIPLIERS: list[Any] = []
 
 
-def _bands(grams: Any) -> Any:
-    """One key a band from the least hashes of ``BANDS * ROWS`` permutations, uint64 [BANDS]; zeros without grams."""
+def banded(grams: Any, counts: Any) -> Any:
+    """Keys from the least hashes of ``BANDS * ROWS`` permutations, uint64 [n, BANDS]; zeros of a text without words."""
     import numpy as np
 
-    if not len(grams):
-        return np.zeros(BANDS, np.uint64)
     if not _MULTIPLIERS:
         rng = np.random.default_rng(0)
         _MULTIPLIERS.append(rng.integers(1, 1 << 63, BANDS * ROWS, np.uint64) * np.uint64(2) + np.uint64(1))
+    least = np.full((len(counts), BANDS * ROWS), np.iinfo(np.uint64).max, np.uint64)
+    text = np.repeat(np.arange(len(counts)), counts)
     with np.errstate(over="ignore"):
-        distinct = np.unique(grams)
-        parts = [(distinct[i : i + AT_ONCE, None] * _MULTIPLIERS[0]).min(0) for i in range(0, len(distinct), AT_ONCE)]
-        least = np.stack(parts).min(0).reshape(BANDS, ROWS)
-        total = np.zeros(BANDS, np.uint64)
+        for at in range(0, len(grams), AT_ONCE):
+            here = text[at : at + AT_ONCE]
+            first = np.flatnonzero(np.concatenate([[True], here[1:] != here[:-1]]))
+            parts = np.minimum.reduceat(_MULTIPLIERS[0][:, None] * grams[at : at + AT_ONCE], first, axis=1).T
+            least[here[first]] = np.minimum(least[here[first]], parts)
+        total = np.zeros((len(counts), BANDS), np.uint64)
         for row in range(ROWS):
-            total = mix(total + least[:, row])
-    return total | np.uint64(1)
+            total = mix(total + least.reshape(-1, BANDS, ROWS)[:, :, row])
+    return np.where(counts[:, None] > 0, total | np.uint64(1), np.uint64(0))
 
 
 def _equal(keys: Any) -> Iterable[Any]:
