@@ -17,6 +17,7 @@ from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.layout import described
+from dataloader_expert.probes.data.ordering import stratified
 from dataloader_expert.sources.base import Block, Column, Source, Unit
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 from dataloader_expert.sources.references import find_references
@@ -179,8 +180,6 @@ class Scan(Probe):
 
     def _units(self, bench: Bench, source: Source, deadline: float | None) -> Any:
         """Checks over a built-in source, in as many processes as pay off."""
-        import numpy as np
-
         from dataloader_expert.engines.pool import fold
 
         blocks = first_blocks(source)
@@ -191,8 +190,7 @@ class Scan(Probe):
         if source.nullable:  # a table
             listing, whole = getattr(source, "listing", None), bench.ref.split is None
             context.references = find_references(listing, blocks, source.fields, source.label, whole)
-        units = list(range(len(source.units)))
-        order = np.random.default_rng(bench.seed).permutation(len(units)).tolist()
+        order = stratified(source.units, bench.seed)
         if self.most is not None:
             order = order[: self.most]
 

@@ -1,0 +1,34 @@
+"""In which order units are read, so that wherever the time ends what was read is like the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from dataloader_expert.sources.base import Unit
+
+FEW = 4
+"""One of so many units may be read first for the sake of its stratum."""
+
+
+def stratified(units: Sequence[Unit], seed: int) -> list[int]:
+    """A random order of the units in which each stratum's are spread evenly: proportional stratified sampling.
+
+    A stratum is a split and, where units have labels, a label; else a file. One unit of each comes first, unless there are
+    too many strata for that.
+    """
+    import numpy as np
+
+    labelled = any(unit.label is not None for unit in units)
+    strata: dict[Hashable, list[int]] = {}
+    for i, unit in enumerate(units):
+        label = unit.label if isinstance(unit.label, Hashable) else str(unit.label)
+        strata.setdefault((unit.split, label if labelled else unit.file), []).append(i)
+    rng = np.random.default_rng(seed)
+    first = len(strata) * FEW <= len(units)
+    place = np.empty(len(units))
+    for members in strata.values():
+        order = rng.permutation(len(members))
+        place[members] = (order + rng.random(len(members))) / len(members)
+        if first:
+            place[members[int(order.argmin())]] -= 1
+    return list(np.argsort(place, kind="stable").tolist())
