@@ -18,6 +18,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
+from dataloader_expert.probes.data.repeating import REPEATED, Repeating
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
 from dataloader_expert.probes.data.transformed import Transformed
 from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
@@ -148,7 +149,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             max_length=request.max_length,
             leakage=True,
         ),
-        *((WorkerContent(),) if request.checks is None else ()),
+        *((WorkerContent(), Repeating()) if request.checks is None else ()),
     )
 
 
@@ -162,7 +163,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     complete = whole and coverage(facts).complete and facts.find(FAILED) is None
     failed = bool(errors) or "fail" in checklist.model_dump().values()
     passed = False if failed else True if complete and request.checks is None else None
-    unknowns = [Unknown("code", "a pytest file that repeats the checks is not yet written by this version")]
+    code, unknowns = repeated(facts, checklist)
     for name, status in checklist.model_dump().items():
         if status == "unknown":
             unknowns.append(Unknown(f"checklist.{name}", why[name]))
@@ -183,7 +184,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "overlaps": overlaps(facts),
         "pairs": pairs_of(facts),
         "treatments": treatments(facts, found),
-        "code": None,
+        "code": code,
     }
     steps = []
     if checklist.imbalance_strategy_defined == "fail":
@@ -196,6 +197,23 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         why_workers = "samples were read in one process: it tells whether workers give the same"
         steps.append(Next(tool="diagnose_io", arguments=same, why=why_workers))
     return Conclusion(fields, verdict(passed, request, facts, found, checklist, why, aside), (), steps, unknowns)
+
+
+def repeated(facts: Facts, checklist: Checklist) -> tuple[str | None, list[Unknown]]:
+    """The pytest file, if its run agreed with the checklist; what it does not see is told."""
+    from dataloader_expert.checks.repeated import TESTS
+
+    fact = facts.find(REPEATED)
+    if fact is None:
+        return None, []
+    failed = set(fact.value["failed"])
+    status = checklist.model_dump()
+    fails = {box: bool(failed & {test.__name__ for test in tests}) for box, tests in TESTS.items()}
+    more = [box for box, fail in fails.items() if fail and status[box] == "pass"]
+    if more:
+        return None, [Unknown("code", f"plain code reads these data in another way ({', '.join(more)})")]
+    blind = [box for box, fail in fails.items() if status[box] == "fail" and not fail]
+    return "\n".join(fact.value["lines"]) + "\n", [Unknown("code", f"it does not see what fails {b}") for b in blind]
 
 
 def verdict(

@@ -1,0 +1,162 @@
+"""The checklist in plain code: the source of these functions is what ``check_quality`` hands over for a CI job to run.
+
+The names in capitals are written above them there: which data, which label, which fields make a sample what it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DATA = ""
+SUFFIXES: tuple[str, ...] = ()
+SAMPLES = 0
+LABEL: str | None = None
+SPLIT: str | None = None
+GROUP: str | None = None
+CONTENT: tuple[str, ...] = ()
+SPLIT_WORDS: dict[str, str] = {}
+MOST_IMBALANCE = 10.0
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """The reader of the data's format."""
+    raise NotImplementedError
+
+
+@dataclass
+class Seen:
+    """What one pass over the data saw."""
+
+    samples: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    forms: dict[str, set[str]] = field(default_factory=dict)
+    having: Counter[str] = field(default_factory=Counter)
+    not_finite: list[str] = field(default_factory=list)
+    splits: dict[bytes, set[str]] = field(default_factory=dict)
+    groups: dict[str, set[str]] = field(default_factory=dict)
+    classes: dict[str | None, Counter[Any]] = field(default_factory=dict)
+
+
+def files() -> list[Path]:
+    data = Path(DATA)
+    if data.is_file():
+        return [data]
+    found = data.rglob("*") if data.is_dir() else Path(data.anchor or ".").glob(str(data.relative_to(data.anchor)))
+    return sorted(p for p in found if p.is_file() and p.suffix.lower() in SUFFIXES and not p.name.startswith("."))
+
+
+def split_of(path: Path, sample: dict[str, Any]) -> str | None:
+    if SPLIT is not None:
+        return None if sample.get(SPLIT) is None else str(sample[SPLIT])
+    base = Path(DATA)
+    parts = path.relative_to(base).parts if base.is_dir() else (path.name,)
+    words = [w for p in parts for w in p.replace("-", "_").replace(".", "_").lower().split("_")]
+    return next((SPLIT_WORDS[w] for w in words if w in SPLIT_WORDS), None)
+
+
+def form_of(value: Any) -> str:
+    """What must be alike in all samples: the dtype and the number of axes."""
+    if isinstance(value, np.ndarray | np.generic):
+        dtype = "str" if value.dtype.kind in "US" else str(value.dtype)  # whatever its longest text
+        return f"{dtype}, {value.ndim} axes"
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "number" if number else type(value).__name__
+
+
+def parts_of(value: Any) -> bytes:
+    if isinstance(value, np.ndarray | np.generic):
+        return f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
+    return repr(value).encode("utf-8", "surrogatepass")
+
+
+@functools.cache
+def seen() -> Seen:
+    found = Seen()
+    for path in files():
+        try:
+            for sample in read(path):
+                look(found, path, sample)
+        except Exception as error:  # whatever a damaged file makes a reader raise
+            found.unreadable.append(f"{path}: {type(error).__name__}: {error}")
+    return found
+
+
+def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
+    where = f"sample {found.samples} ({path})"
+    found.samples += 1
+    digest = hashlib.blake2b(digest_size=16)
+    for name, value in sorted(sample.items()):
+        found.having[name] += 1
+        if value is None:
+            continue
+        found.forms.setdefault(name, set()).add(form_of(value))
+        if isinstance(value, float | np.ndarray | np.generic) and np.asarray(value).dtype.kind in "fc":
+            if not np.isfinite(value).all():
+                found.not_finite.append(f"{where}: {name}")
+        if name in CONTENT:
+            digest.update(parts_of(value))
+    split = split_of(path, sample)
+    if split is not None:
+        found.splits.setdefault(digest.digest(), set()).add(split)
+        if GROUP is not None and sample.get(GROUP) is not None:
+            found.groups.setdefault(str(sample[GROUP]), set()).add(split)
+    label = sample.get(LABEL, path.parent.name if LABEL == "label" else None) if LABEL else None
+    if label is not None:
+        found.classes.setdefault(split, Counter())[getattr(label, "item", lambda: label)()] += 1
+
+
+def test_every_file_can_be_read() -> None:
+    unreadable = seen().unreadable
+    assert not unreadable, unreadable[:20]
+
+
+def test_no_sample_is_lost() -> None:
+    samples = seen().samples
+    assert samples == SAMPLES, f"{samples} samples, and {SAMPLES} when the data were checked"
+
+
+def test_samples_have_one_form() -> None:
+    mixed = {name: sorted(forms) for name, forms in seen().forms.items() if len(forms) > 1}
+    few = {n: k for n, k in seen().having.items() if k < seen().samples}
+    assert not mixed, f"fields of several dtypes or numbers of axes: {mixed}"
+    assert not few, f"fields that only some samples have: {few}"
+
+
+def test_no_nan_or_infinity() -> None:
+    not_finite = seen().not_finite
+    assert not not_finite, not_finite[:20]
+
+
+def test_splits_share_no_sample() -> None:
+    shared = sum(len(splits) > 1 for splits in seen().splits.values())
+    assert not shared, f"{shared} samples are in several splits"
+
+
+def test_groups_keep_to_one_split() -> None:
+    astride = sorted(group for group, splits in seen().groups.items() if len(splits) > 1)
+    assert not astride, f"{len(astride)} values of {GROUP} are in several splits: {astride[:20]}"
+
+
+def test_classes_are_balanced() -> None:
+    classes = seen().classes
+    counts = classes.get("train") or sum(classes.values(), Counter())
+    ratio = max(counts.values(), default=1) / min(counts.values(), default=1)
+    assert ratio <= MOST_IMBALANCE, f"classes are {ratio:.1f} to 1: draw them evenly, or weight the loss"
+
+
+TESTS = {
+    "no_corrupted_files": (test_every_file_can_be_read, test_no_sample_is_lost),
+    "shapes_consistent": (test_samples_have_one_form,),
+    "no_nan_or_inf": (test_no_nan_or_infinity,),
+    "splits_disjoint": (test_splits_share_no_sample, test_groups_keep_to_one_split),
+    "imbalance_strategy_defined": (test_classes_are_balanced,),
+}
+"""By the checklist's boxes."""

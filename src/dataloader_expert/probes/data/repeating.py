@@ -1,0 +1,171 @@
+"""A pytest file that repeats the checklist in plain code, and a run of it: which of its tests fail on these data."""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing as mp
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dataloader_expert.checks.base import ROLES, Context
+from dataloader_expert.checks.fingerprint import content_fields
+from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.sources import plain
+from dataloader_expert.sources.layout import SPLITS
+from dataloader_expert.sources.magic import SUFFIXES
+from dataloader_expert.sources.reference import items_of, project_root
+
+REPEATED = Quantity("repeated_checks", "", "a pytest file in plain code, which of its tests fail, and how long it ran")
+READERS: dict[str, tuple[Callable[[Path], Iterator[plain.Sample]], str]] = {
+    "image-folder": (plain.read_image, "image"),
+    "audio-folder": (plain.read_audio, "audio"),
+    "text": (plain.read_text, "text"),
+    "csv": (plain.read_csv, "csv"),
+    "tsv": (plain.read_csv, "tsv"),
+    "jsonl": (plain.read_jsonl, "jsonl"),
+    "json": (plain.read_json, "json"),
+    "parquet": (plain.read_parquet, "parquet"),
+    "arrow": (plain.read_arrow, "arrow"),
+    "hf-disk": (plain.read_arrow, "arrow"),
+    "npz": (plain.read_npz, "npz"),
+    "pt": (plain.read_pt, "pt"),
+    "safetensors": (plain.read_safetensors, "safetensors"),
+    "webdataset": (plain.read_webdataset, "tar"),
+}
+"""Readers by format, and the kind of files they take."""
+MOST_S = 6.0
+HEAD = '''"""Checks of {name}, in plain code. Run it with pytest; DATA in the environment names another copy of the data."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+'''
+
+
+@dataclass(frozen=True)
+class Repeating(Probe):
+    """Runs last: the plain code reads all of the data again, for ``share`` of the time left and ``MOST_S`` at most."""
+
+    name: ClassVar[str] = "repeating"
+    share: float = 0.5
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        unread = _unread(bench)
+        if unread is not None:
+            yield Unknown("code", f"no plain code reads {unread}: use dataloader-expert check in CI")
+            return
+        code = written(bench)
+        seconds = min(MOST_S, 1e9 if bench.deadline is None else self.share * bench.left())
+        bench.progress("running the pytest file", None)
+        begun = time.monotonic()
+        failed = _run(code, seconds)
+        if failed is None:
+            yield Unknown(
+                "code", f"the pytest file did not end within {seconds:.1f} s here, and is given only once run"
+            )
+            return
+        spent = round(time.monotonic() - begun, 3)
+        yield Fact(
+            REPEATED, {"lines": code.splitlines(), "failed": failed}, evidence("counted", self.name, seconds=spent)
+        )
+
+
+def _unread(bench: Bench) -> str | None:
+    """What of these data no plain reader reads; None: nothing."""
+    source = bench.source
+    if bench.ref.split is not None:
+        return "one split alone"
+    if source.iterable:
+        return "a stream"
+    if getattr(source, "partners", ()):
+        return "samples of several files"
+    if source.format == "reference":
+        return None if bench.ref.name.rpartition(":")[0].endswith(".py") else "a Dataset that is not named by its file"
+    return None if source.format in READERS else f"the format {source.format}"
+
+
+def written(bench: Bench) -> str:
+    """The file's text."""
+    from dataloader_expert.checks import repeated
+
+    source = bench.source
+    reader, kind = READERS.get(source.format, (plain.read_dataset, ""))
+    context = Context.of(source, 0)
+    taken = {r["role"]: r["field"] for r in bench.facts.value(ROLES, [])}
+    whole = Path(bench.ref.name.rpartition(":")[0] or bench.ref.name).resolve()
+    named: dict[str, Any] = {
+        "SUFFIXES": tuple(sorted(s for s, k in SUFFIXES.items() if k == kind)),
+        "SAMPLES": source.samples,
+        "LABEL": source.label,
+        "SPLIT": taken.get("split"),
+        "GROUP": taken.get("group"),
+        "CONTENT": tuple(content_fields(context)),
+        "SPLIT_WORDS": SPLITS if source.splits else {},
+        "MOST_IMBALANCE": repeated.MOST_IMBALANCE,
+    }
+    if "rows_of(" in inspect.getsource(reader):
+        named["ROWS"] = any(unit.samples > 1 for unit in source.units[:64])
+    if reader is plain.read_dataset:
+        root = project_root(whole)
+        named["PATHS"] = (str(whole.parent), str(root))
+        named["MODULE"] = ".".join(whole.relative_to(root).with_suffix("").parts)
+        named["NAME"], named["ARGUMENTS"] = bench.ref.name.rpartition(":")[2], dict(bench.ref.args)
+    lines = [HEAD.format(name=ascii(whole.name)), f'DATA = os.environ.get("DATA", {str(whole)!a})\n']
+    lines += [f"{name} = {value!a}\n" for name, value in named.items()]
+    source_of = inspect.getsource(reader)
+    functions: list[Any] = [one for one in (plain.rows_of, items_of) if f"{one.__name__}(" in source_of]
+    own = [repeated.Seen, repeated.files, repeated.split_of, repeated.form_of, repeated.parts_of, repeated.seen]
+    tests = [test for tests in repeated.TESTS.values() for test in tests]
+    body = "\n\n".join(inspect.getsource(one) for one in (*functions, reader, *own, repeated.look, *tests))
+    body = body.replace("Iterator[Sample]", "Iterator[dict[str, Any]]").replace("Sample()", "{}")
+    return "".join(lines) + "\n\n" + body.replace("in read(path)", f"in {reader.__name__}(path)")
+
+
+def _run(code: str, seconds: float) -> list[str] | None:
+    """Names of the tests that fail; None where they do not end in time."""
+    context = mp.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_tests, args=(code, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        return list(ours.recv()) if ours.poll(max(seconds, 0.0)) else None
+    except EOFError:
+        return None
+    finally:
+        process.kill()
+        process.join()
+
+
+def _tests(code: str, channel: Any) -> None:
+    import sys
+    import types
+
+    module = types.ModuleType("repeated_checks")
+    sys.modules[module.__name__] = module  # which dataclasses look up
+    exec(compile(code, "test_data.py", "exec"), module.__dict__)  # what is handed over is run first
+    failed = []
+    for name, test in list(module.__dict__.items()):
+        if name.startswith("test_"):
+            try:
+                test()
+            except AssertionError:
+                failed.append(name)
+    channel.send(failed)
+
+
+PROBES = (Repeating,)
