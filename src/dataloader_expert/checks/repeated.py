@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 DATA = ""
 SUFFIXES: tuple[str, ...] = ()
 SAMPLES = 0
@@ -64,6 +62,8 @@ def split_of(path: Path, sample: dict[str, Any]) -> str | None:
 
 def form_of(value: Any) -> str:
     """What must be alike in all samples: the dtype and the number of axes."""
+    import numpy as np
+
     if isinstance(value, np.ndarray | np.generic):
         dtype = "str" if value.dtype.kind in "US" else str(value.dtype)  # whatever its longest text
         return f"{dtype}, {value.ndim} axes"
@@ -72,6 +72,8 @@ def form_of(value: Any) -> str:
 
 
 def parts_of(value: Any) -> bytes:
+    import numpy as np
+
     if isinstance(value, np.ndarray | np.generic):
         return f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes()
     return repr(value).encode("utf-8", "surrogatepass")
@@ -90,6 +92,8 @@ def seen() -> Seen:
 
 
 def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
+    import numpy as np
+
     where = f"sample {found.samples} ({path})"
     found.samples += 1
     digest = hashlib.blake2b(digest_size=16)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dataloader_expert.sources.reference import items_of
+from dataloader_expert.sources.items import items_of
 
 Sample = dict[str, Any]
 ROWS = True

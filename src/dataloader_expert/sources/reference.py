@@ -19,6 +19,7 @@ from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
 from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.opened import below
 from dataloader_expert.sources.tables import field_of
@@ -162,26 +163,6 @@ class _Samples:
 def columns_of_sample(sample: Any) -> dict[str, Column]:
     """A sample's fields by name: keys of a mapping, fields of a named tuple, else ``0``, ``1``…; numpy values."""
     return {name: _column(value) for name, value in items_of(sample)}
-
-
-def items_of(sample: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    if isinstance(sample, dict):
-        pairs = [(str(k), v) for k, v in sample.items()]
-    elif isinstance(sample, tuple) and hasattr(sample, "_fields"):
-        pairs = list(zip(sample._fields, sample, strict=True))
-    elif hasattr(sample, "__dataclass_fields__"):
-        pairs = [(k, getattr(sample, k)) for k in sample.__dataclass_fields__]
-    elif isinstance(sample, tuple | list) and not (
-        sample and all(isinstance(v, int | float | str) for v in sample) and len(sample) > 8
-    ):
-        pairs = [(str(i), v) for i, v in enumerate(sample)]
-    else:
-        return [(prefix or "data", sample)]
-    out: list[tuple[str, Any]] = []
-    for key, value in pairs:
-        name = f"{prefix}.{key}" if prefix else key
-        out += items_of(value, name) if isinstance(value, dict) else [(name, value)]
-    return out
 
 
 def _column(value: Any) -> Column:

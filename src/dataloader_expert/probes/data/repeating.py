@@ -15,9 +15,10 @@ from dataloader_expert.checks.fingerprint import content_fields
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.sources import plain
+from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.magic import SUFFIXES
-from dataloader_expert.sources.reference import items_of, project_root
+from dataloader_expert.sources.reference import project_root
 
 REPEATED = Quantity("repeated_checks", "", "a pytest file in plain code, which of its tests fail, and how long it ran")
 READERS: dict[str, tuple[Callable[[Path], Iterator[plain.Sample]], str]] = {
@@ -50,8 +51,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 '''
 

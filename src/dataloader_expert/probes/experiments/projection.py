@@ -25,7 +25,8 @@ from dataloader_expert.probes.search.pairing import Paired, compare
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.system.pristine_process import Untouched
-from dataloader_expert.sources.reference import is_users, items_of
+from dataloader_expert.sources.items import items_of
+from dataloader_expert.sources.reference import is_users
 
 COLUMNS = Quantity(
     "columns", "", "columns that are read from a file for a sample, and those that the sample depends on"
