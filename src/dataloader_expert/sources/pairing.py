@@ -26,6 +26,8 @@ PARTNERS = {
     **dict.fromkeys(("transcripts", "transcript", "transcriptions", "captions", "caption", "texts", "text"), "text"),
 }
 """Words for what goes with a sample, and the name of the field that it becomes."""
+READ = ("image", "text")
+"""Kinds of partners whose content is read; of others only that they are there, and only where the format is asked for."""
 _WORD = re.compile(r"[_\-. ]+")
 _MAY_PAIR = re.compile(rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|$)", re.IGNORECASE)
 

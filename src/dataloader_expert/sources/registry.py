@@ -17,7 +17,7 @@ from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
 from dataloader_expert.sources.magic import SUFFIXES
-from dataloader_expert.sources.pairing import pair
+from dataloader_expert.sources.pairing import READ, pair
 from dataloader_expert.sources.subset import Subset
 
 GROUP = "dataloader_expert.sources"
@@ -118,7 +118,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         for main in ("image", "audio"):
             beside = pair(listing.entries, frozenset({main})).beside if main in kinds_there else set()
             if beside:
-                data = [e for e in data if e.path not in beside]
+                data = [e for e in data if e.path not in beside or e.kind not in READ]
                 break
     counts = Counter(e.kind for e in data)
     readable = {kind: cls for cls in known.values() for kind in cls.kinds if cls.format != "hf-disk"}

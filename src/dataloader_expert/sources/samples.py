@@ -11,11 +11,9 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import empty_class_folders, read_folders
-from dataloader_expert.sources.pairing import Pairing, pair
+from dataloader_expert.sources.pairing import READ, Pairing, pair
 
 T = TypeVar("T")
-READ = ("image", "text")
-"""Kinds of partners whose content is read; of others only that they are there."""
 
 
 class FileSamples(Source):
