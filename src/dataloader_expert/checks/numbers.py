@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dataloader_expert.checks.binned import binned
+
 CAP = 1 << 22
 PIECE = 1 << 15
 """Values that are worked on at a time: what is made of them stays in the cache, and in memory that is used again."""
@@ -163,8 +165,9 @@ class Numbers:
     def total(self) -> int:
         return self.n + self.nan + self.inf_up + self.inf_down
 
-    def summary(self) -> dict[str, Any]:
-        """The contract's statistics: moments over finite values, quantiles, distribution, outliers."""
+    def summary(self, bins: bool = False) -> dict[str, Any]:
+        """The contract's statistics: moments over finite values, quantiles, distribution, outliers; with ``bins`` also
+        ``histogram``, the values' counts."""
         import numpy as np
 
         if self.bucketed:
@@ -199,7 +202,8 @@ class Numbers:
         if self.bucketed:
             quantiles = np.clip(quantiles, self.low, self.high)
         named = dict(zip((f"p{p}" for p in LEVELS), map(float, quantiles), strict=True))
-        return {
+        histogram = {"histogram": binned(levels, weights, (named["p1"], named["p99"]))} if bins else {}
+        return histogram | {
             "mean": self.pivot + m1,
             "std": math.sqrt(m2),
             "min": self.low,

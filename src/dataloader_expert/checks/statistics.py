@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any, cast
 
-from dataloader_expert.checks.base import MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
+from dataloader_expert.checks.base import HISTOGRAM, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
@@ -19,6 +19,8 @@ TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
 RGB = ("red", "green", "blue")
+BINNED = 24
+"""Fields, or channels, whose histogram is told: of a table with more, the first."""
 
 
 class Statistics(Check):
@@ -179,7 +181,7 @@ class Statistics(Check):
         evidence = self.evidence()
         self._gray_as_rgb()
         names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
-        for field, channel in names:
+        for i, (field, channel) in enumerate(names):
             at = {"field": field, **({"channel": channel} if channel else {})}
             numbers = Numbers(self.context.pivots.get(field, 0.0), self.cap)
             parts = {s: part for (f, c, s), part in self.numbers.items() if (f, c) == (field, channel)}
@@ -192,7 +194,11 @@ class Statistics(Check):
                     summary = copy.copy(part).summary()
                     kept = {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "n")}
                     yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
-            summary = numbers.summary()
+            summary = numbers.summary(bins=i < BINNED)
+            histogram = summary.pop("histogram", None)
+            if histogram is not None:
+                measure = "length" if field in self.words else "value"
+                yield Fact(HISTOGRAM, histogram, evidence, {**at, "measure": measure})
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
                 summary["distribution"] = "categorical"  # one length, several texts
             if summary["outliers"]:

@@ -17,6 +17,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
+from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
 from dataloader_expert.probes.data.transformed import Transformed
 from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
@@ -146,6 +147,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             leakage=True,
         ),
         *((WorkerContent(),) if request.checks is None else ()),
+        OddPictures(),
     )
 
 

@@ -1,0 +1,46 @@
+"""Counts in equally wide bins, of values that each occur so often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.facts import Json
+
+BINS = 20
+FAR = 4.0
+"""Where all values span so many times what the middle 98 % do, the bins cover these, and the others are counted beside."""
+
+
+def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None, bins: int = BINS) -> Json:
+    """Bins over ``levels``, which are in order, each counted ``weights`` times.
+
+    Args:
+        middle: where the middle 98 % of the values lie, if known.
+
+    Returns:
+        ``edges`` (one more than ``counts``), ``counts``, and how many values lie ``below`` and ``above`` the edges;
+        None without a value.
+    """
+    import numpy as np
+
+    levels, weights = np.asarray(levels, np.float64), np.asarray(weights)
+    if not len(levels):
+        return None
+    low, high = float(levels[0]), float(levels[-1])
+    if middle is not None and middle[1] > middle[0] and high - low > FAR * (middle[1] - middle[0]):
+        low, high = middle
+    whole = len(levels) <= 1 << 16 and bool((levels == np.rint(levels)).all())
+    if whole and high - low < bins:  # a bin for each whole number
+        edges = np.arange(np.floor(low) - 0.5, np.floor(high) + 1)
+    elif whole:  # bins of as many whole numbers each, or some would stand out
+        step = int(np.ceil((high - low + 1) / bins))
+        edges = np.floor(low) - 0.5 + step * np.arange(int(np.ceil((high - low + 1) / step)) + 1)
+    else:
+        edges = np.linspace(low, high, bins + 1)
+    counts, _ = np.histogram(levels, edges, weights=weights)
+    return {
+        "edges": [float(f"{e:.6g}") for e in edges],
+        "counts": [int(n) for n in counts],
+        "below": int(weights[levels < edges[0]].sum()),
+        "above": int(weights[levels > edges[-1]].sum()),
+    }
