@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
-from dataloader_expert.charts.drawing import SERIES, WIDTH, Area, Chart, Drawing, Line, Mark, Rect, Table, Text, legend
+from dataloader_expert.charts.drawing import (
+    SERIES,
+    WIDTH,
+    Area,
+    Cell,
+    Chart,
+    Drawing,
+    Line,
+    Mark,
+    Rect,
+    Table,
+    Text,
+    legend,
+)
 from dataloader_expert.charts.scales import Scale, said, ticks
 
 HEIGHT, LEFT, BOTTOM = 150.0, 46.0, 20.0
@@ -41,9 +55,8 @@ def histogram(
     marks.append(Line(((LEFT, y.at(0)), (WIDTH, y.at(0))), "muted", 1))
     marks += x_labels(x, [edges[0], (edges[0] + edges[-1]) / 2, edges[-1]], top + HEIGHT + 15, words)
     header = (f"From, {unit}" if unit else "From", "To", *((n for n, _ in counts) if several else (of,)))
-    rows = tuple(
-        (words(a), words(b), *(series[i] for _, series in counts))
-        for i, (a, b) in enumerate(zip(edges, edges[1:], strict=False))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (words(a), words(b), *(series[i] for _, series in counts)) for i, (a, b) in enumerate(itertools.pairwise(edges))
     )
     return Chart(key, title, says, Drawing(top + HEIGHT + BOTTOM, tuple(marks)), Table(header, rows))
 

@@ -36,7 +36,7 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
 def said(value: float | None) -> str:
     """A number as an axis or a bar says it: three digits, and a unit prefix from ten thousand on."""
     if value is None:
-        return "–"
+        return "—"
     size = abs(value)
     if size >= 1e4:
         for unit, prefix in UNITS:
@@ -50,7 +50,7 @@ def said(value: float | None) -> str:
 def said_bytes(value: float | None) -> str:
     """Bytes in the nearest unit of 1000."""
     if value is None:
-        return "–"
+        return "—"
     size, unit = float(value), "B"
     for name in ("kB", "MB", "GB", "TB"):
         if abs(size) < 1000:
@@ -60,4 +60,4 @@ def said_bytes(value: float | None) -> str:
 
 
 def said_percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.3g} %"
+    return "—" if value is None else f"{100 * value:.3g} %"

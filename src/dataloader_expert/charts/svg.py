@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from dataloader_expert.charts.drawing import FONT, WIDTH, Area, Chart, Dot, Line, Mark, Rect, Text
+from dataloader_expert.charts.drawing import FONT, WIDTH, Area, Chart, Dot, Line, Mark, Rect
 from dataloader_expert.errors import escaped
 
 LIGHT = {

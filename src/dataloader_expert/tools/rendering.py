@@ -79,7 +79,7 @@ def _cut(value: Any, cap: int, path: str, cuts: dict[str, Shortened]) -> Any:
     from pydantic import BaseModel
 
     if isinstance(value, BaseModel):
-        changed = {}
+        changed: dict[str, Any] = {}
         for name in type(value).model_fields:
             if name in ("report_markdown", "shortened", "code"):
                 continue

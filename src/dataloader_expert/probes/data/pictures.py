@@ -95,11 +95,8 @@ def read_again(source: Source, index: int) -> dict[str, Any] | None:
         return None
 
 
-def of_batch(batch: Any, bench: Bench) -> Iterator[Fact]:
-    """Thumbnails of a batch's images as a model gets them, with their labels."""
-    from dataloader_expert.probes.serving import flat
-
-    leaves = dict(flat(batch))
+def of_batch(leaves: dict[str, Any], bench: Bench) -> Iterator[Fact]:
+    """Thumbnails of the images among a batch's leaves, as a model gets them, with their labels."""
     label = leaves.get(bench.source.label or "")
     for name, values in leaves.items():
         field = bench.source.field(name)

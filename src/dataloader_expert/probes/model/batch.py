@@ -63,7 +63,7 @@ class BatchLook(Probe):
         value = {"name": served.collate_name, "why": why(served), "size": served.size}
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
         if self.pictures:
-            yield from of_batch(batches[0], bench)
+            yield from of_batch(leaves[0], bench)
 
 
 def here(served: Serving) -> LoaderPlan:
