@@ -61,6 +61,8 @@ class Text:
     text: str
     anchor: Anchor = "start"
     paint: Paint = "ink"
+    halo: bool = False
+    """Edged with the page's colour, to be read on any other."""
 
 
 Mark = Rect | Line | Area | Dot | Text

@@ -42,7 +42,7 @@ def heatmap(
             if depth:
                 marks.append(Rect(x, y, side - 1, side - 1, "first" if value > 0 else "second", 0.08 + 0.77 * depth))
             if n <= NUMBERED:
-                marks.append(Text(x + side / 2 - 0.5, y + side / 2 + 4, words(value), "middle"))
+                marks.append(Text(x + side / 2 - 0.5, y + side / 2 + 4, words(value), "middle", halo=True))
     header = ("", *names)
     rows = tuple((name, *row) for name, row in zip(names, values, strict=True))
     return Chart(key, title, says, Drawing(top + n * side + 4, tuple(marks)), Table(header, rows), note)

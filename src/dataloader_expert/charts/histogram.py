@@ -53,12 +53,19 @@ def histogram(
         steps = tuple(p for a, b, t in tops for p in ((a, t), (b, t)))
         marks += [Area(((x.at(edges[0]), y.at(0)), *steps, (x.at(edges[-1]), y.at(0))), paint), Line(steps, paint)]
     marks.append(Line(((LEFT, y.at(0)), (WIDTH, y.at(0))), "muted", 1))
-    marks += x_labels(x, [edges[0], (edges[0] + edges[-1]) / 2, edges[-1]], top + HEIGHT + 15, words)
+    low, high = ends(edges[0], edges[-1])
+    marks += x_labels(x, [low, (low + high) / 2, high], top + HEIGHT + 15, words)
     header = (f"From, {unit}" if unit else "From", "To", *((n for n, _ in counts) if several else (of,)))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (words(a), words(b), *(series[i] for _, series in counts)) for i, (a, b) in enumerate(itertools.pairwise(edges))
+        (*map(words, ends(a, b)), *(series[i] for _, series in counts))
+        for i, (a, b) in enumerate(itertools.pairwise(edges))
     )
     return Chart(key, title, says, Drawing(top + HEIGHT + BOTTOM, tuple(marks)), Table(header, rows))
+
+
+def ends(low: float, high: float) -> tuple[float, float]:
+    """The least and largest value of a bin: of whole numbers, whose edges lie half-way between, the numbers."""
+    return (low + 0.5, high - 0.5) if low % 1 == 0.5 and high % 1 == 0.5 else (low, high)
 
 
 def x_labels(x: Scale, values: Sequence[float], at: float, words: Callable[[float | None], str]) -> list[Mark]:

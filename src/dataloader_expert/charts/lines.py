@@ -39,18 +39,19 @@ def lines(
     words: Callable[[float | None], str] = said,
     limit: tuple[str, float] | None = None,
     note: str = "",
+    even: bool = True,
 ) -> Chart:
-    """Values of ``x`` are spaced evenly in their order, since settings double; ``limit`` is a level that is named."""
+    """``even``: the values of ``x`` are spaced evenly in their order, since settings double; ``limit``: a level by name."""
     levels = sorted({p.x for s in series for p in s.points})
-    places = {v: i for i, v in enumerate(levels)}
+    places: dict[float, float] = {v: i if even else v for i, v in enumerate(levels)}
     highest = max((p.high if p.high is not None else p.y for s in series for p in s.points), default=1.0)
     top_y = max(highest, limit[1] if limit and limit[1] <= 3 * highest else 0.0)
     marks, top = legend([s.name for s in series], 0)
     marks.append(Text(0, top + 10, y_name, paint="muted"))
-    top += 20
+    top += 26
     grid = ticks(0, top_y, 4)
     y = Scale(0.0, grid[-1], top + HEIGHT, top)
-    x = Scale(-0.3, max(len(levels) - 0.7, 0.3), LEFT, WIDTH)
+    x = Scale(-0.3, max(len(levels) - 0.7, 0.3), LEFT, WIDTH) if even else Scale(0.0, levels[-1], LEFT, WIDTH - 10)
     for value in grid:
         marks += [
             Line(((LEFT, y.at(value)), (WIDTH, y.at(value))), "grid", 1),
@@ -78,7 +79,7 @@ def lines(
             Text(WIDTH, at_limit - 4, limit[0], "end", "bad"),
         ]
     marks.append(Line(((LEFT, y.at(0)), (WIDTH, y.at(0))), "muted", 1))
-    marks += _under(x, levels, top + HEIGHT + 15)
+    marks += _under(x, levels, top + HEIGHT + 15) if even else _round(x, levels[-1], top + HEIGHT + 15)
     marks.append(Text((LEFT + WIDTH) / 2, top + HEIGHT + 32, x_name, "middle", "muted"))
     return Chart(key, title, says, Drawing(top + HEIGHT + 38, tuple(marks)), _table(series, levels, x_name), note)
 
@@ -87,6 +88,11 @@ def _under(x: Scale, levels: Sequence[float], at: float) -> list[Mark]:
     """A label under each level, or under every other where they are close."""
     every = max(1, -(-len(levels) * max((len(said(v)) for v in levels), default=1) // 34))
     return [Text(x.at(i), at, said(v), "middle", "muted") for i, v in enumerate(levels) if i % every == 0]
+
+
+def _round(x: Scale, most: float, at: float) -> list[Mark]:
+    """Labels at round values."""
+    return [Text(x.at(v), at, said(v), "middle", "muted") for v in ticks(0, most, 4) if v <= most]
 
 
 def _table(series: Sequence[Series], levels: Sequence[float], x_name: str) -> Table:

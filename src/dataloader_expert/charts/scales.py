@@ -44,7 +44,7 @@ def said(value: float | None) -> str:
                 return f"{value / unit:.3g}{prefix}"
     if float(value).is_integer():
         return f"{int(value):,}"
-    return f"{value:.0f}" if size >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if size >= 1000 else f"{value:.3g}"
 
 
 def said_bytes(value: float | None) -> str:

@@ -45,7 +45,9 @@ def _mark(m: Mark) -> str:
         look = f'class="f-{m.paint}" fill="{LIGHT[m.paint]}"'
         return f'<circle {look} cx="{_n(m.x)}" cy="{_n(m.y)}" r="{_n(m.radius)}"/>'
     anchor = f' text-anchor="{m.anchor}"' if m.anchor != "start" else ""
-    look = f'class="f-{m.paint}" fill="{LIGHT[m.paint]}"'
+    look = f'class="{"halo" if m.halo else f"f-{m.paint}"}" fill="{LIGHT[m.paint]}"'
+    if m.halo:
+        look += ' stroke="#ffffff" stroke-width="3" paint-order="stroke"'
     return f'<text {look} x="{_n(m.x)}" y="{_n(m.y)}"{anchor}>{_text(m.text)}</text>'
 
 

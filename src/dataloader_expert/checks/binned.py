@@ -35,6 +35,7 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
     elif whole:  # bins of as many whole numbers each, or some would stand out
         step = int(np.ceil((high - low + 1) / bins))
         edges = np.floor(low) - 0.5 + step * np.arange(int(np.ceil((high - low + 1) / step)) + 1)
+        edges[-1] = np.floor(high) + 0.5  # the last one is narrower where they do not divide the range
     else:
         edges = np.linspace(low, high, bins + 1)
     counts, _ = np.histogram(levels, edges, weights=weights)

@@ -181,6 +181,9 @@ class Statistics(Check):
         evidence = self.evidence()
         self._gray_as_rgb()
         names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
+        categories = {
+            f.name for f in self.context.fields if f.kind == "category"
+        }  # how long their names are says nothing
         for i, (field, channel) in enumerate(names):
             at = {"field": field, **({"channel": channel} if channel else {})}
             numbers = Numbers(self.context.pivots.get(field, 0.0), self.cap)
@@ -196,8 +199,8 @@ class Statistics(Check):
                     yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
             summary = numbers.summary(bins=i < BINNED)
             histogram = summary.pop("histogram", None)
-            if histogram is not None:
-                measure = "length" if field in self.words else "value"
+            measure = "length" if field in self.words else "value"
+            if histogram is not None and (measure == "value" or field not in categories):
                 yield Fact(HISTOGRAM, histogram, evidence, {**at, "measure": measure})
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
                 summary["distribution"] = "categorical"  # one length, several texts

@@ -8,7 +8,7 @@ from typing import Any
 from dataloader_expert.charts.bars import bars, stacked
 from dataloader_expert.charts.drawing import SERIES, Chart, Table
 from dataloader_expert.charts.heatmap import heatmap
-from dataloader_expert.charts.histogram import histogram
+from dataloader_expert.charts.histogram import ends, histogram
 from dataloader_expert.charts.scales import said, said_percent
 from dataloader_expert.page.sections import Captioned, Line, Section, Shown
 
@@ -67,14 +67,14 @@ def histograms(found: Sequence[Any]) -> Iterator[Chart]:
         together.setdefault((h.field, h.measure), []).append(h)
     for i, ((field, measure), same) in enumerate(together.items()):
         first = same[0]
-        if len(first.counts) < 2 and not first.below and not first.above:
-            if measure == "value":
-                continue  # one value: there is no distribution to draw
+        if max(len(h.counts) for h in same) < 2 and not any(h.below + h.above for h in same):
+            continue  # one value: there is no distribution to draw
         alike = [h for h in same if h.edges == first.edges]
         title, unit = MEASURES[measure]
         beside = sum(h.below + h.above for h in alike)
         total = sum(sum(h.counts) for h in alike) + beside
-        says = f"From {said(first.edges[0])} to {said(first.edges[-1])}"
+        low, high = ends(first.edges[0], first.edges[-1])
+        says = f"From {said(low)} to {said(high)}"
         says += f"; {said_percent(beside / total)} of the values lie beyond." if beside else "."
         series = [(h.channel or "", h.counts) for h in alike]
         of = "Values" if measure == "value" else "Samples"

@@ -23,9 +23,8 @@ BOXES = {
 def quality(q: Any, pictures: Sequence[Picture]) -> Section:
     boxes = [Box(words, getattr(q.checklist, n), q.checklist_why.get(n, "")) for n, words in BOXES.items()]
     told = [Line("Not checked", "; ".join(q.not_checked))] if q.not_checked else []
-    if q.passed_checks:
-        told.append(Line("Checks passed", f"{len(q.passed_checks)}: {', '.join(q.passed_checks)}"))
-    return Section("quality", "Quality", told, boxes, list(charts(q)), odd(pictures), list(tables(q)))
+    passed = [Line(f"{len(q.passed_checks)} checks passed", ", ".join(q.passed_checks))] if q.passed_checks else []
+    return Section("quality", "Quality", told, boxes, list(charts(q)), odd(pictures), list(tables(q)), passed)
 
 
 def charts(q: Any) -> Iterator[Chart]:

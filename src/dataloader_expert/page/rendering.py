@@ -38,6 +38,7 @@ def page(report: Report) -> str:
         "v": verdict(report, parts),
         "tiles": tiles(report, parts),
         "sections": sections(report, parts),
+        "advice": sorted(report.advice, key=lambda a: a.gain is None),  # what is proved comes first
         "code": code_of(parts),
         "version": __version__,
     }
@@ -83,4 +84,4 @@ def css() -> str:
         ground = "".join(f"--{k}: {v}; " for k, v in GROUND[word].items())
         text = text.replace(word, ground + "".join(f"--c-{k}: {v}; " for k, v in paints.items()))
     own = "".join(f".f-{k} {{ fill: var(--c-{k}); }} .s-{k} {{ stroke: var(--c-{k}); }}\n" for k in LIGHT)
-    return text + own
+    return text + own + ".halo { fill: var(--c-ink); stroke: var(--page); }\n"

@@ -44,6 +44,8 @@ class Section:
     charts: Sequence[Chart] = ()
     pictures: Sequence[Shown] = field(default=())
     tables: Sequence[Captioned] = ()
+    more: Sequence[Line] = ()
+    """Long lists, folded."""
 
     @property
     def empty(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dataloader_expert.charts.scales import said, said_bytes
 from dataloader_expert.page.parts import Parts
@@ -31,28 +31,49 @@ class Tile:
 
 
 def verdict(report: Report, parts: Parts) -> Verdict:
-    """By ``passed`` where the data were judged, else by the worst finding; the cure is the first advice, else a fix."""
+    """A word by what was asked; the cure is the advice with a measured gain, else what mends the worst finding."""
     worst: set[str] = {f.severity for f in report.findings}
     cause = next((f for f in report.findings if f.severity != "info"), None)
     level, word = _word(parts, worst)
-    if report.advice and parts.quality is not report:
-        first = report.advice[0]
-        instead = "" if first.instead_of is None else f" instead of {first.instead_of}"
-        return Verdict(level, word, cause, f"{first.setting} = {first.value}{instead}: {first.why}", first.gain)
+    proved = next((a for a in report.advice if a.gain is not None), None)
+    if proved is not None:
+        instead = "" if proved.instead_of is None else f" instead of {proved.instead_of}"
+        return Verdict(level, word, cause, f"{proved.setting} = {proved.value}{instead}: {proved.why}", proved.gain)
     return Verdict(level, word, cause, None if cause is None else cause.fix, None)
 
 
 def _word(parts: Parts, worst: set[str]) -> tuple[Level, str]:
+    level: Level = "bad" if "error" in worst else "care" if "warning" in worst else "good"
     if parts.quality is not None:
         passed: bool | None = parts.quality.passed
         if passed is False:
             return "bad", "Failed"
-        if passed is None and not worst & {"error", "warning"}:
-            return "open", "Neither passed nor failed"
-        return ("care", "Passed with warnings" if passed else "Warnings") if "warning" in worst else ("good", "Passed")
-    if "error" in worst:
-        return "bad", "Errors found"
-    return ("care", "Warnings") if "warning" in worst else ("good", "No error or warning found")
+        if passed is None:
+            return ("open" if level == "good" else level), "Neither passed nor failed"
+        return level, "Passed with warnings" if level == "care" else "Passed"
+    if level == "bad":
+        return level, "Errors found"
+    if parts.io is not None:
+        return level, _faster(parts.io)
+    if parts.batch_spec is not None:
+        return level, f"Batch size {parts.batch_spec.batch_size:,}"
+    if parts.sampler is not None:
+        return level, f"Sampler: {parts.sampler.strategy}"
+    return level, "No error found" if level == "good" else "Warnings"
+
+
+def _faster(io: Any) -> str:
+    """What the search came to."""
+    found = io.speedup
+    if io.recommended is None or found is None or found.value is None:
+        return "No setting could be compared"
+    if found.how == "timed" and (found.low or 0.0) > 1:
+        return f"{found.value:.2g} times as fast with other settings"
+    return (
+        "The present settings are as fast as any tried"
+        if io.search_ended == "converged"
+        else "No setting tried is proved faster"
+    )
 
 
 def tiles(report: Report, parts: Parts) -> list[Tile]:
@@ -62,7 +83,8 @@ def tiles(report: Report, parts: Parts) -> list[Tile]:
     samples = report.coverage.samples_total
     if samples is not None:
         read = report.coverage.samples_read
-        made.append(Tile("Samples", f"{samples:,}", "all read" if report.coverage.complete else f"{read:,} read"))
+        failed = f"{read:,} read, {samples - read:,} could not be" if read < samples else "all read"
+        made.append(Tile("Samples", f"{samples:,}", failed if report.coverage.complete else f"{read:,} read"))
     if c is not None and c.classes is not None:
         made.append(
             Tile("Classes", f"{c.classes.count:,}", f"largest to smallest {c.classes.imbalance_ratio:.3g} to 1")
@@ -90,5 +112,5 @@ def tiles(report: Report, parts: Parts) -> list[Tile]:
     return made
 
 
-def _not_passed(quality: object) -> int:
-    return sum(c.status != "pass" for c in getattr(quality, "checks", ()))
+def _not_passed(quality: Any) -> int:
+    return sum(c.status != "pass" for c in quality.checks)

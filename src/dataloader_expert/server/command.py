@@ -87,6 +87,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
         )
         _common(command)
         command.add_argument("--json", action="store_true", help="print the structured result")
+        command.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
         command.add_argument(
             "--fail-on",
             choices=("error", "warning", "never"),
@@ -178,6 +179,7 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
 
     from dataloader_expert.errors import RequestError
     from dataloader_expert.lab.door import Door
+    from dataloader_expert.page.file import may_write, write
     from dataloader_expert.tools.execution import execute
     from dataloader_expert.tools.rendering import in_detail
 
@@ -202,7 +204,11 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
             door.close()
 
     try:
+        if given.html is not None:
+            may_write(given.html)
         full = asyncio.run(run())
+        if given.html is not None:
+            write(full, given.html)
     except RequestError as e:
         print(e, file=sys.stderr)
         return FAILED

@@ -48,7 +48,7 @@ def _page_environment() -> Environment:
     )
     environment.filters.update(
         num=number, fig=figure, size=size, name=isolated, safe_text=printable, sentence=sentence, plain=plain, cell=cell,
-        picture_alt=picture_alt,
+        picture_alt=picture_alt, basename=lambda path: str(path).rsplit("/", 1)[-1],
     )  # fmt: skip
     environment.tests["picture"] = lambda data: isinstance(data, str) and PICTURE.fullmatch(data) is not None
     return environment
