@@ -57,7 +57,8 @@ def lines(
             Line(((LEFT, y.at(value)), (WIDTH, y.at(value))), "grid", 1),
             Text(LEFT - 5, y.at(value) + 4, words(value), "end", "muted"),
         ]
-    for one, paint in zip(series, SERIES, strict=False):
+    painted = sorted(zip(series, SERIES, strict=False), key=lambda pair: not pair[0].joined)  # points over bands
+    for one, paint in painted:
         at = [(x.at(places[p.x]), y.at(p.y)) for p in one.points]
         if one.joined:
             low = [(x.at(places[p.x]), y.at(max(0.0, p.low))) for p in one.points if p.low is not None]

@@ -78,7 +78,7 @@ def histograms(found: Sequence[Any]) -> Iterator[Chart]:
         says += f"; {said_percent(beside / total)} of the values lie beyond." if beside else "."
         series = [(h.channel or "", h.counts) for h in alike]
         of = "Values" if measure == "value" else "Samples"
-        yield histogram(f"hist-{i}", title.format(field), says, first.edges, series, unit, of)
+        yield histogram(f"{measure}-{i}", title.format(field), says, first.edges, series, unit, of)
 
 
 def _correlation(found: Any) -> Chart:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.charts.bars import stacked
@@ -32,7 +33,10 @@ def charts(io: Any) -> Iterator[Chart]:
         top = max(stages, key=lambda s: s.share.value or 0.0)
         says = f"{top.name} takes {said_percent(top.share.value)} of a sample's time."
         names = ("CPU, ms", "Blocked, ms", "Waits for a core, ms")
-        yield stacked("stages", "Time of a sample by stage", says, rows, names, "Stage", lambda v: f"{said(v)} ms")
+        added = any(s.name == "worker_transfer" and not s.share.value for s in stages)
+        note = "worker_transfer is what workers would add: the present loader has none." if added else ""
+        chart = stacked("stages", "Time of a sample by stage", says, rows, names, "Stage", lambda v: f"{said(v)} ms")
+        yield replace(chart, note=note)
     if len(io.trials) > 1 or io.predicted:
         yield throughput(io)
     if io.forecast is not None and io.forecast.by_workers:

@@ -218,7 +218,8 @@ def curve(settings: Settings, explorer: Explorer) -> Iterator[Observation]:
     """The model's prediction at each number of workers that was weighed, after all blocks were seen."""
     if not settings.runners:
         return
-    tried = max(setting.workers for setting in settings.tried)
+    missed = [] if explorer.missed is None else [explorer.missed.setting]
+    tried = max(setting.workers for setting in (*settings.tried, *missed))
     rows = []
     for setting in explorer.counts():
         if setting.workers <= max(2 * tried, 2 * round(settings.served.cpus), 4):
