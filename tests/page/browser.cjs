@@ -5,6 +5,8 @@ const { chromium } = require("playwright-core");
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const [chrome, mode, ...files] = process.argv.slice(2);
 
+let pictures = 0;
+
 async function looked(browser, open) {
   const found = [];
   for (const colorScheme of ["light", "dark"])
@@ -33,7 +35,7 @@ async function looked(browser, open) {
         told: await page.evaluate(() => window.told || []),
       });
       if (process.env.SCREENSHOTS) {
-        const name = `${process.env.SCREENSHOTS}/${colorScheme}-${width}-${found.length}.png`;
+        const name = `${process.env.SCREENSHOTS}/${mode.replace(" ", "-")}-${++pictures}-${colorScheme}-${width}.png`;
         await page.screenshot({ path: name, fullPage: true });
       }
       await context.close();

@@ -39,7 +39,8 @@ def charts(c: Any) -> Iterator[Chart]:
         largest = max(c.splits, key=lambda s: s.samples)
         says = f"{len(c.splits)} splits; {largest.name} holds {said_percent(largest.fraction)} of the samples."
         yield bars("splits", "Samples by split", says, named, ("Split", "Samples"))
-    yield from histograms(c.histograms or ())
+    classes = None if c.classes is None else c.classes.label  # drawn above
+    yield from histograms([h for h in c.histograms or () if h.field != classes])
     if c.correlation is not None and c.correlation.matrix is not None:
         yield _correlation(c.correlation)
 

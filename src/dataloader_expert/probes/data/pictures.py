@@ -182,12 +182,17 @@ def as_image(value: Any, scale: tuple[float, float] | None) -> Any:
     import numpy as np
     from PIL import Image
 
-    value = value.detach().cpu().numpy() if hasattr(value, "detach") else value
+    tensor = hasattr(value, "detach")  # torch puts channels first
+    value = value.detach().cpu().numpy() if tensor else value
     if not isinstance(value, np.ndarray) or value.ndim not in (2, 3) or not value.size or value.size > MOST_VALUES:
         return None
+    if value.dtype.kind not in "biuf":
+        return None
     if value.ndim == 3:
-        if value.shape[0] in (1, 3, 4) and value.shape[2] not in (1, 3, 4):
+        if value.shape[0] in (1, 3, 4) and (tensor or value.shape[2] not in (1, 3, 4)):
             value = value.transpose(1, 2, 0)
+        if value.shape[2] > 4:
+            return None
         value = value[..., 0] if value.shape[2] in (1, 2) else value[..., :3]
     if value.dtype != np.uint8:
         wide = np.nan_to_num(value.astype(np.float32), posinf=0, neginf=0)
