@@ -30,7 +30,12 @@ def may_write(path: Path) -> None:
 
 
 def write(report: Report, path: Path) -> None:
-    """Writes the page whole or not at all.
+    """Writes the report's page; see ``keep``."""
+    keep(page(report), path)
+
+
+def keep(html: str, path: Path) -> None:
+    """Writes the file whole or not at all.
 
     Raises:
         RequestError: ``invalid-argument`` if it cannot be written.
@@ -42,7 +47,7 @@ def write(report: Report, path: Path) -> None:
             "w", encoding="utf-8", dir=target.parent, suffix=".html", delete=False
         ) as file:
             spare = Path(file.name)
-            file.write(page(report))
+            file.write(html)
         mask = os.umask(0)
         os.umask(mask)
         spare.chmod(0o666 & ~mask)  # as any file that a command writes: a temporary one is its owner's alone
