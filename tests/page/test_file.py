@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dataloader_expert.page.file import write
-from dataloader_expert.report import Report
+from dataloader_expert.errors import RequestError
+from dataloader_expert.page.file import keep
 from dataloader_expert.server.command import main
 from dataloader_expert.tools.base import all_tools
 from tests.page.reading import read
@@ -46,9 +46,7 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(
     assert why in told.err
 
 
-def test_what_fails_leaves_the_old_file(
-    reports: dict[str, Report], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: a full disk leaves what was there, and nothing beside it."""
     target = tmp_path / "report.html"
     target.write_text("what was there", encoding="utf-8")
@@ -58,7 +56,7 @@ def test_what_fails_leaves_the_old_file(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", full)
-        with pytest.raises(Exception, match=r"invalid-argument: --html .* cannot be written: No space left"):
-            write(reports["table"], target)
+        with pytest.raises(RequestError, match=r"invalid-argument: --html .* cannot be written: No space left"):
+            keep("<!doctype html>", target)
     assert target.read_text(encoding="utf-8") == "what was there"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]

@@ -44,6 +44,26 @@ WARNINGS = {
     "duplicate-files",
 }
 INFOS = {"junk-file", "case-collision"}
+BROKEN = {
+    "unreadable",
+    "empty-file",
+    "truncated",
+    "not-the-format",
+    "checksum-mismatch",
+    "bomb",
+    "executable-payload",
+    "header-mismatch",
+    "parse-error",
+    "sample-raises",
+    "sample-crashes",
+    "missing-shard",
+    "special-file",
+    "broken-link",
+    "outside-root",
+    "duplicate-keys",
+    "length-mismatch",
+}
+"""Codes of files and samples that could not be read: of some, because reading ended the process that tried."""
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
     "empty-file": "fetch the file again or take it out of the data set",

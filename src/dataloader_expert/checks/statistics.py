@@ -199,7 +199,7 @@ class Statistics(Check):
                     yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
             summary = numbers.summary(bins=i < BINNED)
             histogram = summary.pop("histogram", None)
-            measure = "length" if field in self.words else "value"
+            measure = "characters" if field in self.words else "value"
             if histogram is not None and (measure == "value" or field not in categories):
                 yield Fact(HISTOGRAM, histogram, evidence, {**at, "measure": measure})
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":

@@ -14,6 +14,7 @@ from dataloader_expert.page.sections import Captioned, Line, Section, Shown
 
 MEASURES = {
     "value": ("Values of {}", ""),
+    "characters": ("Lengths of {}", "characters"),
     "length": ("Lengths of {}", ""),
     "height": ("Heights of {}", "pixels"),
     "width": ("Widths of {}", "pixels"),
@@ -62,7 +63,7 @@ def _classes(c: Any) -> Chart:
 
 def histograms(found: Sequence[Any]) -> Iterator[Chart]:
     """Sizes first; the channels of one field in one chart."""
-    order = {"height": 0, "width": 1, "length": 2, "value": 3}
+    order = {"height": 0, "width": 1, "characters": 2, "length": 3, "value": 4}
     together: dict[tuple[str, str], list[Any]] = {}
     for h in sorted(found, key=lambda h: order[h.measure]):
         together.setdefault((h.field, h.measure), []).append(h)

@@ -119,7 +119,7 @@ class Histogram(Model):
 
     field: str
     channel: str | None
-    measure: Literal["value", "length", "height", "width"]
+    measure: Literal["value", "characters", "length", "height", "width"]
     edges: list[float]
     counts: list[int]
     below: int

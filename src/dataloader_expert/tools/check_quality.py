@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from dataloader_expert.checks.base import CLASS_COUNTS, ROLES, SPLITS, all_checks
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.duplicates import DUPLICATES
+from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import NEAR
 from dataloader_expert.conclusions import Finding
@@ -39,25 +40,6 @@ from dataloader_expert.tools.split_report import (
 )
 
 Status = Literal["pass", "fail", "unknown"]
-BROKEN = {
-    "unreadable",
-    "empty-file",
-    "truncated",
-    "not-the-format",
-    "checksum-mismatch",
-    "bomb",
-    "executable-payload",
-    "header-mismatch",
-    "parse-error",
-    "sample-raises",
-    "sample-crashes",
-    "missing-shard",
-    "special-file",
-    "broken-link",
-    "outside-root",
-    "duplicate-keys",
-    "length-mismatch",
-}
 SHAPELY = {"shape-drift", "mode-drift", "dtype-drift", "missing-key", "extra-key"}
 BALANCED = (
     "WeightedRandomSampler",

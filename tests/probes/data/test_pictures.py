@@ -95,7 +95,7 @@ def test_images_of_a_batch_are_known_by_their_shape(shape: tuple[int, ...], kind
 
 
 def test_no_finding_takes_all_places() -> None:
-    """Our promise: a few samples of each finding, the worst finding first, none twice."""
+    """Our promise: a few samples of each finding, the worst finding first, none twice; none is read that cannot be."""
     from dataloader_expert.conclusions import Finding
     from dataloader_expert.probes.base import Bench
 
@@ -103,8 +103,15 @@ def test_no_finding_takes_all_places() -> None:
         return Finding(code, severity, "m", ({"fact": "f", "at": {}},), "f", tuple({"sample": i} for i in samples))
 
     bench = object.__new__(Bench)
-    bench.findings = [found("dark", "info", range(9)), found("label-conflict", "error", range(5, 9))]
-    chosen = [(code, where["sample"]) for code, where in pictures.odd_places(bench)]
+    bench.findings = [
+        found("dark", "info", range(9)),
+        found("label-conflict", "error", range(5, 9)),
+        found("odd-name", "error", range(20, 30)),
+        found("sample-crashes", "warning", range(20, 23)),
+    ]
+    told = [(code, where["sample"]) for code, where in pictures.odd_places(bench)]
+    assert [t for t in told if t[1] >= 20] == [("sample-crashes", 20), ("sample-crashes", 21), ("sample-crashes", 22)]
+    chosen = [t for t in told if t[1] < 20]
     assert chosen == [
         ("label-conflict", 5),
         ("label-conflict", 6),

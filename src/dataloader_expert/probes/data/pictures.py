@@ -14,16 +14,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.data.scan import FIRST
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 
 PICTURES = Quantity("pictures", "", "small pictures of a batch's samples, or of samples that checks have found odd")
 SIDE, MOST_SHOWN, MOST_ENCODED = 96, 16, 96_000
 """Pixels of a thumbnail's longer side, thumbnails of a kind, and their characters together."""
-MOST_STORED, MOST_VALUES = 32 << 20, 64 << 20
-"""Bytes of a unit that is read again, and values of a sample that is scaled down."""
+MOST_STORED, MOST_SHARED, MOST_VALUES = 32 << 20, 4 << 20, 64 << 20
+"""Bytes of a unit that is read again, of one that holds other samples too, and values of a sample that is scaled down."""
 EACH = 3
 """Samples shown of one finding at the most: other findings are shown too."""
 
@@ -41,6 +43,9 @@ class OddPictures(Probe):
         image = next((f.name for f in source.fields if f.kind == "image"), None)
         if image is None or source.iterable or bench.left() < 0.2:
             return
+        first_s = bench.facts.value(FIRST, 0.0)
+        if first_s > self.share * min(self.most_s, bench.left()):
+            return  # a look is not worth that
         until = bench.until(self.share, self.most_s)
         shown: list[dict[str, Json]] = []
         room = MOST_ENCODED
@@ -49,7 +54,7 @@ class OddPictures(Probe):
                 break
             index = int(where["sample"])
             bench.at(index)
-            sample = read_again(source, index)
+            sample = None if code in BROKEN else read_again(source, index)
             picture = None if sample is None else thumbnail(sample.get(image))
             label = (
                 None if sample is None or source.label is None else plain(source.class_name(sample.get(source.label)))
@@ -69,13 +74,15 @@ NOTHING: dict[str, Json] = {"data": None, "width": None, "height": None}
 
 
 def odd_places(bench: Bench) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Samples that findings name, the worst findings first, a few of each, none twice."""
+    """Samples that findings name, the worst findings first, a few of each, none twice; one that cannot be read is named
+    by the finding that says so."""
     rank = {"error": 0, "warning": 1, "info": 2}
+    placed = [(f, [w for w in f.where if isinstance(w.get("sample"), int)]) for f in bench.findings]
+    broken = {w["sample"] for f, places in placed if f.code in BROKEN for w in places}
     seen: set[int] = set()
-    for one in sorted(bench.findings, key=lambda f: rank[f.severity]):
-        places = [w for w in one.where if isinstance(w.get("sample"), int)]
+    for one, places in sorted(placed, key=lambda p: rank[p[0].severity]):
         for where in places[:EACH]:
-            if where["sample"] not in seen:
+            if where["sample"] not in seen and (one.code in BROKEN or where["sample"] not in broken):
                 seen.add(where["sample"])
                 yield one.code, where
 
@@ -87,7 +94,9 @@ def read_again(source: Source, index: int) -> dict[str, Any] | None:
             return {name: column.values[0] for name, column in columns_of_sample(source.sample(index)).items()}
         at = bisect.bisect_right(source.units, index, key=lambda u: u.start) - 1
         unit = source.units[at]
-        if at < 0 or not unit.start <= index < unit.start + unit.samples or unit.bytes > MOST_STORED:
+        if at < 0 or not unit.start <= index < unit.start + unit.samples:
+            return None
+        if unit.bytes > (MOST_STORED if unit.samples == 1 else MOST_SHARED):
             return None
         block = source.decode(unit, source.read(unit))
         return {name: column.values[index - unit.start] for name, column in block.columns.items()}
