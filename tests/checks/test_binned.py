@@ -34,6 +34,12 @@ def test_whole_numbers_lie_in_the_middle_of_their_bins(levels: list[int], edges:
     assert binned(levels, [1] * len(levels))["edges"] == edges
 
 
+def test_a_bin_holds_what_lies_in_it() -> None:
+    """Our promise: counts stand at their values."""
+    assert binned([0, 1, 3], [2, 5, 1])["counts"] == [2, 5, 0, 1]
+    assert binned(np.array([0.0, 0.5, 10.0]), np.array([1, 2, 4]))["counts"] == [1, 2, *[0] * 17, 4]
+
+
 def test_far_values_do_not_squeeze_the_rest_into_one_bin() -> None:
     """Our promise: what lies far out is counted beside the bins."""
     levels = np.append(np.linspace(0, 1, 99), 1e6)

@@ -38,10 +38,12 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
         edges[-1] = np.floor(high) + 0.5  # the last one is narrower where they do not divide the range
     else:
         edges = np.linspace(low, high, bins + 1)
-    counts, _ = np.histogram(levels, edges, weights=weights)
+    upto = np.concatenate([[0], np.cumsum(weights)])  # levels are in order: a bin is a difference of two sums
+    at = np.searchsorted(levels, edges)
+    at[-1] = np.searchsorted(levels, edges[-1], side="right")
     return {
         "edges": [float(f"{e:.6g}") for e in edges],
-        "counts": [int(n) for n in counts],
-        "below": int(weights[levels < edges[0]].sum()),
-        "above": int(weights[levels > edges[-1]].sum()),
+        "counts": [int(n) for n in np.diff(upto[at])],
+        "below": int(upto[at[0]]),
+        "above": int(upto[-1] - upto[at[-1]]),
     }
