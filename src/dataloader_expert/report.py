@@ -88,7 +88,10 @@ class Next(Model):
 
 
 class Picture(Model):
-    """A thumbnail of a sample, as a batch holds it or because ``why`` was found of it; ``data`` null: it cannot be shown."""
+    """A thumbnail of a sample, as a batch holds it or because ``why`` was found of it; ``data`` null: it cannot be shown.
+
+    ``width``, ``height``: of an image, in pixels; of a sound or sequence its steps, and null.
+    """
 
     of: Literal["batch", "findings"]
     field: str | None

@@ -30,6 +30,7 @@ def test_every_command_writes_its_page(
 @pytest.mark.parametrize(
     ("target", "why"),
     [
+        ("pipe", "is not a regular file"),
         ("nowhere/report.html", "its folder does not exist"),
         (".", "is a folder"),
         ("table.parquet/r.html", "does not exist"),
@@ -39,6 +40,8 @@ def test_a_place_that_cannot_be_written_is_refused_at_once(
     place: Path, capsys: pytest.CaptureFixture[str], target: str, why: str
 ) -> None:
     """Our promise: no half a minute is spent on a page that cannot be kept."""
+    if not (place / "pipe").exists():
+        os.mkfifo(place / "pipe")
     assert main(["check", str(place / "table.parquet"), "--html", str(place / target)]) == 2
     told = capsys.readouterr()
     assert told.out == ""

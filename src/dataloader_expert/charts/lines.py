@@ -47,8 +47,9 @@ def lines(
     highest = max((p.high if p.high is not None else p.y for s in series for p in s.points), default=1.0)
     top_y = max(highest, limit[1] if limit and limit[1] <= 3 * highest else 0.0)
     marks, top = legend([s.name for s in series], 0)
-    marks.append(Text(0, top + 10, y_name, paint="muted"))
-    top += 26
+    if y_name:
+        marks.append(Text(0, top + 10, y_name, paint="muted"))
+    top += 26 if y_name else 10
     grid = ticks(0, top_y, 4)
     y = Scale(0.0, grid[-1], top + HEIGHT, top)
     x = Scale(-0.3, max(len(levels) - 0.7, 0.3), LEFT, WIDTH) if even else Scale(0.0, levels[-1], LEFT, WIDTH - 10)

@@ -55,7 +55,7 @@ def charts(b: Any) -> Iterator[Chart]:
         limit = None if total is None else ("device memory", float(total))
         says = f"{said_bytes(b.memory.batch_bytes)} a batch at batch size {b.batch_size}."
         yield lines(
-            "memory", "Memory by batch size", says, series, "batch size", "bytes", said_bytes, limit, b.memory.how, even=False
+            "memory", "Memory by batch size", says, series, "batch size", "", said_bytes, limit, b.memory.how, even=False
         )  # fmt: skip
     timed = [s for s in sizes if s.throughput is not None and s.throughput.value is not None]
     if len(timed) > 1:

@@ -23,6 +23,8 @@ def may_write(path: Path) -> None:
     folder = path.absolute().parent
     if path.is_dir():
         raise RequestError("invalid-argument", f"--html {escaped(path)} is a folder; name a file in it")
+    if path.exists() and not path.is_file():  # a device or a pipe would be replaced
+        raise RequestError("invalid-argument", f"--html {escaped(path)} is not a regular file; name another")
     if not folder.is_dir():
         raise RequestError("invalid-argument", f"--html {escaped(path)}: its folder does not exist; make it first")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -40,6 +42,7 @@ def keep(html: str, path: Path) -> None:
     Raises:
         RequestError: ``invalid-argument`` if it cannot be written.
     """
+    may_write(path)
     target = path.absolute()
     spare: Path | None = None
     try:

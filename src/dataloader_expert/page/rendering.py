@@ -39,6 +39,8 @@ def page(report: Report) -> str:
         "tiles": tiles(report, parts),
         "sections": sections(report, parts),
         "advice": sorted(report.advice, key=lambda a: a.gain is None),  # what is proved comes first
+        "worst": [f for f in report.findings if f.severity != "info"],
+        "infos": [f for f in report.findings if f.severity == "info"],
         "code": code_of(parts),
         "version": __version__,
     }

@@ -27,7 +27,8 @@ def charts(s: Any) -> Iterator[Chart]:
     if before and after:
         rows = [(k, [float(n), float(after.get(k, 0))]) for k, n in sorted(before.items(), key=lambda kv: -kv[1])]
         low, high = min(after.values()), max(after.values())
-        says = f"A class is drawn {said(low)} to {said(high)} times an epoch."
+        times = said(low) if low == high else f"{said(low)} to {said(high)}"
+        says = f"A class is drawn {times} times an epoch."
         names = ("In the data", "In a drawn epoch")
         yield stacked("drawn", "Classes before and after sampling", says, rows, names, "Class", side_by_side=True)
     named = [

@@ -208,8 +208,6 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
         if given.html is not None:
             may_write(given.html)
         full = asyncio.run(run())
-        if given.html is not None:
-            write(full, given.html)
     except RequestError as e:
         print(e, file=sys.stderr)
         return FAILED
@@ -217,6 +215,12 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
         return 130
     shown = in_detail(tool, full, request.detail)
     print(shown.model_dump_json(by_alias=True, indent=1) if given.json else shown.report_markdown)
+    if given.html is not None:
+        try:
+            write(full, given.html)
+        except RequestError as e:
+            print(e, file=sys.stderr)
+            return FAILED
     return _status(tool, full, given.fail_on)
 
 

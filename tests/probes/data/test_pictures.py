@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from dataloader_expert.probes.data import pictures
-from dataloader_expert.probes.data.pictures import SIDE, looks_like_images, thumbnail
+from dataloader_expert.probes.data.pictures import SIDE, TALL, looks_like_images, thumbnail, trace
 
 
 def opened(data: str) -> Any:
@@ -120,3 +120,36 @@ def test_no_finding_takes_all_places() -> None:
         ("dark", 1),
         ("dark", 2),
     ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(np.sin(np.arange(8000) / 50).astype(np.float32), id="a sound"),
+        pytest.param(torch.arange(5), id="few steps"),
+        pytest.param(np.full((30, 2), np.nan), id="not a number"),
+        pytest.param(np.zeros((640, 12), np.int16), id="constant"),
+    ],
+)
+def test_a_sequence_becomes_a_small_picture_too(value: Any) -> None:
+    """Our promise: what is heard, or changes with time, can be seen."""
+    made = trace(value)
+    assert made is not None
+    assert made["width"] == len(value)
+    assert opened(made["data"]).size == (SIDE, TALL)
+    assert len(made["data"]) < 3000
+
+
+def test_a_rising_sequence_rises() -> None:
+    """Our promise: the foot of the picture is the least value, its top the largest."""
+    made = trace(np.arange(96.0))
+    assert made is not None
+    pixels = np.asarray(opened(made["data"]))
+    assert pixels[-1, 0] == pixels[0, -1] == 40
+    assert pixels[0, 0] == pixels[-1, -1] == 255
+
+
+@pytest.mark.parametrize("value", [None, "text", np.zeros(0), np.zeros((2, 2, 2)), np.array(["a"])])
+def test_what_is_no_sequence_has_no_trace(value: Any) -> None:
+    """Our promise: no error, no picture."""
+    assert trace(value) is None

@@ -1,4 +1,4 @@
-"""Thumbnails of a batch as a loader delivers it, and of samples that checks have found odd.
+"""Thumbnails of a batch as a loader delivers it, and of samples that checks have found odd: images, sounds and sequences.
 
 Whatever is shown is decoded strictly, within bounds, in this measuring process, scaled down and encoded anew: no byte of a
 user's file reaches a page. What cannot be decoded is named, not shown.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import bisect
 import io
+import itertools
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 
 PICTURES = Quantity("pictures", "", "small pictures of a batch's samples, or of samples that checks have found odd")
-SIDE, MOST_SHOWN, MOST_ENCODED = 96, 16, 96_000
-"""Pixels of a thumbnail's longer side, thumbnails of a kind, and their characters together."""
+SIDE, TALL, MOST_SHOWN, MOST_ENCODED = 96, 48, 16, 96_000
+"""Pixels of a thumbnail's longer side, height of a sequence's, thumbnails of a kind, and their characters together."""
 MOST_STORED, MOST_SHARED, MOST_VALUES = 32 << 20, 4 << 20, 64 << 20
 """Bytes of a unit that is read again, of one that holds other samples too, and values of a sample that is scaled down."""
 EACH = 3
@@ -32,7 +33,7 @@ EACH = 3
 
 @dataclass(frozen=True)
 class OddPictures(Probe):
-    """Thumbnails of the samples that findings name; nothing where samples hold no image."""
+    """Thumbnails of the samples that findings name; nothing where samples hold nothing to be seen."""
 
     name: ClassVar[str] = "pictures"
     share: float = 0.3
@@ -40,9 +41,10 @@ class OddPictures(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         source = bench.source
-        image = next((f.name for f in source.fields if f.kind == "image"), None)
-        if image is None or source.iterable or bench.left() < 0.2:
+        seen = sorted((f for f in source.fields if f.kind in LOOKS), key=lambda f: f.kind != "image")
+        if not seen or source.iterable or bench.left() < 0.2:
             return
+        look, name = LOOKS[seen[0].kind], seen[0].name
         first_s = bench.facts.value(FIRST, 0.0)
         if first_s > self.share * min(self.most_s, bench.left()):
             return  # a look is not worth that
@@ -55,7 +57,7 @@ class OddPictures(Probe):
             index = int(where["sample"])
             bench.at(index)
             sample = None if code in BROKEN else read_again(source, index)
-            picture = None if sample is None else thumbnail(sample.get(image))
+            picture = None if sample is None else look(sample.get(name), None)
             label = (
                 None if sample is None or source.label is None else plain(source.class_name(sample.get(source.label)))
             )
@@ -109,19 +111,22 @@ def of_batch(leaves: dict[str, Any], bench: Bench) -> Iterator[Fact]:
     label = leaves.get(bench.source.label or "")
     for name, values in leaves.items():
         field = bench.source.field(name)
-        if not looks_like_images(values, None if field is None else field.kind):
+        kind = None if field is None else field.kind
+        look = thumbnail if looks_like_images(values, kind) else trace if kind in TRACED and len(values) else None
+        if look is None:
             continue
         low, high, floats = range_of(values[:MOST_SHOWN])
         shown: list[dict[str, Json]] = []
         room = MOST_ENCODED
         for i in range(min(len(values), MOST_SHOWN)):
-            picture = thumbnail(values[i], (low, high) if floats else None)
+            picture = look(values[i], (low, high) if floats else None)
             if picture is None or len(picture["data"]) > room:
                 break
             room -= len(picture["data"])
             shown.append({"sample": None, "file": None, "label": _label(label, i, bench), "why": None} | picture)
         if shown:
-            at = {"of": "batch", "field": name, "low": low if floats else None, "high": high if floats else None}
+            scaled = floats and look is thumbnail
+            at = {"of": "batch", "field": name, "low": low if scaled else None, "high": high if scaled else None}
             yield Fact(PICTURES, shown, evidence("sampled", "batch", seen=len(shown)), at)
         return
 
@@ -184,6 +189,44 @@ def thumbnail(value: Any, scale: tuple[float, float] | None = None) -> dict[str,
     except Exception:  # an array of any dtype and content; a picture is a convenience
         return None
     return {"data": f"data:image/{kind.lower()};base64,{base64.b64encode(out.getvalue()).decode()}", **size}
+
+
+def trace(value: Any, scale: tuple[float, float] | None = None) -> dict[str, Json] | None:
+    """A sound or sequence ``[T]`` or ``[T, channels]`` as a small picture: the range of its first channel at each moment.
+
+    ``scale``: what is at the foot and at the top; None: its own least and largest value.
+    """
+    try:
+        import numpy as np
+        from PIL import Image
+    except ImportError:
+        return None
+    try:
+        value = value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+        if value.dtype.kind not in "biuf" or value.ndim not in (1, 2) or not value.size or value.size > MOST_VALUES:
+            return None
+        x = np.nan_to_num(value.reshape(len(value), -1)[:, 0].astype(np.float32), posinf=0, neginf=0)
+        low, high = scale or (float(x.min()), float(x.max()))
+        foot = ((x - low) * ((TALL - 1) / max(high - low, 1e-12))).clip(0, TALL - 1).astype(int)
+        ends = np.linspace(0, len(x), min(SIDE, len(x)) + 1).astype(int)
+        drawn = np.full((TALL, len(ends) - 1), 255, np.uint8)
+        for column, (a, b) in enumerate(itertools.pairwise(ends.tolist())):
+            part = foot[a : max(b, a + 1)]
+            drawn[TALL - 1 - part.max() : TALL - part.min(), column] = 40
+        out = io.BytesIO()
+        Image.fromarray(drawn).resize((SIDE, TALL)).save(out, "PNG", optimize=True)
+    except Exception:  # an array of any content; a picture is a convenience
+        return None
+    return {
+        "data": f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}",
+        "width": len(x),
+        "height": None,
+    }
+
+
+TRACED = ("audio", "sequence")
+LOOKS = {"image": thumbnail, "audio": trace, "sequence": trace}
+"""How a field of each kind is shown."""
 
 
 def as_image(value: Any, scale: tuple[float, float] | None) -> Any:
