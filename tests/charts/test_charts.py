@@ -51,6 +51,10 @@ def test_a_chart_is_well_formed_and_says_what_it_shows(chart: Chart) -> None:
 @every_chart
 def test_all_marks_lie_on_the_sheet(chart: Chart) -> None:
     """Our promise: nothing is drawn outside what is shown."""
+    on_the_sheet(chart)
+
+
+def on_the_sheet(chart: Chart) -> None:
     for mark in chart.drawing.marks:
         xs, ys = _extent(mark)
         assert all(math.isfinite(v) for v in (*xs, *ys))
@@ -153,6 +157,28 @@ def test_ticks_cover_the_values_evenly(low: float, span: float) -> None:
     assert found[0] <= low + 1e-6 * step
     assert found[-1] >= high - 1e-6 * step
     assert 2 <= len(found) <= 8
+
+
+ANY = st.floats(allow_nan=False, allow_infinity=False)
+COUNT = st.floats(0, 1e300)
+
+
+@given(st.lists(ANY, min_size=2, max_size=6, unique=True), st.lists(COUNT, min_size=5, max_size=5))
+def test_whatever_is_measured_can_be_drawn(values: list[float], counts: list[float]) -> None:
+    """Our promise: no figure, however large or small, keeps a reader from the page."""
+    edges = sorted(values)
+    points = tuple(Point(float(i), n, n / 2, n) for i, n in enumerate(counts))
+    r = [[v / max(1.0, *map(abs, edges)) for v in edges] for _ in edges]
+    for chart in (
+        histogram("h", "H", "H", edges, [("", counts[: len(edges) - 1])], ""),
+        lines("l", "L", "L", [Series("A", points), Series("B", points, True)], "x", "y"),
+        lines("e", "L", "L", [Series("A", points, True)], "x", "y", said_bytes, ("limit", counts[0]), even=False),
+        bars("b", "B", "B", [(str(i), n) for i, n in enumerate(counts)], ("a", "b")),
+        stacked("s", "S", "S", [("a", counts), ("b", counts)], "abcde", "a"),
+        heatmap("m", "M", "M", [str(e) for e in edges], r, 1.0),
+    ):
+        ET.fromstring(svg(chart))
+        on_the_sheet(chart)
 
 
 @pytest.mark.parametrize(

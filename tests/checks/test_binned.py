@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,6 +49,18 @@ def test_far_values_do_not_squeeze_the_rest_into_one_bin() -> None:
     assert found["edges"][-1] == 0.99
     assert found["above"] == 2
     assert max(found["counts"]) <= 6
+
+
+def test_bins_of_large_values_keep_their_width() -> None:
+    """Our promise: times in nanoseconds, close to each other, are told apart."""
+    levels = 1.6e18 + np.arange(0, 1e12, 1e10)
+    edges = binned(levels, np.ones(len(levels), int))["edges"]
+    assert all(b > a for a, b in itertools.pairwise(edges))
+
+
+def test_a_range_beyond_floats_has_no_bins() -> None:
+    """Our promise: no infinity enters a result."""
+    assert binned([-1.7e308, 1.7e308], [1, 1]) is None
 
 
 def test_nothing_has_no_histogram() -> None:

@@ -54,7 +54,7 @@ def histogram(
         marks += [Area(((x.at(edges[0]), y.at(0)), *steps, (x.at(edges[-1]), y.at(0))), paint), Line(steps, paint)]
     marks.append(Line(((LEFT, y.at(0)), (WIDTH, y.at(0))), "muted", 1))
     low, high = ends(edges[0], edges[-1])
-    marks += x_labels(x, [low, (low + high) / 2, high], top + HEIGHT + 15, words)
+    marks += x_labels(x, [low, low / 2 + high / 2, high], top + HEIGHT + 15, words)
     header = (f"From, {unit}" if unit else "From", "To", *((n for n, _ in counts) if several else (of,)))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (*map(words, ends(a, b)), *(series[i] for _, series in counts))

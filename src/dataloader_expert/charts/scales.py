@@ -18,14 +18,15 @@ class Scale:
     end: float
 
     def at(self, value: float) -> float:
-        span = self.high - self.low
-        return self.start + (self.end - self.start) * ((value - self.low) / span if span else 0.5)
+        span = self.high / 2 - self.low / 2  # halved: the whole may be more than a float holds
+        return self.start + (self.end - self.start) * ((value / 2 - self.low / 2) / span if span else 0.5)
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Round values (1, 2 or 5 times a power of ten apart) that cover ``low … high``; the first and last lie outside."""
-    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
-        low, high = (low - 0.5, low + 0.5) if math.isfinite(low) and low else (0.0, 1.0)
+    if not math.isfinite(high - low) or high - low <= 1e-9 * max(abs(low), abs(high)):
+        near = low if math.isfinite(low) and abs(low) < 1e15 else 0.0
+        low, high = near, near + max(1.0, abs(near))
     raw = (high - low) / about
     power = 10.0 ** math.floor(math.log10(raw))
     step = next((m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9)), 10 * power)
@@ -38,6 +39,8 @@ def said(value: float | None) -> str:
     if value is None:
         return "—"
     size = abs(value)
+    if size >= 1e15:
+        return f"{value:.3g}"
     if size >= 1e4:
         for unit, prefix in UNITS:
             if size >= unit:

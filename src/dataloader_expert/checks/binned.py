@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dataloader_expert.facts import Json
@@ -19,7 +20,7 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
 
     Returns:
         ``edges`` (one more than ``counts``), ``counts``, and how many values lie ``below`` and ``above`` the edges;
-        None without a value.
+        None without a value, or of a range beyond what floats hold.
     """
     import numpy as np
 
@@ -29,6 +30,8 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
     low, high = float(levels[0]), float(levels[-1])
     if middle is not None and middle[1] > middle[0] and high - low > FAR * (middle[1] - middle[0]):
         low, high = middle
+    if not math.isfinite(high - low):
+        return None  # no bin of such a range has a width
     whole = len(levels) <= 1 << 16 and bool((levels == np.rint(levels)).all())
     if whole and high - low < bins:  # a bin for each whole number
         edges = np.arange(np.floor(low) - 0.5, np.floor(high) + 1)
@@ -38,11 +41,13 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
         edges[-1] = np.floor(high) + 0.5  # the last one is narrower where they do not divide the range
     else:
         edges = np.linspace(low, high, bins + 1)
+    step = float(edges[1] - edges[0])
+    places = 4 - math.floor(math.log10(step)) if step > 0 else 16  # five digits of a bin's width, wherever it lies
     upto = np.concatenate([[0], np.cumsum(weights)])  # levels are in order: a bin is a difference of two sums
     at = np.searchsorted(levels, edges)
     at[-1] = np.searchsorted(levels, edges[-1], side="right")
     return {
-        "edges": [float(f"{e:.6g}") for e in edges],
+        "edges": [round(float(e), places) for e in edges],
         "counts": [int(n) for n in np.diff(upto[at])],
         "below": int(upto[at[0]]),
         "above": int(upto[-1] - upto[at[-1]]),
