@@ -21,7 +21,7 @@ def test_every_command_writes_its_page(
     """The contract: --html FILE on every command; the report is printed all the same."""
     target = tmp_path / "report.html"
     target.write_text("what was there", encoding="utf-8")
-    main([command, str(place / "table.parquet"), "--budget-s", "3", "--html", str(target)])
+    main([command, str(place / "table.parquet"), "--budget-s", "8", "--html", str(target)])
     assert read(target.read_text(encoding="utf-8")).all("h1")[0].whole() == "table.parquet"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     assert capsys.readouterr().out.startswith("## ")

@@ -41,13 +41,13 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
         edges[-1] = np.floor(high) + 0.5  # the last one is narrower where they do not divide the range
     else:
         edges = np.linspace(low, high, bins + 1)
-    step = float(edges[1] - edges[0])
-    places = 4 - math.floor(math.log10(step)) if step > 0 else 16  # five digits of a bin's width, wherever it lies
+    width = float(edges[1] - edges[0])
+    digits = 4 - math.floor(math.log10(width)) if width > 0 else 16  # five digits of a bin's width, wherever it lies
     upto = np.concatenate([[0], np.cumsum(weights)])  # levels are in order: a bin is a difference of two sums
     at = np.searchsorted(levels, edges)
     at[-1] = np.searchsorted(levels, edges[-1], side="right")
     return {
-        "edges": [round(float(e), places) for e in edges],
+        "edges": [round(float(e), digits) for e in edges],
         "counts": [int(n) for n in np.diff(upto[at])],
         "below": int(upto[at[0]]),
         "above": int(upto[-1] - upto[at[-1]]),
