@@ -87,6 +87,24 @@ class Next(Model):
     why: str
 
 
+class Picture(Model):
+    """A thumbnail of a sample, as a batch holds it or because ``why`` was found of it; ``data`` null: it cannot be shown.
+
+    ``width``, ``height``: of an image, in pixels; of a sound or sequence its steps, and null.
+    """
+
+    of: Literal["batch", "findings"]
+    field: str | None
+    sample: int | None
+    file: str | None
+    label: str | None
+    why: str | None
+    width: int | None
+    height: int | None
+    scaled: list[float] | None = None
+    data: str | None
+
+
 class Shortened(Model):
     shown: int
     total: int
@@ -110,6 +128,9 @@ class Report(Model):
     report_uri: str | None = Field(None, description="the full report, kept until the server ends")
     shortened: dict[str, Shortened] = Field(
         default_factory=dict, description="lists and maps cut in concise detail, by path, with shown and total"
+    )
+    pictures: list[Picture] | None = Field(
+        None, description="thumbnails of a batch and of odd samples; at report_uri only, as JSON or HTML"
     )
     report_markdown: str = Field("", description="the rendered report; the text block is the same")
 

@@ -6,7 +6,8 @@ Ground files, which any member of a family may import:
   classes by folder), arrays, bundle, tables, samples (what several formats share), lines (text in ranges),
   pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares).
 - checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge), pairs (of samples),
-  alignment (of pictures), drawn (a sample of rows), places (of what was met), alike (names spelt in two ways).
+  alignment (of pictures), drawn (a sample of rows), places (of what was met), alike (names spelt in two ways),
+  binned (counts in bins).
 
 A variant may know the one member that it narrows: TSV is CSV with tabs, ``save_to_disk`` Arrow with a list.
 """
@@ -46,7 +47,7 @@ GROUND = {
             "vocabulary",
         ),
     },
-    "checks": {"base", "fingerprint", "numbers", "pairs", "alignment", "drawn", "places", "alike"},
+    "checks": {"base", "fingerprint", "numbers", "pairs", "alignment", "drawn", "places", "alike", "binned"},
 }
 MEMBER = {"sources": "SOURCE", "checks": "CHECK"}
 VARIANTS = {("tsv", "csv"), ("hf_disk", "arrow")}

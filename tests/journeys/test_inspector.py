@@ -104,6 +104,17 @@ def test_it_calls_each_tool(bin_folder: Path, root: Path, name: str, request: py
     assert result["content"][0]["text"] == result["structuredContent"]["report_markdown"]
 
 
+def test_every_tool_has_a_view_for_clients_that_show_pages(bin_folder: Path, root: Path) -> None:
+    """MCP Apps: the Inspector finds each tool's ui:// resource and its type."""
+    words = ("--method", "tools/list", "--app-info", "--advertise-apps", "--format", "json")
+    command = [str(bin_folder / "mcp-inspector"), "--cli", *SERVE, "--root", str(root), *words]
+    done = subprocess.run(command, env=with_path(bin_folder), capture_output=True, text=True, timeout=120, cwd=root)
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [f["toolName"] for f in found if f["hasApp"]] == list(all_tools())
+    assert {f["resourceMimeType"] for f in found} == {"text/html;profile=mcp-app"}
+
+
 def test_a_refusal_is_an_error_of_the_tool(bin_folder: Path, root: Path) -> None:
     """Our promise: isError with a text that begins with its code, which the Inspector ends with status 5."""
     status, printed, said = inspected(

@@ -217,5 +217,6 @@ ROLES = Quantity("roles", "", "fields that name the split, the group, the time o
 SPLITS = Quantity("splits", "samples", "samples of each split")
 SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")
 SAMPLES_FAILED = Quantity("samples_failed", "samples", "samples that could not be read or decoded")
+HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read stand here; the others beside the check that measures them."""

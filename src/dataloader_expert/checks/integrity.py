@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import SAMPLES_FAILED, SAMPLES_READ, Check, Context
+from dataloader_expert.checks.base import HISTOGRAM, SAMPLES_FAILED, SAMPLES_READ, Check, Context
+from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
 from dataloader_expert.errors import Unreadable
@@ -43,6 +44,26 @@ WARNINGS = {
     "duplicate-files",
 }
 INFOS = {"junk-file", "case-collision"}
+BROKEN = {
+    "unreadable",
+    "empty-file",
+    "truncated",
+    "not-the-format",
+    "checksum-mismatch",
+    "bomb",
+    "executable-payload",
+    "header-mismatch",
+    "parse-error",
+    "sample-raises",
+    "sample-crashes",
+    "missing-shard",
+    "special-file",
+    "broken-link",
+    "outside-root",
+    "duplicate-keys",
+    "length-mismatch",
+}
+"""Codes of files and samples that could not be read: of some, because reading ended the process that tried."""
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
     "empty-file": "fetch the file again or take it out of the data set",
@@ -241,6 +262,10 @@ class Integrity(Check):
             yield Fact(PROBLEMS, value, evidence, {"code": code})
         for name, shapes in self.shapes.items():
             yield Fact(SHAPES, self._shapes(name, shapes), evidence, {"field": name})
+            lengths = _lengths(shapes)
+            if len(lengths) > 1 and name not in {f.name for f in self.context.fields if f.kind == "image"}:
+                histogram = binned(sorted(lengths), [lengths[n] for n in sorted(lengths)])
+                yield Fact(HISTOGRAM, histogram, evidence, {"field": name, "measure": "length"})
         for name, sizes in self.sizes.items():
             if sizes:
                 low, median, high, top_ = np.percentile(np.array(sizes), [0, 50, 95, 100]).tolist()
@@ -420,6 +445,16 @@ def _native(value: Any) -> str:
 
 def _family(dtype: str) -> str:
     return "number" if dtype.startswith(("int", "uint", "float", "bool", "complex")) else dtype
+
+
+def _lengths(shapes: dict[str, int]) -> Counter[int]:
+    """How many samples have each length along the first axis: 80 of ``float32[80, 12]``."""
+    found: Counter[int] = Counter()
+    for shape, n in shapes.items():
+        first = _axes(shape).partition(",")[0].rstrip("]")
+        if first.isdigit():
+            found[int(first)] += n
+    return found
 
 
 def _dtype(shape: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.quantiles import bucket_value, buckets, quantile
 from dataloader_expert.checks.treatments import treatment
 
@@ -166,10 +167,10 @@ class Numbers:
     def total(self) -> int:
         return self.n + self.nan + self.inf_up + self.inf_down
 
-    def summary(self, treated: bool = False) -> dict[str, Any]:
+    def summary(self, bins: bool = False, treated: bool = False) -> dict[str, Any]:
         """The contract's statistics: moments over finite values, quantiles, distribution, outliers.
 
-        ``treated``: with a proposed ``treatment`` and its effect (see ``treatments``).
+        ``bins``: with ``histogram``, the values' counts; ``treated``: with a proposed ``treatment`` (see ``treatments``).
         """
         import numpy as np
 
@@ -206,8 +207,9 @@ class Numbers:
         if self.bucketed:
             quantiles = np.clip(quantiles, self.low, self.high)
         named = dict(zip((f"p{p}" for p in LEVELS), map(float, quantiles), strict=True))
+        histogram = {"histogram": binned(levels, weights, (named["p1"], named["p99"]))} if bins else {}
         outliers = self._outliers(levels, weights, named)
-        return {
+        return histogram | {
             "mean": self.pivot + m1,
             "std": math.sqrt(m2),
             "min": self.low,

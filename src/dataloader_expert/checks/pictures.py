@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import HISTOGRAM, Check, Context
+from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.fingerprint import thumbs
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
@@ -123,6 +124,14 @@ class Pictures(Check):
                 "distinct": len(self.sizes),
             }
             yield Fact(SIZES, value, evidence)
+            name = next(f.name for f in self.context.fields if f.kind == "image")
+            for axis, measure in enumerate(("height", "width")):
+                pixels: Counter[int] = Counter()
+                for size, n in self.sizes.items():
+                    pixels[size[axis]] += n
+                levels = sorted(pixels)
+                histogram = binned(levels, [pixels[p] for p in levels])
+                yield Fact(HISTOGRAM, histogram, evidence, {"field": name, "measure": measure})
         if self.modes:
             common = self.modes.most_common(1)[0][0]
             places = [p for m in self.modes if m != common for p in self.odd.get(f"mode {m}", [])]

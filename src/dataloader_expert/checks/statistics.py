@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any, cast
 
-from dataloader_expert.checks.base import MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
+from dataloader_expert.checks.base import HISTOGRAM, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
@@ -20,6 +20,8 @@ MEASURED = ("number", "array", "embedding", "sequence")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
 RGB = ("red", "green", "blue")
+BINNED = 24
+"""Fields, or channels, whose histogram is told: of a table with more, the first."""
 
 
 class Statistics(Check):
@@ -181,7 +183,10 @@ class Statistics(Check):
         self._gray_as_rgb()
         treated = {f.name for f in self.context.fields if f.kind in MEASURED and f.name != self.context.label}
         names = list(dict.fromkeys((field, channel) for field, channel, _ in self.numbers))
-        for field, channel in names:
+        categories = {
+            f.name for f in self.context.fields if f.kind == "category"
+        }  # how long their names are says nothing
+        for i, (field, channel) in enumerate(names):
             at = {"field": field, **({"channel": channel} if channel else {})}
             numbers = Numbers(self.context.pivots.get(field, 0.0), self.cap)
             parts = {s: part for (f, c, s), part in self.numbers.items() if (f, c) == (field, channel)}
@@ -194,7 +199,11 @@ class Statistics(Check):
                     summary = copy.copy(part).summary()
                     kept = {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "n")}
                     yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
-            summary = numbers.summary(treated=field in treated and channel is None)
+            summary = numbers.summary(bins=i < BINNED, treated=field in treated and channel is None)
+            histogram = summary.pop("histogram", None)
+            measure = "characters" if field in self.words else "value"
+            if histogram is not None and (measure == "value" or field not in categories):
+                yield Fact(HISTOGRAM, histogram, evidence, {**at, "measure": measure})
             if field in self.words and len(self.words[field]) > 1 and summary["distribution"] == "constant":
                 summary["distribution"] = "categorical"  # one length, several texts
             if summary["outliers"]:

@@ -22,6 +22,8 @@ ROWS = 1 << 13
 """Samples of a large table that are worked on at a time: what is made of them stays in the cache."""
 COLLINEAR = 0.999
 MOST = 256
+MAPPED = 16
+"""Features of the correlation map: those of the strongest pairs."""
 
 
 class Structure(Check):
@@ -145,7 +147,14 @@ class Structure(Check):
         pairs: list[dict[str, Json]] = [
             {"a": names[varies[rows[i]]], "b": names[varies[columns[i]]], "r": float(values[i])} for i in order
         ]
-        yield Fact(CORRELATION, {"pairs": pairs, "effective_rank": rank}, evidence)
+        some = sorted(list(dict.fromkeys(int(k) for i in order for k in (rows[i], columns[i])))[:MAPPED])
+        mapped = [[round(float(matrix[a, b]), 4) for b in some] for a in some]
+        value = {
+            "pairs": pairs,
+            "effective_rank": rank,
+            "matrix": {"names": [names[varies[a]] for a in some], "r": mapped},
+        }
+        yield Fact(CORRELATION, value, evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(CORRELATION)

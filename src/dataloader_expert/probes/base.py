@@ -73,6 +73,8 @@ class Bench:
     ask_stacks: Callable[[list[int]], str] = lambda pids: ""
     """Returns the stacks of this request's other processes, requested by a signal."""
     raised: list[tuple[int | None, str]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What checks have found so far: whose samples are then shown."""
 
     def left(self) -> float:
         """Seconds left; infinite without a limit."""
@@ -170,6 +172,8 @@ def run(
                 if isinstance(said, Fact):
                     bench.facts.add(said)
                     measured = measured or name not in ("layout", "environment")
+                elif isinstance(said, Finding):
+                    bench.findings.append(said)
                 emit(_event(said))
         except RequestError as e:
             if not measured or e.code in ("import-failed", "label-not-found", "invalid-argument"):

@@ -26,7 +26,7 @@ from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.lab.door import Door
 from dataloader_expert.prompts import persona, render, workflows
 from dataloader_expert.prompts.context import project_context
-from dataloader_expert.server import schemas
+from dataloader_expert.server import pages, schemas
 from dataloader_expert.server.turns import Turns
 from dataloader_expert.tools.base import BUDGET_S, Request, Tool, all_tools
 from dataloader_expert.tools.execution import Settings, execute
@@ -85,7 +85,10 @@ class Server:
         self.reports[id_] = (tool, full)
         shown_ = in_detail(tool, full, request.detail)
         return CallToolResult(
-            content=[TextContent(type="text", text=shown_.report_markdown)],
+            content=[
+                TextContent(type="text", text=shown_.report_markdown),
+                *(await asyncio.to_thread(pages.images, full, ctx) if request.detail == "full" else ()),
+            ],
             structured_content=shown_.model_dump(mode="json", by_alias=True),
         )
 
@@ -187,7 +190,7 @@ def registered(server: Server) -> MCPServer[Any]:
         log_level="WARNING",
         lifespan=lifespan,
         tools=[_tool(server, tool) for tool in server.tools.values()],
-        extensions=[StrictArguments(server.tools)],
+        extensions=[StrictArguments(server.tools), pages.view()],
         cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), FOR_AN_HOUR),
     )
     _prompts(mcp, server)
@@ -198,6 +201,7 @@ def registered(server: Server) -> MCPServer[Any]:
 def _tool(server: Server, tool: Tool) -> RegisteredTool:
     """The tool as the SDK holds it, its schemas as clients read them."""
     meta: dict[str, Any] = {"anthropic/searchHint": tool.hint, "anthropic/maxResultSizeChars": 100_000}
+    meta["ui"] = {"resourceUri": pages.VIEW}
     if tool.name == "analyze_dataset":
         meta["anthropic/alwaysLoad"] = True
     made = RegisteredTool.from_function(
@@ -277,6 +281,11 @@ def _resources(mcp: MCPServer[Any], server: Server) -> None:
         """The full structured result of a call; the last 64 are kept until the server ends."""
         _, report = _kept(server, id)
         return json.dumps(report.model_dump(mode="json", by_alias=True, exclude={"report_markdown"}), indent=1)
+
+    @mcp.resource("report://{id}.html", title="Report as a page", mime_type="text/html")
+    async def as_html(id: str) -> str:
+        """The full report as one HTML page with its charts; the last 64 are kept until the server ends."""
+        return await asyncio.to_thread(pages.html, _kept(server, id)[1])
 
     @mcp.resource("report://{id}", title="Report", mime_type="text/markdown")
     def as_markdown(id: str) -> str:

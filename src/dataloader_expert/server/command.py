@@ -40,7 +40,7 @@ def _run(arguments: list[str]) -> int:
     if given.command == "serve":
         return _serve(given)
     if given.command == "demo":
-        return _demo(given.folder, given.budget_s, given.json)
+        return _demo(given.folder, given.budget_s, given.json, given.html)
     if given.command == "doctor":
         return _doctor()
     return _tool(tools[given.command], given)
@@ -71,6 +71,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
     demo.add_argument("folder", nargs="?", type=Path, help="where to write them; default: a temporary folder")
     demo.add_argument("--budget-s", type=float, default=30, help="seconds that the analysis may take (30)")
     demo.add_argument("--json", action="store_true", help="print the structured result")
+    demo.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
     commands.add_parser("doctor", allow_abbrev=False, help="start the measuring processes and report what they find")
     if arguments[:1] == ["serve"]:
         return parser, {}  # the tools' models are imported once, by the server
@@ -87,6 +88,7 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
         )
         _common(command)
         command.add_argument("--json", action="store_true", help="print the structured result")
+        command.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
         command.add_argument(
             "--fail-on",
             choices=("error", "warning", "never"),
@@ -178,6 +180,7 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
 
     from dataloader_expert.errors import RequestError
     from dataloader_expert.lab.door import Door
+    from dataloader_expert.page.file import may_write, write
     from dataloader_expert.tools.execution import execute
     from dataloader_expert.tools.rendering import in_detail
 
@@ -202,6 +205,8 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
             door.close()
 
     try:
+        if given.html is not None:
+            may_write(given.html)
         full = asyncio.run(run())
     except RequestError as e:
         print(e, file=sys.stderr)
@@ -210,6 +215,12 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
         return 130
     shown = in_detail(tool, full, request.detail)
     print(shown.model_dump_json(by_alias=True, indent=1) if given.json else shown.report_markdown)
+    if given.html is not None:
+        try:
+            write(full, given.html)
+        except RequestError as e:
+            print(e, file=sys.stderr)
+            return FAILED
     return _status(tool, full, given.fail_on)
 
 
@@ -221,19 +232,22 @@ def _status(tool: Tool, full: Report, fail_on: str) -> int:
     return FOUND if any(f.severity in severities for f in full.findings) else FINE
 
 
-def _demo(folder: Path | None, budget_s: float, as_json: bool) -> int:
+def _demo(folder: Path | None, budget_s: float, as_json: bool, html: Path | None) -> int:
     """Writes the digits, and asks a server of its own for their analysis, as any client does."""
     import tempfile
 
     from dataloader_expert.errors import RequestError
+    from dataloader_expert.page.file import may_write
     from dataloader_expert.server.demo import ask, make_demo
 
     with tempfile.TemporaryDirectory() as spare:
         try:
+            if html is not None:
+                may_write(html)
             made = make_demo(folder or Path(spare) / "digits")
             asked = {"source": str(made.resolve()), "budget_s": budget_s}
             bar = Bar(budget_s) if sys.stderr.isatty() else None
-            result = asyncio.run(ask("analyze_dataset", asked, bar))
+            result = asyncio.run(ask("analyze_dataset", asked, bar, html))
         except RequestError as e:
             print(e, file=sys.stderr)
             return FAILED

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.errors import RequestError
+from dataloader_expert.page.file import keep
 from dataloader_expert.server.progress import Bar
 
 TRAIN_SHARE = 0.8
@@ -42,8 +43,8 @@ def make_demo(folder: Path) -> Path:
     return folder
 
 
-async def ask(tool: str, asked: dict[str, Any], bar: Bar | None) -> Any:
-    """The tool's result from a server started for it over stdio; progress goes to ``bar``.
+async def ask(tool: str, asked: dict[str, Any], bar: Bar | None, html: Path | None = None) -> Any:
+    """The tool's result from a server started for it over stdio, and its page in ``html``; progress goes to ``bar``.
 
     Raises:
         RequestError: with what the server answered.
@@ -57,6 +58,9 @@ async def ask(tool: str, asked: dict[str, Any], bar: Bar | None) -> Any:
     command = ["-m", "dataloader_expert.server.command", "serve", "--root", asked["source"]]
     async with Client(StdioServerParameters(command=sys.executable, args=command)) as client:
         result = await client.call_tool(tool, asked, read_timeout_seconds=300, progress_callback=say)
+        if html is not None and result.structured_content is not None:
+            page = await client.read_resource(f"{result.structured_content['report_uri']}.html")
+            keep(getattr(page.contents[0], "text", ""), html)
     if bar is not None:
         bar.clear()
     if result.is_error:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dataloader_expert.errors import escaped
+
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
+
+PICTURE = re.compile(r"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/]+={0,2}")
+"""The only kind of address that a page holds, and only in an image."""
 
 
 def render(template: str, /, **values: Any) -> str:
@@ -17,6 +25,71 @@ def render(template: str, /, **values: Any) -> str:
         if line.strip() or (lines and lines[-1].strip()):
             lines.append(line.rstrip())
     return "\n".join(lines).strip() + "\n"
+
+
+def render_page(template: str, css: str, svg: Callable[[Any], str], /, **values: Any) -> str:
+    """The HTML template ``TEMPLATE.jinja``, every value escaped; ``svg`` draws a chart and escapes what it writes."""
+    from markupsafe import Markup
+
+    safe = {"css": Markup(css), "svg": lambda chart: Markup(svg(chart))}  # ours, not text from outside
+    return _page_environment().get_template(f"{template}.jinja").render(**safe, **values)
+
+
+@cache
+def _page_environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("dataloader_expert", "templates"),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        num=number, fig=figure, size=size, name=isolated, safe_text=printable, sentence=sentence, plain=plain, cell=cell,
+        picture_alt=picture_alt, basename=lambda path: str(path).rsplit("/", 1)[-1],
+    )  # fmt: skip
+    environment.tests["picture"] = lambda data: isinstance(data, str) and PICTURE.fullmatch(data) is not None
+    return environment
+
+
+def printable(value: object) -> str:
+    """Text for a page: no control or bidi character; what it says of HTML is escaped by the environment."""
+    return escaped(value, None)
+
+
+def isolated(value: object, limit: int = 120) -> Markup:
+    """A name from outside: printable, shortened, and its direction of writing its own."""
+    from markupsafe import Markup
+
+    return Markup("<bdi>{}</bdi>").format(escaped(value, limit))
+
+
+def sentence(value: object) -> str:
+    """A message as a sentence: with a full stop."""
+    text = printable(value)
+    return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def plain(value: Any, limit: int = 300) -> str:
+    """A setting or a fact's value in a line."""
+    if isinstance(value, dict):
+        return escaped(", ".join(f"{k}={number(v)}" for k, v in value.items()), limit)
+    return escaped(number(value), limit)
+
+
+def cell(value: Any) -> str | Markup:
+    """A table's cell: numbers as a person reads them, names in isolation."""
+    return isolated(value) if isinstance(value, str) else number(value)
+
+
+def picture_alt(p: Any) -> str:
+    """What a picture shows, in words."""
+    words = [f"sample {p.sample}" if p.sample is not None else "a sample of the batch"]
+    words += [f"labelled {p.label}"] if p.label is not None else []
+    words += [f"named by {p.why}"] if p.why else []
+    return printable(", ".join(words))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import Layout
+from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.batched_indexing import BatchedIndexing
 from dataloader_expert.probes.experiments.malloc_retention import MallocRetention
@@ -53,7 +54,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Scan(share=0.45),
         MallocAsStarted(),
         Stages(share=0.2),
-        BatchLook(),
+        BatchLook(pictures=True),
         BatchSizes(share=0.2),
         Storage(),
         Draws(),
@@ -68,6 +69,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         WorkerResources(),
         SampleCache(),
         BatchedIndexing(),
+        OddPictures(),
     )
 
 

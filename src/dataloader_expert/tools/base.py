@@ -18,6 +18,7 @@ from dataloader_expert.facts import Fact, Facts, Json, Unknown
 from dataloader_expert.lab.surroundings import Surroundings
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FILES, FORMAT, MODALITY, SAMPLES
+from dataloader_expert.probes.data.pictures import PICTURES
 from dataloader_expert.probes.data.scan import SCANNED
 from dataloader_expert.probes.system.environment import ENVIRONMENT
 from dataloader_expert.report import (
@@ -28,6 +29,7 @@ from dataloader_expert.report import (
     Figure,
     FindingLine,
     Next,
+    Picture,
     Report,
     UnknownLine,
 )
@@ -181,8 +183,18 @@ def result(tool: Tool, request: Request, measured: Measured, said: Conclusion) -
         advice=[advice_line(a) for a in said.advice],
         next=[n.model_copy(update={"arguments": escaped_json(n.arguments)}) for n in said.next],
         elapsed_s=round(measured.elapsed_s, 3),
+        pictures=pictures_of(measured.facts),
         **said.fields,
     )
+
+
+def pictures_of(facts: Facts) -> list[Picture] | None:
+    found = []
+    for fact in facts.all(PICTURES):
+        low, high = fact.at.get("low"), fact.at.get("high")
+        scaled = None if low is None or high is None else [low, high]
+        found += [Picture(of=fact.at["of"], field=fact.at.get("field"), scaled=scaled, **p) for p in fact.value]
+    return found or None
 
 
 def fact_figure(value: float | None, fact: Fact, unit: str | None = None) -> Figure:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import Field
+
 from dataloader_expert.advice.normalization import normalization, normalization_advice
-from dataloader_expert.checks.base import MISSING, SPLITS, STATISTICS
+from dataloader_expert.checks.base import CLASS_COUNTS, HISTOGRAM, MISSING, SPLITS, STATISTICS
 from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.integrity import SAMPLE_BYTES
@@ -24,6 +26,7 @@ from dataloader_expert.probes.data.layout import (
     SHARDS,
     Layout,
 )
+from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
@@ -119,9 +122,29 @@ class Pair(Model):
     r: float
 
 
+class Matrix(Model):
+    """Pearson correlations of the features of the strongest pairs, at most 16."""
+
+    names: list[str]
+    r: list[list[float]]
+
+
 class Correlation(Model):
     pairs: list[Pair]
     effective_rank: float
+    matrix: Matrix | None = None
+
+
+class Histogram(Model):
+    """Counts between each two ``edges``; values ``below`` the first and ``above`` the last edge are counted apart."""
+
+    field: str
+    channel: str | None
+    measure: Literal["value", "characters", "length", "height", "width"]
+    edges: list[float]
+    counts: list[int]
+    below: int
+    above: int
 
 
 class Normalization(Model):
@@ -157,8 +180,10 @@ class Fields(Model):
     shards: Shards | None
     splits: list[Split] | None
     classes: Classes | None
+    class_counts_by_split: dict[str, dict[str, int]] | None = Field(None, description="full detail only")
     fields: list[FieldLine]
     statistics: dict[str, Any]
+    histograms: list[Histogram] | None = Field(None, description="full detail only")
     correlation: Correlation | None
     normalization: Normalization | None
     diversity: Diversity
@@ -169,7 +194,7 @@ class Result(Report, Fields):
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
-    return (Environment(), Layout(), Scan(share=0.95))
+    return (Environment(), Layout(), Scan(share=0.95), OddPictures())
 
 
 def conclude(request: Request, measured: Measured) -> Conclusion:
@@ -207,8 +232,10 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         if not splits
         else [Split(name=k, samples=n, fraction=round(n / total, 6)) for k, n in splits.items()],
         "classes": classes,
+        "class_counts_by_split": by_split(facts),
         "fields": fields_of(facts),
         "statistics": statistics_of(facts),
+        "histograms": histograms_of(facts),
         "correlation": None if correlation is None else Correlation.model_validate(correlation.value),
         "normalization": None if (n := normalization(facts)) is None else Normalization.model_validate(n),
         "diversity": diversity_of(facts),
@@ -293,6 +320,23 @@ def statistics_of(facts: Facts) -> dict[str, Any]:
         else:
             out[fact.at["field"]] = made
     return out
+
+
+def histograms_of(facts: Facts) -> list[Histogram] | None:
+    made = [
+        Histogram(
+            field=f.at["field"], channel=f.at.get("channel"), measure=f.at["measure"],
+            edges=f.value["edges"], counts=f.value["counts"], below=f.value["below"], above=f.value["above"],
+        )
+        for f in facts.all(HISTOGRAM)
+    ]  # fmt: skip
+    return made or None
+
+
+def by_split(facts: Facts) -> dict[str, dict[str, int]] | None:
+    """Class counts of each split, where there are several."""
+    found = {str(f.at["split"]): f.value for f in facts.all(CLASS_COUNTS) if f.at["split"] is not None}
+    return found if len(found) > 1 else None
 
 
 def diversity_of(facts: Facts) -> Diversity:

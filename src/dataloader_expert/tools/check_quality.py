@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 from dataloader_expert.checks.base import CLASS_COUNTS, ROLES, SPLITS, all_checks
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.duplicates import DUPLICATES
+from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import NEAR
 from dataloader_expert.checks.references import REFERENCES
@@ -18,6 +19,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
+from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.repeating import REPEATED, Repeating
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
 from dataloader_expert.probes.data.transformed import Transformed
@@ -41,25 +43,6 @@ from dataloader_expert.tools.split_report import (
 from dataloader_expert.tools.treatments import Treatment, treatments
 
 Status = Literal["pass", "fail", "unknown"]
-BROKEN = {
-    "unreadable",
-    "empty-file",
-    "truncated",
-    "not-the-format",
-    "checksum-mismatch",
-    "bomb",
-    "executable-payload",
-    "header-mismatch",
-    "parse-error",
-    "sample-raises",
-    "sample-crashes",
-    "missing-shard",
-    "special-file",
-    "broken-link",
-    "outside-root",
-    "duplicate-keys",
-    "length-mismatch",
-}
 SHAPELY = {"shape-drift", "mode-drift", "dtype-drift", "missing-key", "extra-key"}
 BALANCED = (
     "WeightedRandomSampler",
@@ -150,6 +133,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             leakage=True,
         ),
         *((WorkerContent(), Repeating()) if request.checks is None else ()),
+        OddPictures(),
     )
 
 

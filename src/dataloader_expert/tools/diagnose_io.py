@@ -34,7 +34,7 @@ from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLO
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH, OPEN_FILES, OVERHEAD, READING, Stages
 from dataloader_expert.probes.profile.transfer import TO_DEVICE
-from dataloader_expert.probes.search.loading import ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
+from dataloader_expert.probes.search.loading import CURVE, ENDED, PREDICTED, SEARCHED, SPEEDUP, UNPROVED, Loading
 from dataloader_expert.probes.search.thresholds import PROOF_SHARE
 from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.sharding import StreamSharding
@@ -130,6 +130,15 @@ class Trial(Model):
     main_ms: float
 
 
+class Predicted(Model):
+    """What the cost model expects of a number of workers, in samples/s, with the bounds of its central 90 %."""
+
+    num_workers: int
+    throughput: float
+    low: float
+    high: float
+
+
 class Consumer(Model):
     step_ms: float
     stall_share_current: Figure | None
@@ -208,6 +217,7 @@ class Fields(Model):
     search_ended: Literal["converged", "out of time"] | None
     speedup: Figure | None
     trials: list[Trial]
+    predicted: list[Predicted] | None = Field(None, description="full detail only")
     consumer: Consumer | None
     storage: StorageLine
     cacheable: list[Cacheable] | None
@@ -300,6 +310,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "search_ended": facts.value(ENDED),
         "speedup": figure_of(facts.find(SPEEDUP)),
         "trials": [Trial.model_validate(t) for t in facts.value(TRIALS, [])],
+        "predicted": None if (c := facts.value(CURVE)) is None else [Predicted.model_validate(row) for row in c],
         "consumer": consumer_of(step_ms, facts, current, recommended),
         "storage": StorageLine(
             cold_mb_s=figure_of(facts.find(COLD)),

@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dataloader_expert.advice.batch_size import batch_advice, batch_size, evaluation_advice, evaluation_size, limit
+from dataloader_expert.advice.batch_size import (
+    batch_advice,
+    batch_size,
+    evaluation_advice,
+    evaluation_size,
+    limit,
+    training_bytes,
+)
 from dataloader_expert.advice.normalization import normalization, normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_advice
 from dataloader_expert.checks.base import SPLITS, STATISTICS
@@ -16,8 +23,8 @@ from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
-from dataloader_expert.probes.model.memory import DEVICE_PEAK
-from dataloader_expert.probes.search.batch_sizes import BatchSizes
+from dataloader_expert.probes.model.memory import DEVICE_PEAK, HELD
+from dataloader_expert.probes.search.batch_sizes import BATCH_SIZES, BatchSizes
 from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
 from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
@@ -62,12 +69,23 @@ class Limit(Model):
     limited_by: str
 
 
+class AtSize(Model):
+    """A batch of ``batch_size``: its bytes, those in flight, a training step's on the device, and samples/s timed here."""
+
+    batch_size: int
+    batch_bytes: int
+    host_bytes: int
+    device_bytes: int | None
+    throughput: Figure | None
+
+
 class Memory(Model):
     batch_bytes: int | None
     host_bytes: int | None
     device_peak_bytes: Figure | None
     device_total_bytes: int | None
     how: str
+    by_batch_size: list[AtSize] | None = Field(None, description="full detail only")
 
 
 class Preprocessing(Model):
@@ -111,7 +129,7 @@ class Result(Report, Fields):
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
-    probes: list[Probe] = [Environment(), Layout(), Scan(share=0.35, near=False), BatchLook(request.batch_size)]
+    probes: list[Probe] = [Environment(), Layout(), Scan(share=0.35, near=False), BatchLook(request.batch_size, True)]
     if request.model is not None:
         probes.append(
             ModelCheck(
@@ -181,6 +199,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             device_peak_bytes=figure_of(facts.find(DEVICE_PEAK)),
             device_total_bytes=total,
             how="bytes of real batches; in flight: workers x prefetch + 1 batches" + peak_words(facts),
+            by_batch_size=by_batch_size(facts, size, bound["value"], workers),
         ),
         "preprocessing": preprocessing(facts),
         "dataloader": Settings(**settings),
@@ -206,6 +225,25 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         )
     ]
     return Conclusion(fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(facts, size))
+
+
+def by_batch_size(facts: Facts, size: int, most: int, workers: int) -> list[AtSize] | None:
+    """Memory at the recommended batch size and at powers of two around it, up to the limit."""
+    if batch_bytes(facts, size) is None:
+        return None
+    each, held = training_bytes(facts), facts.value(HELD, 0)
+    timed = {int(f.at["batch_size"]): f for f in facts.all(BATCH_SIZES)}
+    sizes = {2**k for k in range(3, 14) if size / 16 <= 2**k <= min(most, 16 * size)} | {size} | set(timed)
+    return [
+        AtSize(
+            batch_size=n,
+            batch_bytes=batch_bytes(facts, n) or 0,
+            host_bytes=host_bytes(facts, n, workers, 2) or 0,
+            device_bytes=None if each is None else int(held + each * n),
+            throughput=figure_of(timed.get(n)),
+        )
+        for n in sorted(sizes)
+    ]
 
 
 def peak_words(facts: Facts) -> str:

@@ -39,8 +39,13 @@ WEIGHTS = {
 """How much more (or less) of a list is kept than the common cap: what one reads first is cut last."""
 
 
+FULL_ONLY = {"class_counts_by_split", "histograms", "matrix", "by_batch_size", "predicted", "pictures"}
+"""What only charts are made of: left out of concise results. Pictures are left out of every result, but kept at its URI."""
+
+
 def in_detail(tool: Tool, full: Report, detail: Detail) -> Report:
     """The result with its Markdown; concise ones stay within the tool's limit of characters."""
+    full = full.model_copy(update={"pictures": None})
     if detail == "full":
         return full.model_copy(update={"report_markdown": markdown(tool, full)})
     for cap in CAPS:
@@ -74,11 +79,14 @@ def _cut(value: Any, cap: int, path: str, cuts: dict[str, Shortened]) -> Any:
     from pydantic import BaseModel
 
     if isinstance(value, BaseModel):
-        changed = {}
+        changed: dict[str, Any] = {}
         for name in type(value).model_fields:
             if name in ("report_markdown", "shortened", "code"):
                 continue
             old = getattr(value, name)
+            if name in FULL_ONLY and old is not None:
+                changed[name] = None
+                continue
             new = _cut(old, cap, f"{path}.{name}" if path else name, cuts)
             if new is not old:
                 changed[name] = new

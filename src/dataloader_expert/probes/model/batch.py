@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, TooDear, evidence
+from dataloader_expert.probes.data.pictures import of_batch
 from dataloader_expert.probes.model.memory import footprint
 from dataloader_expert.probes.serving import Serving, flat, serving
 
@@ -27,8 +28,11 @@ FIT = 0.02
 
 @dataclass(frozen=True)
 class BatchLook(Probe):
+    """``pictures``: small pictures of the first batch's images too."""
+
     name: ClassVar[str] = "batch"
     batch_size: int | None = None
+    pictures: bool = False
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         served = serving(bench, self.batch_size, None if bench.source.format == "reference" else 0)
@@ -58,6 +62,8 @@ class BatchLook(Probe):
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
         value = {"name": served.collate_name, "why": why(served), "size": served.size}
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
+        if self.pictures:
+            yield from of_batch(leaves[0], bench)
 
 
 def here(served: Serving) -> LoaderPlan:

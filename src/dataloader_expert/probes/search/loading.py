@@ -46,6 +46,9 @@ UNPROVED = Quantity("unproved_gain", "x", "settings that looked faster without p
 PREDICTED = Quantity(
     "predicted_gain", "x", "predicted throughput of a setting not tried for lack of time, over the best tried"
 )
+CURVE = Quantity(
+    "predicted_throughput", "samples/s", "what the cost model predicts by number of workers, with 90 % bounds"
+)
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
 ENDED = Quantity("search_ended", "", "why no more settings were tried: converged, or out of time")
 
@@ -189,6 +192,7 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     yield Fact(TRIALS, [trial(r) for r in tried], seen)
     ended = "converged" if explorer.missed is None else "out of time"
     yield Fact(ENDED, ended, evidence("counted", "loading"), {"refused": bool(settings.out)})
+    yield from curve(settings, explorer)
     yield Fact(SEARCHED, round(time.monotonic() - settings.bench.begun, 3), evidence("timed", "loading", seen=1))
 
 
@@ -208,6 +212,20 @@ def untimed(settings: Settings, explorer: Explorer, current: LoaderPlan) -> Iter
         at = {**point(best), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(best)}
         found = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
         yield Fact(PREDICTED, mean, found, at)
+
+
+def curve(settings: Settings, explorer: Explorer) -> Iterator[Observation]:
+    """The model's prediction at each number of workers that was weighed, after all blocks were seen."""
+    if not settings.runners:
+        return
+    missed = [] if explorer.missed is None else [explorer.missed.setting]
+    tried = max(setting.workers for setting in (*settings.tried, *missed))
+    rows = []
+    for setting in explorer.counts():
+        if setting.workers <= max(2 * tried, 2 * round(settings.served.cpus), 4):
+            mean, low, high = settings.ledger.belief.ratio(setting, 1.0)
+            rows.append({"num_workers": setting.workers, "throughput": mean, "low": low, "high": high})
+    yield Fact(CURVE, rows, evidence("derived", "loading", seen=len(settings.tried), derived_from=("throughput",)))
 
 
 def recommended(plan: LoaderPlan) -> dict[str, Any]:

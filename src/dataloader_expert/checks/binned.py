@@ -1,0 +1,54 @@
+"""Counts in equally wide bins, of values that each occur so often."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dataloader_expert.facts import Json
+
+BINS = 20
+FAR = 4.0
+"""Where all values span so many times what the middle 98 % do, the bins cover these, and the others are counted beside."""
+
+
+def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None, bins: int = BINS) -> Json:
+    """Bins over ``levels``, which are in order, each counted ``weights`` times.
+
+    Args:
+        middle: where the middle 98 % of the values lie, if known.
+
+    Returns:
+        ``edges`` (one more than ``counts``), ``counts``, and how many values lie ``below`` and ``above`` the edges;
+        None without a value, or of a range beyond what floats hold.
+    """
+    import numpy as np
+
+    levels, weights = np.asarray(levels, np.float64), np.asarray(weights)
+    if not len(levels):
+        return None
+    low, high = float(levels[0]), float(levels[-1])
+    if middle is not None and middle[1] > middle[0] and high - low > FAR * (middle[1] - middle[0]):
+        low, high = middle
+    if not math.isfinite(high - low):
+        return None  # no bin of such a range has a width
+    whole = len(levels) <= 1 << 16 and bool((levels == np.rint(levels)).all())
+    if whole and high - low < bins:  # a bin for each whole number
+        edges = np.arange(np.floor(low) - 0.5, np.floor(high) + 1)
+    elif whole:  # bins of as many whole numbers each, or some would stand out
+        step = int(np.ceil((high - low + 1) / bins))
+        edges = np.floor(low) - 0.5 + step * np.arange(int(np.ceil((high - low + 1) / step)) + 1)
+        edges[-1] = np.floor(high) + 0.5  # the last one is narrower where they do not divide the range
+    else:
+        edges = np.linspace(low, high, bins + 1)
+    width = float(edges[1] - edges[0])
+    digits = 4 - math.floor(math.log10(width)) if width > 0 else 16  # five digits of a bin's width, wherever it lies
+    upto = np.concatenate([[0], np.cumsum(weights)])  # levels are in order: a bin is a difference of two sums
+    at = np.searchsorted(levels, edges)
+    at[-1] = np.searchsorted(levels, edges[-1], side="right")
+    return {
+        "edges": [round(float(e), digits) for e in edges],
+        "counts": [int(n) for n in np.diff(upto[at])],
+        "below": int(upto[at[0]]),
+        "above": int(upto[-1] - upto[at[-1]]),
+    }
