@@ -30,8 +30,9 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
     """
     node, depth = _followed(text, path)
     if depth == len(path):
-        at = _indent_of(text, node.start)
-        return _checked(text, _spliced(text, (node.start, node.end, _formatted(value, at, text))), path, value)
+        lines = "\n" in text[node.start : node.end]
+        new = _formatted(value, _indent_of(text, node.start), text) if lines else _on_one_line(value)
+        return _checked(text, _spliced(text, (node.start, node.end, new)), path, value)
     for key in reversed(path[depth + 1 :]):
         value_in = value
         value = {key: value_in}
@@ -107,7 +108,7 @@ def _inserted(text: str, node: Node, key: str, value: Any) -> str:
     at = _line_comments(text, end)
     lines = "\n" in text[node.start : node.members[0].start] or "//" in text[end:at]
     inner = _indent_of(text, last.start) if lines else ""
-    shown = _formatted(value, inner, text) if lines else json.dumps(value, ensure_ascii=False)
+    shown = _formatted(value, inner, text) if lines else _on_one_line(value)
     told = f"{newline + inner if lines else ' '}{json.dumps(key)}: {shown}"
     if last.comma is not None:
         return _spliced(text, (at, at, told + ","))
@@ -120,13 +121,13 @@ def _removed(text: str, node: Node, member: Member) -> str:
     before = text[: member.start].rstrip()
     follows = text[end : skipped_space(text, end)]
     start = len(before)
-    if _ends_in_line_comment(text, node, start) and "\n" not in follows:
+    token = node.start if at == 0 else node.members[at - 1].comma
+    assert token is not None  # a member before another has one
+    if _ends_in_line_comment(text[token + 1 : member.start]) and "\n" not in follows:
         start = member.start  # the line break ends the comment, and must stay
     pieces = [(start, end, "")]
     if member.comma is None and at:  # the last of several, without a comma: the one before it goes too
-        comma = node.members[at - 1].comma
-        assert comma is not None
-        pieces.insert(0, (comma, comma + 1, ""))
+        pieces.insert(0, (token, token + 1, ""))
     made = _spliced(text, *pieces)
     if len(node.members) == 1:
         closing = node.end - sum(e - s for s, e, _ in pieces)
@@ -135,11 +136,10 @@ def _removed(text: str, node: Node, member: Member) -> str:
     return made
 
 
-def _ends_in_line_comment(text: str, node: Node, end: int) -> bool:
-    line = text.rfind("\n", 0, end) + 1
-    return any(m.start() < end <= m.end() for m in COMMENT.finditer(text, max(line, node.start))) and (
-        "//" in text[max(line, node.start) : end]
-    )
+def _ends_in_line_comment(gap: str) -> bool:
+    """Of blanks and comments: whether the last is a comment that only the line break ends."""
+    found = COMMENT.findall(gap)
+    return bool(found) and found[-1].startswith("//")
 
 
 def _line_comments(text: str, at: int) -> int:
@@ -159,6 +159,10 @@ def _formatted(value: Any, indent: str, text: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = json.dumps(value, indent=_unit(text), ensure_ascii=False).split("\n")
     return (newline + indent).join(lines)
+
+
+def _on_one_line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _unit(text: str) -> str:
