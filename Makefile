@@ -1,6 +1,6 @@
 PYTHON = .venv/bin/python
 
-.PHONY: setup test lint ci agent constraints
+.PHONY: setup test lint ci agent manifests constraints
 
 setup: .venv  ## an environment with everything, exact versions
 	$(PYTHON) -m pip install --quiet --upgrade 'pip>=25.1'
@@ -24,6 +24,9 @@ ci:  ## what must hold before a change is taken
 
 agent:  ## agent.md anew from src/dataloader_expert/prompts
 	$(PYTHON) -m dataloader_expert.prompts > agent.md
+
+manifests:  ## plugin, bundle, marketplace and registry files anew
+	$(PYTHON) -m dataloader_expert.server.manifests .
 
 constraints:  ## the exact versions anew from .venv
 	{ sed '/^[^#]/d' constraints.txt; \

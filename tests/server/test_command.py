@@ -180,8 +180,9 @@ def test_the_demo_analyses_real_digits_through_a_server(folder: Path) -> None:
     assert again.stderr.startswith("invalid-argument: ")
 
 
-def test_the_doctor_tells_what_measures(folder: Path) -> None:
+def test_the_doctor_tells_what_measures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: which interpreters measure, with which torch, and what they may use."""
+    monkeypatch.setenv("HOME", str(folder))  # no client of the user's own is started
     told = ran("doctor")
     assert told.returncode == 0, told.stdout
     assert told.stdout.count("started in") == 2
