@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dataloader_expert import __version__
 from dataloader_expert.server import manual, more
-from dataloader_expert.server.progress import Bar
+from dataloader_expert.server.terminal.progress import Bar
+from dataloader_expert.server.terminal.showing import shown as for_eyes
 
 if TYPE_CHECKING:
     from dataloader_expert.report import Report
@@ -64,9 +65,19 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
     )
     _common(serve)
     serve.add_argument("--http", action="store_true", help="streamable HTTP at /mcp instead of stdio")
-    serve.add_argument("--host", default="127.0.0.1")
-    serve.add_argument("--port", type=int, default=8000)
-    serve.add_argument("--allowed-host", action="append", default=[], help="Host header to accept beyond loopback")
+    serve.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen at; beyond loopback --allowed-host and --token are needed",
+    )
+    serve.add_argument("--port", type=int, default=8000, metavar="N", help="port to listen at")
+    serve.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="Host header to accept beyond loopback, repeatable",
+    )
     serve.add_argument(
         "--token",
         default=os.environ.get(TOKEN) or None,
@@ -116,7 +127,7 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
 def _common(command: argparse.ArgumentParser) -> None:
     parser = manual.titled(command, manual.BOUNDS)
     parser.add_argument(
-        "--root", action="append", default=[], metavar="DIR", help="folder below which data may be read"
+        "--root", action="append", default=[], metavar="DIR", help="folder below which data may be read, repeatable"
     )
     parser.add_argument("--no-code", action="store_true", help="refuse Python references")
     parser.add_argument("--python", metavar="PATH", help="interpreter that runs Python references")
@@ -205,14 +216,16 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
         print(f"invalid-argument: {'.'.join(map(str, first['loc']))}: {first['msg']}", file=sys.stderr)
         return FAILED
     settings = _settings(given, request.source)
-    bar = Bar(request.budget_s)
+    bar = Bar(request.budget_s) if sys.stderr.isatty() else None
 
     async def run() -> Report:
         door = Door(settings.python)
         try:
-            return await execute(tool, request, door, settings, bar.say if sys.stderr.isatty() else None)
+            return await execute(tool, request, door, settings, bar.say if bar is not None else None)
         finally:
             door.close()
+            if bar is not None:
+                bar.clear()
 
     try:
         full = asyncio.run(run())
@@ -222,7 +235,10 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return 130
     shown = in_detail(tool, full, request.detail)
-    print(shown.model_dump_json(by_alias=True, indent=1) if given.json else shown.report_markdown)
+    if given.json:
+        print(shown.model_dump_json(by_alias=True, indent=1))
+    else:
+        print(for_eyes(shown.report_markdown, full.model_dump(mode="json", by_alias=True)))
     return _status(tool, full, given.fail_on)
 
 
@@ -250,7 +266,7 @@ def _demo(folder: Path | None, budget_s: float, as_json: bool) -> int:
         except RequestError as e:
             print(e, file=sys.stderr)
             return FAILED
-    print(json.dumps(result, indent=1) if as_json else result["report_markdown"])
+    print(json.dumps(result, indent=1) if as_json else for_eyes(result["report_markdown"], result))
     return FINE
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dataloader_expert.errors import RequestError
-from dataloader_expert.server.progress import Bar
+from dataloader_expert.server.terminal.progress import Bar
 
 TRAIN_SHARE = 0.8
 

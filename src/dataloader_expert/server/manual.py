@@ -180,6 +180,8 @@ def paged(parser: argparse.ArgumentParser, name: str, description: str | None = 
     """Gives a command's parser its page."""
     page = PAGES.get(name)
     parser.formatter_class = Manual
+    placed = [action for action in parser._actions if not action.option_strings]
+    parser.usage = " ".join(["%(prog)s [options]", *(f"[{a.dest}]" if a.nargs == "?" else a.dest for a in placed)])
     text = description or parser.description or ""
     parser.description = _wrapped(text)
     if page is not None:

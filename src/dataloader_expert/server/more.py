@@ -48,7 +48,7 @@ def added(commands: Commands) -> None:
         help="print a shell's completion script",
         description="Prints the script that completes commands, flags, values and files in a shell.",
     )
-    completion.add_argument("shell", choices=SHELLS)
+    completion.add_argument("shell", choices=SHELLS, help="the shell")
     completion.set_defaults(run=_completion)
 
 
