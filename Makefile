@@ -1,6 +1,6 @@
 PYTHON = .venv/bin/python
 
-.PHONY: setup test lint ci agent manifests constraints
+.PHONY: setup test lint ci agent manifests schemas constraints
 
 setup: .venv  ## an environment with everything, exact versions
 	$(PYTHON) -m pip install --quiet --upgrade 'pip>=25.1'
@@ -27,6 +27,10 @@ agent:  ## agent.md anew from src/dataloader_expert/prompts
 
 manifests:  ## plugin, bundle, marketplace and registry files anew
 	$(PYTHON) -m dataloader_expert.server.manifests .
+
+schemas:  ## the output schemas that are shipped, and what clients are told of each tool, anew
+	$(PYTHON) -m dataloader_expert.server.schemas
+	$(PYTHON) -m tests.harness --schemas tests/harness/schemas.json
 
 constraints:  ## the exact versions anew from .venv
 	{ sed '/^[^#]/d' constraints.txt; \

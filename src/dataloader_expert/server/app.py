@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import inspect
 import json
 import logging
@@ -148,6 +147,8 @@ class StrictArguments(Extension):
 
 def invalid(model: type[Request], arguments: dict[str, Any]) -> str | None:
     """What is wrong with the arguments, in words; None if nothing is."""
+    import difflib  # only where something is to be refused, not in each start
+
     known = list(model.model_fields)
     for name in arguments:
         if name not in known:
@@ -170,6 +171,7 @@ def build(settings: Settings) -> MCPServer[Any]:
 
 
 def registered(server: Server) -> MCPServer[Any]:
+    results = schemas.results()
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncIterator[Server]:
@@ -186,7 +188,7 @@ def registered(server: Server) -> MCPServer[Any]:
         version=__version__,
         log_level="WARNING",
         lifespan=lifespan,
-        tools=[_tool(server, tool) for tool in server.tools.values()],
+        tools=[_tool(server, tool, results[tool.name]) for tool in server.tools.values()],
         extensions=[StrictArguments(server.tools)],
         cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), FOR_AN_HOUR),
     )
@@ -195,7 +197,7 @@ def registered(server: Server) -> MCPServer[Any]:
     return mcp
 
 
-def _tool(server: Server, tool: Tool) -> RegisteredTool:
+def _tool(server: Server, tool: Tool, output_schema: dict[str, Any]) -> RegisteredTool:
     """The tool as the SDK holds it, its schemas as clients read them."""
     meta: dict[str, Any] = {"anthropic/searchHint": tool.hint, "anthropic/maxResultSizeChars": 100_000}
     if tool.name == "analyze_dataset":
@@ -214,10 +216,10 @@ def _tool(server: Server, tool: Tool) -> RegisteredTool:
             open_world_hint=not server.settings.no_code,
         ),
         meta=meta,
-        structured_output=True,
+        structured_output=False,  # the SDK would make the output schema anew; results are checked by their model all the same
     )
     made.parameters = schemas.arguments(made.parameters)
-    made.fn_metadata.output_schema = schemas.result(made.fn_metadata.output_schema or {})
+    made.fn_metadata.output_model, made.fn_metadata.output_schema = tool.result, output_schema
     return made
 
 
