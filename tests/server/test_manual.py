@@ -56,7 +56,7 @@ def test_a_completion_script_knows_commands_flags_and_values(
     shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Our promise: made from the parser; the shell itself can read it, where it is here."""
-    assert completion(shell) == 0
+    assert completion(shell, parser_of([])[0]) == 0
     script = capsys.readouterr().out
     assert all(word in script for word in (*COMMANDS, "fail-on", "claude-desktop", "concise"))
     program = shutil.which(shell)
@@ -71,7 +71,7 @@ def test_bash_completes_what_was_begun(tmp_path: Path, capsys: pytest.CaptureFix
     bash = shutil.which("bash")
     if bash is None:
         pytest.fail("bash is not here: nothing was tested")
-    completion("bash")
+    completion("bash", parser_of([])[0])
     (tmp_path / "script").write_text(capsys.readouterr().out)
     asked = (
         "source ./script; COMP_WORDS=(dataloader-expert install c); COMP_CWORD=2; "

@@ -93,7 +93,7 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
     demo.add_argument("folder", nargs="?", type=Path, help="where to write them; default: a temporary folder")
     demo.add_argument("--budget-s", type=float, default=30, help="seconds that the analysis may take (30)")
     demo.add_argument("--json", action="store_true", help="print the structured result")
-    more.added(commands)
+    more.added(commands, lambda: parser_of([])[0])
     for name, command in commands.choices.items():
         manual.paged(command, name)
     if arguments[:1] == ["serve"]:

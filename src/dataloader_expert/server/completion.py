@@ -8,13 +8,10 @@ FOLDERS = {"--root", "folder"}
 FILES = {"source", "--python", "--html"}
 
 
-def completion(shell: str) -> int:
-    """Prints the shell's script."""
+def completion(shell: str, parser: argparse.ArgumentParser) -> int:
+    """Prints the shell's script for the parser."""
     import shtab
 
-    from dataloader_expert.server.command import parser_of
-
-    parser = parser_of([])[0]
     for one in (parser, *_commands(parser)):
         for action in one._actions:
             names = {*action.option_strings, action.dest}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,8 +14,14 @@ CLIENTS = ("claude-code", "vscode", "cursor", "claude-desktop")
 SHELLS = ("bash", "zsh", "fish")
 
 
-def added(commands: Commands) -> None:
-    """Adds the commands; each names the function that carries it out as ``run``."""
+def added(commands: Commands, whole: Callable[[], argparse.ArgumentParser]) -> None:
+    """Adds the commands; each names the function that carries it out as ``run``. ``whole``: makes the whole parser."""
+
+    def complete(given: argparse.Namespace) -> int:
+        from dataloader_expert.server.completion import completion
+
+        return completion(given.shell, whole())
+
     changed = (
         "Writes or merges a client's configuration and, for Claude Code, the subagent file. Shows the change first."
     )
@@ -49,7 +56,7 @@ def added(commands: Commands) -> None:
         description="Prints the script that completes commands, flags, values and files in a shell.",
     )
     completion.add_argument("shell", choices=SHELLS, help="the shell")
-    completion.set_defaults(run=_completion)
+    completion.set_defaults(run=complete)
 
 
 def _client(parser: argparse.ArgumentParser) -> None:
@@ -85,9 +92,3 @@ def _doctor(given: argparse.Namespace) -> int:
     from dataloader_expert.server.doctor import doctor
 
     return doctor(given)
-
-
-def _completion(given: argparse.Namespace) -> int:
-    from dataloader_expert.server.completion import completion
-
-    return completion(given.shell)
