@@ -177,7 +177,7 @@ def _spent(pid: int) -> float:
 
 
 def measured(server: Server, trips: int) -> dict[str, Any]:
-    """One cold start: seconds until ``initialize`` and until the list, CPU until then, then round trips of the list."""
+    """One cold start: seconds until ``initialize`` and until the list, CPU until then, then round trips of a ping."""
     talk = Talk(server)
     try:
         about = talk.ask("initialize", INITIALIZE["params"])  # type: ignore[arg-type]  # a dict of dicts
@@ -188,7 +188,7 @@ def measured(server: Server, trips: int) -> dict[str, Any]:
         took = []
         for _ in range(trips):
             begun = time.perf_counter()
-            talk.ask("tools/list", {})
+            talk.ask("ping", {})
             took.append(time.perf_counter() - begun)
     finally:
         _, peak = talk.end()
@@ -197,7 +197,7 @@ def measured(server: Server, trips: int) -> dict[str, Any]:
         "listed_s": round(wall, 4),
         "cpu_s": round(cpu, 4),
         "peak_mib": round(peak, 1),
-        "trip_ms": round(1e3 * statistics.median(took), 3) if took else None,
+        "ping_ms": round(1e3 * statistics.median(took), 3) if took else None,
         "tools": listed["tools"],
         "instructions": about.get("instructions") or "",
     }
@@ -250,10 +250,10 @@ def show() -> None:
     runs = last("cold_start")
     if not runs:
         return
-    columns = ("CPU s", "initialize s", "list s", "peak MiB", "trip ms", "tools", "tokens", "largest", "instructions")
+    columns = ("CPU s", "initialize s", "list s", "peak MiB", "ping ms", "tools", "tokens", "largest", "instructions")
     print(f"{'server':<30}" + "".join(f"{c:>14}" for c in columns))
     for name, one in runs[-1]["servers"].items():
-        keys = ("cpu_s", "initialize_s", "listed_s", "peak_mib", "trip_ms")
+        keys = ("cpu_s", "initialize_s", "listed_s", "peak_mib", "ping_ms")
         figures = [f"{statistics.median(s[k] for s in one['starts'][1:]):.2f}" for k in keys]
         counted = [str(one[k]) for k in ("tools", "tokens", "largest_tool_tokens", "instructions_tokens")]
         print(f"{name:<30}" + "".join(f"{f:>14}" for f in (*figures, *counted)))

@@ -116,9 +116,10 @@ def test_other_entries_comments_and_layout_stay(desk: Desk, client: Any, scope: 
 
 def test_what_stood_under_our_name_comes_back(desk: Desk) -> None:
     """Our promise: an entry of the user's own is shown as replaced, and is there again after uninstall."""
-    text = '{"mcpServers": {"dataloader-expert": {"command": "mine", "env": {"TOKEN": "t"}}}}'
+    text = '{"mcpServers": {"dataloader-expert": {"command": "mine", "env": {"MY_TOKEN": "s3cret"}}}}'
     Path(".mcp.json").write_text(text)
-    assert '-{"mcpServers"' in ran("install", "claude-code", "--yes").out
+    shown = ran("install", "claude-code", "--yes").out
+    assert '-{"mcpServers"' in shown and "s3cret" not in shown
     assert "mine" not in Path(".mcp.json").read_text()
     ran("uninstall", "claude-code", "--yes")
     assert Path(".mcp.json").read_text() == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ from dataloader_expert.server.clients.record import Change, change
 from dataloader_expert.server.clients.writing import content, missing_folders
 
 LONGEST, BEGINNING = 40, 12
+SECRET = re.compile(
+    r'("[^"]*(?:key|token|secret|passw|auth|credential)[^"]*"\s*:\s*")(?:[^"\\]|\\.)+(?=")', re.IGNORECASE
+)
+"""A value that may be one by its key, in whoever's entry: it is not shown in a diff, which may end in a log."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Step:
                 *(f"{line[:118].rstrip()}\n" for line in shown[:BEGINNING]),
                 f"… {len(shown) - BEGINNING} more lines\n",
             ]
-        return "".join(shown)
+        return SECRET.sub(r"\1…", "".join(shown))
 
 
 def installing(
