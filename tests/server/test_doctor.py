@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +128,14 @@ def test_torch_here_is_asked_in_a_process_of_its_own() -> None:
     seen = measuring.look(sys.executable, {})
     assert isinstance(seen, Devices) and seen.torch
     assert isinstance(measuring.look("/nowhere/python", {}), str)
+
+
+def test_two_workers_hand_their_batches_over(tmp_path: Path) -> None:
+    """Our promise: a real DataLoader is run; where it fails, its own last words are told."""
+    assert measuring.workers(sys.executable, dict(os.environ)).status == "ok"
+    (tmp_path / "torch.py").write_text("raise OSError('libcudart is missing')\n")
+    broken = measuring.workers(sys.executable, {**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert broken.status == "error" and "libcudart is missing" in broken.found and broken.fix
 
 
 @pytest.mark.parametrize(

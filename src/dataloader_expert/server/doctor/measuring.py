@@ -25,6 +25,13 @@ except Exception as e:
     said["error"] = str(e).splitlines()[0] if str(e) else type(e).__name__
 print(json.dumps(said))
 """
+WORKERS = """
+import time, torch, torch.utils.data as data
+begun, rows = time.monotonic(), data.TensorDataset(torch.zeros(64, 1 << 18))
+read = sum(len(batch) for (batch,) in data.DataLoader(rows, batch_size=8, num_workers=2, timeout=60))
+print(read, time.monotonic() - begun)
+"""
+"""64 MiB through two workers, some 32 of them in shared memory at once."""
 PROBE_S = 120
 
 
@@ -67,7 +74,30 @@ async def hosts(python: str | None, environ: dict[str, str]) -> AsyncIterator[Ch
     finally:
         door.close()
     if interpreter is not None:
+        yield workers(interpreter, environ)
         yield cuda(look(interpreter, environ))
+
+
+def workers(interpreter: str, environ: dict[str, str]) -> Check:
+    """Whether two workers of a real DataLoader hand their batches over."""
+    try:
+        done = subprocess.run(
+            [interpreter, "-c", WORKERS], capture_output=True, text=True, timeout=PROBE_S, env=environ, check=False
+        )
+        read, seconds = done.stdout.split()
+        if read == "64":
+            return ok(ROOM, "workers", f"two handed over 64 MiB in {float(seconds):.1f} s, starting included")
+        said = done.stdout
+    except subprocess.TimeoutExpired:
+        said = f"nothing came within {PROBE_S} s"
+    except OSError as e:
+        said = str(e)
+    except ValueError:  # it printed no result
+        said = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "") or (
+            f"it ended with status {done.returncode}"
+        )
+    fix = "mend what is said of shared memory, open files and processes above; until then use num_workers=0"
+    return Check(ROOM, "workers", "error", f"a DataLoader with two workers fails: {escaped(said, 300)}", fix)
 
 
 def look(interpreter: str, environ: dict[str, str]) -> Devices | str:

@@ -37,7 +37,11 @@ class Colours:
         return begin + text.replace("\x1b[0m", f"\x1b[0m{begin}") + "\x1b[0m"
 
     def diff(self, text: str) -> str:
-        return "".join(self.paint(line[:-1], *_DIFF.get(line[0], ())) + "\n" for line in text.splitlines(keepends=True))
+        """A unified diff of one file, its two first lines being its head."""
+        told = ""
+        for i, line in enumerate(text.splitlines(keepends=True)):
+            told += self.paint(line[:-1], *(("bold",) if i < 2 else _DIFF.get(line[0], ()))) + "\n"
+        return told
 
 
 _DIFF = {"+": ("green",), "-": ("red",), "@": ("cyan",)}
