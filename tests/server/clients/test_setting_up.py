@@ -247,6 +247,23 @@ def test_an_environment_inside_the_project_is_named_by_the_clients_variable(
     assert there["command"] == (str(bins / "dataloader-expert") if activated else "dataloader-expert")
 
 
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        pytest.param(".cache/uv/archive-v0/x1/bin/python", ["uvx", "dataloader-expert"], id="uvx"),
+        pytest.param(".local/share/pipx/.cache/x1/bin/python", ["pipx", "run", "dataloader-expert"], id="pipx run"),
+    ],
+)
+def test_a_cache_that_may_be_emptied_is_not_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, python: str, command: list[str]
+) -> None:
+    """Our promise: set up from ``uvx`` or ``pipx run``, it is started the same way again."""
+    monkeypatch.setattr(sys, "executable", str(desk.home / python))
+    ran("install", "claude-code", "--yes")
+    entry = json.loads(Path(".mcp.json").read_text())["mcpServers"]["dataloader-expert"]
+    assert [entry["command"], *entry["args"]] == [*command, "serve"]
+
+
 def test_the_command_line_knows_the_clients() -> None:
     """Our promise: listed twice, since the parser must stay light, and held equal here."""
     assert tuple(CLIENTS) == more.CLIENTS

@@ -19,6 +19,9 @@ def program(client: Client, scope: Scope, place: Place) -> tuple[str, ...]:
     Claude Desktop, which starts without a shell's PATH.
     """
     installed = shutil.which(SERVER, path=str(Path(sys.executable).parent))
+    again = _passing(Path(sys.executable))
+    if again:
+        return again
     if installed is None:
         return (sys.executable, *MODULE)
     on_path = shutil.which(SERVER, path=_lasting(place.environ.get("PATH", os.defpath)))
@@ -28,6 +31,15 @@ def program(client: Client, scope: Scope, place: Place) -> tuple[str, ...]:
     if scope == "project" and client.project_variable is not None and path.is_relative_to(place.project):
         return (f"{client.project_variable}/{path.relative_to(place.project).as_posix()}",)
     return (installed,)
+
+
+def _passing(python: Path) -> tuple[str, ...]:
+    """How to run it again where it runs from a cache, which may be emptied: ``uvx`` and ``pipx run`` do that."""
+    if "archive-v0" in python.parts and "uv" in python.parts:
+        return ("uvx", SERVER)
+    if "pipx" in python.parts and any(part in (".cache", "run") for part in python.parts):
+        return ("pipx", "run", SERVER)
+    return ()
 
 
 def resolved(word: str, place: Place) -> str:
