@@ -47,6 +47,9 @@ class Desk:
             "DISABLE_ERROR_REPORTING": "1",
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            # a loaded machine takes longer than the client waits: it would start the subagent without our tools
+            "CLAUDE_CODE_MCP_STARTUP_WAIT_MS": "60000",
+            "MCP_TIMEOUT": "60000",
             "ANTHROPIC_API_KEY": "dummy",
             "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
             **more,

@@ -71,6 +71,14 @@ def plugin(project: dict[str, Any]) -> dict[str, Any]:
         "license": project["license"],
         "keywords": project["keywords"],
         "icon": "./icon.png",
+        "userConfig": {
+            "command": {
+                "type": "string",
+                "title": "Command",
+                "description": f"{SERVER}, or its full path where it is not on the PATH (such as .venv/bin/{SERVER})",
+                "default": SERVER,
+            }
+        },
         "network": {"hosts": []},
     }
 
@@ -79,7 +87,7 @@ def plugin_servers() -> dict[str, Any]:
     return {
         "mcpServers": {
             # alwaysLoad: a subagent that starts while the server is still connecting would get none of its tools
-            PLUGIN_SERVER: {"type": "stdio", "command": SERVER, "args": ["serve"], "alwaysLoad": True}
+            PLUGIN_SERVER: {"type": "stdio", "command": "${user_config.command}", "args": ["serve"], "alwaysLoad": True}
         }
     }
 
@@ -98,8 +106,8 @@ command, so install the package first, where Claude Code finds it on the `PATH`:
     /plugin install {SERVER}@{SERVER}
 
 In a shell: `claude plugin install {SERVER} --marketplace {OWNER}/{SERVER}`. If the tools are missing, `{SERVER} doctor`
-says why. The package installed in an environment that is not on the `PATH`: use `{SERVER} install claude-code`
-instead of the plugin.
+says why. Where the package is installed in an environment that is not on the `PATH`, give the plugin the command's full
+path, or use `{SERVER} install claude-code` instead.
 
 ## Tools
 
