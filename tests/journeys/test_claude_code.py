@@ -144,6 +144,17 @@ def test_the_clients_own_health_check_connects(desk: Desk) -> None:
     assert checks["Claude Code, user"]["status"] == checks["Claude Code, user, subagent"]["status"] == "ok"
 
 
+def test_what_the_client_wrote_since_stays_after_uninstall(desk: Desk) -> None:
+    """Our promise: Claude Code writes its own things into the same file; only ours goes."""
+    set_up(desk, "user")
+    assert desk.ran("claude", "mcp", "add", "-s", "user", "other", "--", "/bin/true").returncode == 0
+    done = desk.ran(str(BINS / "dataloader-expert"), "uninstall", "claude-code", "--user", "--yes")
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((desk.home / ".claude.json").read_text())
+    assert list(kept["mcpServers"]) == ["other"] and str(desk.project) in kept["projects"]
+    assert not (desk.home / ".claude" / "agents").exists()
+
+
 @pytest.mark.parametrize(
     "words",
     [
