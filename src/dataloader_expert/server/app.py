@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import inspect
 import json
 import logging
@@ -147,8 +148,6 @@ class StrictArguments(Extension):
 
 def invalid(model: type[Request], arguments: dict[str, Any]) -> str | None:
     """What is wrong with the arguments, in words; None if nothing is."""
-    import difflib  # only where something is to be refused, not in each start
-
     known = list(model.model_fields)
     for name in arguments:
         if name not in known:

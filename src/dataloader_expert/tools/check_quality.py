@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -83,8 +84,6 @@ class Request(Common):
         known = [id_ for check in all_checks().values() for id_ in check.ids]
         for code in given or ():
             if code not in known:
-                import difflib  # only to refuse
-
                 near = difflib.get_close_matches(code, known, 1)
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
                 raise ValueError(f"{code} is no check; {hint}")
