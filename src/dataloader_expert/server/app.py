@@ -170,7 +170,6 @@ def build(settings: Settings) -> MCPServer[Any]:
 
 
 def registered(server: Server) -> MCPServer[Any]:
-    results = schemas.results()
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncIterator[Server]:
@@ -187,7 +186,7 @@ def registered(server: Server) -> MCPServer[Any]:
         version=__version__,
         log_level="WARNING",
         lifespan=lifespan,
-        tools=[_tool(server, tool, results[tool.name]) for tool in server.tools.values()],
+        tools=[_tool(server, tool) for tool in server.tools.values()],
         extensions=[StrictArguments(server.tools)],
         cache_hints=dict.fromkeys(("tools/list", "prompts/list", "resources/templates/list"), FOR_AN_HOUR),
     )
@@ -196,7 +195,7 @@ def registered(server: Server) -> MCPServer[Any]:
     return mcp
 
 
-def _tool(server: Server, tool: Tool, output_schema: dict[str, Any]) -> RegisteredTool:
+def _tool(server: Server, tool: Tool) -> RegisteredTool:
     """The tool as the SDK holds it, its schemas as clients read them."""
     meta: dict[str, Any] = {"anthropic/searchHint": tool.hint, "anthropic/maxResultSizeChars": 100_000}
     if tool.name == "analyze_dataset":
@@ -218,7 +217,7 @@ def _tool(server: Server, tool: Tool, output_schema: dict[str, Any]) -> Register
         structured_output=False,  # the SDK would make the output schema anew; results are checked by their model all the same
     )
     made.parameters = schemas.arguments(made.parameters)
-    made.fn_metadata.output_model, made.fn_metadata.output_schema = tool.result, output_schema
+    made.fn_metadata.output_model, made.fn_metadata.output_schema = tool.result, schemas.results()[tool.name]
     return made
 
 

@@ -6,6 +6,7 @@ schemas onto dialects that know one ``type`` only, so a list of types is never w
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ RESULTS = Path(__file__).with_name("results.json")
 """The output schema of each tool, made once and shipped: pydantic takes a third of a cold start to make them."""
 
 
+@functools.cache
 def results() -> dict[str, Schema]:
     """The output schemas by tool, as they are shipped; a test holds them equal to those of the result models."""
     shipped: dict[str, Schema] = json.loads(RESULTS.read_text(encoding="utf-8"))
