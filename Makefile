@@ -1,6 +1,6 @@
 PYTHON = .venv/bin/python
 
-.PHONY: setup test lint ci agent constraints
+.PHONY: setup test lint ci agent manifests schemas constraints
 
 setup: .venv  ## an environment with everything, exact versions
 	$(PYTHON) -m pip install --quiet --upgrade 'pip>=25.1'
@@ -24,6 +24,13 @@ ci:  ## what must hold before a change is taken
 
 agent:  ## agent.md anew from src/dataloader_expert/prompts
 	$(PYTHON) -m dataloader_expert.prompts > agent.md
+
+manifests:  ## plugin, bundle, marketplace and registry files anew
+	$(PYTHON) -m dataloader_expert.server.manifests .
+
+schemas:  ## the output schemas that are shipped, and what clients are told of each tool, anew
+	$(PYTHON) -m dataloader_expert.server.schemas
+	$(PYTHON) -m tests.harness --schemas tests/harness/schemas.json
 
 constraints:  ## the exact versions anew from .venv
 	{ sed '/^[^#]/d' constraints.txt; \

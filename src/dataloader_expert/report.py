@@ -16,7 +16,7 @@ Detail = Literal["concise", "full"]
 class Model(BaseModel):
     """Frozen; unknown fields are refused, so that a misspelt one fails a test instead of vanishing."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Figure(Model):

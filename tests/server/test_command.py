@@ -180,8 +180,9 @@ def test_the_demo_analyses_real_digits_through_a_server(folder: Path) -> None:
     assert again.stderr.startswith("invalid-argument: ")
 
 
-def test_the_doctor_tells_what_measures(folder: Path) -> None:
+def test_the_doctor_tells_what_measures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: which interpreters measure, with which torch, and what they may use."""
+    monkeypatch.setenv("HOME", str(folder))  # no client of the user's own is started
     told = ran("doctor")
     assert told.returncode == 0, told.stdout
     assert told.stdout.count("started in") == 2
@@ -214,3 +215,24 @@ def test_the_server_is_light_until_it_measures(folder: Path, era: str) -> None:
     told = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert told.returncode == 0, told.stderr
     assert told.stdout.strip() == ""
+
+
+LOGS = """
+import logging, sys
+from dataloader_expert.server.app import build
+from dataloader_expert.server.logs import plain_logs
+from dataloader_expert.tools.execution import Settings
+
+with plain_logs():
+    build(Settings((".",)))
+logging.getLogger("x").warning("a line that is longer than a terminal is wide, " * 4)
+assert "rich.logging" not in sys.modules
+import rich.console
+"""
+
+
+def test_a_log_message_is_one_plain_line(folder: Path) -> None:
+    """Our promise: clients' logs are read by line; rich, which folds them, is not loaded, and can still be."""
+    told = subprocess.run([sys.executable, "-c", LOGS], capture_output=True, text=True, timeout=60)
+    assert told.returncode == 0, told.stderr
+    assert told.stderr.strip() == ("a line that is longer than a terminal is wide, " * 4).strip()

@@ -114,3 +114,8 @@ def test_no_argument_and_no_requirement_is_lost(name: str) -> None:
     slim = schemas.arguments(model.model_json_schema())
     assert list(slim["properties"]) == list(model.model_fields)
     assert slim["required"] == ["source"]
+
+
+def test_the_shipped_output_schemas_are_those_of_the_result_models() -> None:
+    """Our promise: ``python -m dataloader_expert.server.schemas`` makes them anew where a result model changes."""
+    assert schemas.results() == schemas.made()

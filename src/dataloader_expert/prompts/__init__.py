@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dataloader_expert.errors import RequestError, escaped
 
@@ -67,12 +68,27 @@ def _filled(name: str, given: dict[str, object]) -> str:
 
     env = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     template = env.from_string(_files()[name].read_text(encoding="utf-8"))
-    return template.render({"context": (), **given}, persona=persona, workflows=workflows())
+    agent = {"prefix": TOOL_PREFIX["file"], "brings_server": True}
+    return template.render({"context": (), **agent, **given}, persona=persona, workflows=workflows())
 
 
-def agent_md() -> str:
-    """The Claude Code subagent: frontmatter, persona, workflows."""
-    return render("agent")
+AgentForm = Literal["file", "installed", "plugin"]
+TOOL_PREFIX: dict[AgentForm, str] = {
+    "file": "mcp__dataloader-expert__",
+    "installed": "mcp__dataloader-expert__",
+    "plugin": "mcp__plugin_dataloader-expert_dle__",  # the server's short name: a tool's has 64 characters at most
+}
+"""What Claude Code puts before a tool's name."""
+
+
+def agent_md(form: AgentForm = "file") -> str:
+    """The Claude Code subagent: frontmatter, persona, workflows.
+
+    Args:
+        form: ``file`` brings its server along and stands alone; ``installed`` uses the one in the client's
+            configuration, ``plugin`` that of the plugin, whose tools have other names.
+    """
+    return _filled("agent", {"prefix": TOOL_PREFIX[form], "brings_server": form == "file"})
 
 
 def _files() -> dict[str, Path]:

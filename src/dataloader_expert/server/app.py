@@ -218,10 +218,10 @@ def _tool(server: Server, tool: Tool) -> RegisteredTool:
             open_world_hint=not server.settings.no_code,
         ),
         meta=meta,
-        structured_output=True,
+        structured_output=False,  # the SDK would make the output schema anew; results are checked by their model all the same
     )
     made.parameters = schemas.arguments(made.parameters)
-    made.fn_metadata.output_schema = schemas.result(made.fn_metadata.output_schema or {})
+    made.fn_metadata.output_model, made.fn_metadata.output_schema = tool.result, schemas.results()[tool.name]
     return made
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dataloader_expert import __version__
-from dataloader_expert.server.progress import Bar
+from dataloader_expert.server import manual, more
+from dataloader_expert.server.terminal.progress import Bar
+from dataloader_expert.server.terminal.showing import shown as for_eyes
 
 if TYPE_CHECKING:
     from dataloader_expert.report import Report
@@ -35,44 +37,66 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    parser, tools = _parser(arguments)
+    parser, tools = parser_of(arguments)
     given = parser.parse_args(arguments)
+    if hasattr(given, "run"):
+        status: int = given.run(given)
+        return status
     if given.command == "serve":
         return _serve(given)
     if given.command == "demo":
         return _demo(given.folder, given.budget_s, given.json, given.html)
-    if given.command == "doctor":
-        return _doctor()
     return _tool(tools[given.command], given)
 
 
-def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, Tool]]:
+def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, Tool]]:
+    """The parser, with the tools by command."""
     parser = argparse.ArgumentParser(
         prog="dataloader-expert",
         description="Measures PyTorch data pipelines and proves each cure by a run.",
         allow_abbrev=False,  # an abbreviated flag must not be taken for another
     )
+    manual.overview(parser)
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", allow_abbrev=False, help="speak MCP over stdio, or HTTP with --http")
+    speaks = "Speaks MCP: over stdio, as clients start it, or over streamable HTTP."
+    serve = commands.add_parser(
+        "serve", allow_abbrev=False, help="speak MCP over stdio, or HTTP with --http", description=speaks
+    )
     _common(serve)
     serve.add_argument("--http", action="store_true", help="streamable HTTP at /mcp instead of stdio")
-    serve.add_argument("--host", default="127.0.0.1")
-    serve.add_argument("--port", type=int, default=8000)
-    serve.add_argument("--allowed-host", action="append", default=[], help="Host header to accept beyond loopback")
+    serve.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="address to listen at; beyond loopback --allowed-host and --token are needed",
+    )
+    serve.add_argument("--port", type=int, default=8000, metavar="N", help="port to listen at")
+    serve.add_argument(
+        "--allowed-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="Host header to accept beyond loopback, repeatable",
+    )
     serve.add_argument(
         "--token",
         default=os.environ.get(TOKEN) or None,
         help=f"bearer token that clients must send; safer in the environment as {TOKEN}, since all users can see arguments",
     )
+    wrote = "Writes scikit-learn's handwritten digits as PNG files and has a server analyse them, as a client would."
     demo = commands.add_parser(
-        "demo", allow_abbrev=False, help="write handwritten digits as PNG files and analyse them over MCP"
+        "demo",
+        allow_abbrev=False,
+        help="write handwritten digits as PNG files and analyse them over MCP",
+        description=wrote,
     )
     demo.add_argument("folder", nargs="?", type=Path, help="where to write them; default: a temporary folder")
     demo.add_argument("--budget-s", type=float, default=30, help="seconds that the analysis may take (30)")
     demo.add_argument("--json", action="store_true", help="print the structured result")
     demo.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
-    commands.add_parser("doctor", allow_abbrev=False, help="start the measuring processes and report what they find")
+    more.added(commands, lambda: parser_of([])[0])
+    for name, command in commands.choices.items():
+        manual.paged(command, name)
     if arguments[:1] == ["serve"]:
         return parser, {}  # the tools' models are imported once, by the server
     from dataloader_expert.tools.base import all_tools
@@ -83,59 +107,59 @@ def _parser(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, To
             name,
             allow_abbrev=False,
             help=tool.title.lower(),
-            description=tool.description,
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         )
-        _common(command)
-        command.add_argument("--json", action="store_true", help="print the structured result")
-        command.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
-        command.add_argument(
+        output = manual.titled(command, manual.OUTPUT)
+        output.add_argument("--json", action="store_true", help="print the structured result")
+        output.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
+        output.add_argument(
             "--fail-on",
             choices=("error", "warning", "never"),
             default="error",
             help="findings that make the exit status 1",
         )
         for field, info in tool.request.model_fields.items():
-            _flag(command, field, info)
+            _flag(command if field == "source" else manual.group(command, field), field, info)
+        _common(command)
+        manual.paged(command, name, tool.description)
         if tool.name == "check_quality":  # a CI gate checks everything unless it is told otherwise
             command.set_defaults(budget_s=None)
     return parser, tools
 
 
-def _common(parser: argparse.ArgumentParser) -> None:
+def _common(command: argparse.ArgumentParser) -> None:
+    parser = manual.titled(command, manual.BOUNDS)
     parser.add_argument(
-        "--root", action="append", default=[], metavar="DIR", help="folder below which data may be read"
+        "--root", action="append", default=[], metavar="DIR", help="folder below which data may be read, repeatable"
     )
     parser.add_argument("--no-code", action="store_true", help="refuse Python references")
     parser.add_argument("--python", metavar="PATH", help="interpreter that runs Python references")
     parser.add_argument("--memory-limit", type=float, metavar="GB", help="memory limit for measuring")
 
 
-def _flag(parser: argparse.ArgumentParser, name: str, info: Any) -> None:
+def _flag(parser: argparse._ActionsContainer, name: str, info: Any) -> None:
     """A request's field as an argument: ``source`` by place, the others as flags with hyphens."""
+    said = manual.HELP.get(name, info.description)
     if name == "source":
-        parser.add_argument("source", help=info.description)
+        parser.add_argument("source", help=said)
         return
     kind = info.annotation
     if get_origin(kind) is dict:
-        parser.add_argument(
-            "--" + name.replace("_", "-"), type=json.loads, default={}, metavar="JSON", help=info.description
-        )
+        parser.add_argument("--" + name.replace("_", "-"), type=json.loads, default={}, metavar="JSON", help=said)
         return
     options = [k for k in get_args(kind) if k is not type(None)] if get_origin(kind) is not Literal else [kind]
     kind = options[0] if options else kind
     flag = "--" + name.replace("_", "-")
     default = None if info.default is ... else info.default
     if get_origin(kind) is Literal:
-        parser.add_argument(flag, choices=get_args(kind), default=default, help=info.description)
+        parser.add_argument(flag, choices=get_args(kind), default=default, help=said)
     elif kind is bool:
-        parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=info.description)
+        parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=said)
     elif kind in (int, float, str):
-        parser.add_argument(flag, type=kind, default=default, metavar=kind.__name__.upper(), help=info.description)
+        parser.add_argument(flag, type=kind, default=default, metavar=manual.METAVARS[kind], help=said)
     elif get_origin(kind) is list:
-        parser.add_argument(flag, nargs="+", default=None, help=info.description)
+        parser.add_argument(flag, nargs="+", default=None, help=said)
     else:
-        parser.add_argument(flag, type=json.loads, default=None, metavar="JSON", help=info.description)
+        parser.add_argument(flag, type=json.loads, default=None, metavar="JSON", help=said)
 
 
 def _settings(given: argparse.Namespace, source: str | None) -> Settings:
@@ -195,14 +219,16 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
         print(f"invalid-argument: {'.'.join(map(str, first['loc']))}: {first['msg']}", file=sys.stderr)
         return FAILED
     settings = _settings(given, request.source)
-    bar = Bar(request.budget_s)
+    bar = Bar(request.budget_s) if sys.stderr.isatty() else None
 
     async def run() -> Report:
         door = Door(settings.python)
         try:
-            return await execute(tool, request, door, settings, bar.say if sys.stderr.isatty() else None)
+            return await execute(tool, request, door, settings, bar.say if bar is not None else None)
         finally:
             door.close()
+            if bar is not None:
+                bar.clear()
 
     try:
         if given.html is not None:
@@ -214,7 +240,10 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return 130
     shown = in_detail(tool, full, request.detail)
-    print(shown.model_dump_json(by_alias=True, indent=1) if given.json else shown.report_markdown)
+    if given.json:
+        print(shown.model_dump_json(by_alias=True, indent=1))
+    else:
+        print(for_eyes(shown.report_markdown, full.model_dump(mode="json", by_alias=True)))
     if given.html is not None:
         try:
             write(full, given.html)
@@ -251,40 +280,8 @@ def _demo(folder: Path | None, budget_s: float, as_json: bool, html: Path | None
         except RequestError as e:
             print(e, file=sys.stderr)
             return FAILED
-    print(json.dumps(result, indent=1) if as_json else result["report_markdown"])
+    print(json.dumps(result, indent=1) if as_json else for_eyes(result["report_markdown"], result))
     return FINE
-
-
-def _doctor() -> int:
-    from dataloader_expert.errors import RequestError
-    from dataloader_expert.lab.door import Door
-    from dataloader_expert.lab.surroundings import surroundings
-    from dataloader_expert.tools.execution import default_roots
-
-    around = surroundings()
-    print(f"dataloader-expert {__version__}, Python {sys.version.split()[0]} at {sys.executable}")
-    print(
-        f"CPUs {around.cpus:g}, memory left {around.memory_bytes / 1e9:.1f} GB, /dev/shm {around.shm_bytes / 1e9:.1f} GB"
-    )
-    print(f"default root: {', '.join(default_roots()) or 'none here: pass --root'}")
-
-    async def look() -> int:
-        door = Door()
-        status = FINE
-        for user in (False, True):
-            name = "Python references" if user else "our own readers"
-            try:
-                _, ready = await door.host(user, default_roots())
-                print(
-                    f"host for {name}: {ready['executable']}, torch {ready['torch']}, started in {ready['seconds']:.1f} s"
-                )
-            except RequestError as e:
-                print(f"host for {name}: {e}")
-                status = FAILED
-        door.close()
-        return status
-
-    return asyncio.run(look())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError
 from dataloader_expert.page.file import keep
-from dataloader_expert.server.progress import Bar
+from dataloader_expert.server.terminal.progress import Bar
 
 TRAIN_SHARE = 0.8
 

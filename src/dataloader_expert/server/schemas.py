@@ -6,10 +6,30 @@ schemas onto dialects that know one ``type`` only, so a list of types is never w
 
 from __future__ import annotations
 
+import functools
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 Schema = dict[str, Any]
 NULL: Schema = {"type": "null"}
+RESULTS = Path(__file__).with_name("results.json")
+"""The output schema of each tool, made once and shipped: pydantic takes a third of a cold start to make them."""
+
+
+@functools.cache
+def results() -> dict[str, Schema]:
+    """The output schemas by tool, as they are shipped; a test holds them equal to those of the result models."""
+    shipped: dict[str, Schema] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return shipped
+
+
+def made() -> dict[str, Schema]:
+    """The same made anew from the result models."""
+    from dataloader_expert.tools.base import all_tools
+
+    return {tool.name: result(tool.result.model_json_schema()) for tool in all_tools().values()}
 
 
 def arguments(schema: Schema) -> Schema:
@@ -95,3 +115,8 @@ def _may_be_listed(schema: Schema) -> bool:
     """A number or a list of numbers."""
     kinds = [option for option in schema.get("anyOf", ()) if option != NULL]
     return len(kinds) == 2 and _is_number(kinds[0]) and _is_number(kinds[1].get("items", {}))
+
+
+if __name__ == "__main__":  # ``python -m dataloader_expert.server.schemas`` writes them anew
+    RESULTS.write_text(json.dumps(made(), separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"written: {RESULTS}", file=sys.stderr)

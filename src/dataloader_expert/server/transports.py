@@ -12,6 +12,7 @@ from typing import Any
 from mcp.server import MCPServer
 
 from dataloader_expert.server.app import Server, build, registered
+from dataloader_expert.server.logs import plain_logs
 from dataloader_expert.tools.execution import Settings
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
@@ -23,7 +24,9 @@ def serve_stdio(settings: Settings) -> None:
     """Serves until stdin ends. A blocked read of stdin ignores signals' exceptions, so they end the process at once."""
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, lambda n, _: os._exit(128 + n))  # the door's hosts end with their control sockets
-    build(settings).run()
+    with plain_logs():
+        server = build(settings)
+    server.run()
 
 
 def serve_http(settings: Settings, host: str, port: int, allowed_hosts: list[str], token: str | None) -> None:
@@ -37,7 +40,9 @@ def serve_http(settings: Settings, host: str, port: int, allowed_hosts: list[str
     if host not in LOOPBACK and (not allowed_hosts or token is None):
         raise ValueError(f"--host {host} is reachable from outside: pass --allowed-host and --token as well")
     server = Server(settings)
-    app = http_app(registered(server), host, port, allowed_hosts, token)
+    with plain_logs():
+        made = registered(server)
+    app = http_app(made, host, port, allowed_hosts, token)
 
     class Answering(uvicorn.Server):
         """On shutdown, ends the measuring processes first, so that calls in flight are answered and do not delay it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,21 +18,26 @@ MONTHS = {
 CLOCK = r"(?:[T ,]+(?P<h>\d{1,2}):(?P<mi>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,9}))?)?\s*(?P<half>[AaPp][Mm])?)?"
 ZONE = r"\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
 _NAME = r"(?P<name>[A-Za-z]{3})[a-z]*\.?"
-SHAPES = tuple(
-    re.compile(rf"\s*(?:[A-Za-z]{{3,9}},\s*)?{date}{CLOCK}{ZONE}\s*\Z")
-    for date in (
-        r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?:(?P=sep)(?P<d>\d{1,2}))?",
-        r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})",
-        r"(?P<a>\d{1,2})(?P<sep>[-/. ])(?P<b>\d{1,2})(?P=sep)(?P<y>\d{4}|\d{2})",
-        r"(?P<m>\d{1,2})[-/.](?P<y>\d{4})",
-        r"(?P<y>\d{4})[ -]?[Qq](?P<q>[1-4])",
-        r"[Qq](?P<q>[1-4])[ /-]?(?P<y>\d{4})",
-        rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[ -]{_NAME}[ ,-]+(?P<y>\d{{4}})",
-        rf"{_NAME}[ -](?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[ -]+(?P<y>\d{{4}})",
-        rf"{_NAME}[ ,/-]+(?P<y>\d{{4}})",
-        r"(?P<y>\d{4})",
+
+
+@functools.cache
+def shapes() -> tuple[re.Pattern[str], ...]:
+    """Compiled where a text is first read as a time: a server that starts reads none."""
+    return tuple(
+        re.compile(rf"\s*(?:[A-Za-z]{{3,9}},\s*)?{date}{CLOCK}{ZONE}\s*\Z")
+        for date in (
+            r"(?P<y>\d{4})(?P<sep>[-/.])(?P<m>\d{1,2})(?:(?P=sep)(?P<d>\d{1,2}))?",
+            r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})",
+            r"(?P<a>\d{1,2})(?P<sep>[-/. ])(?P<b>\d{1,2})(?P=sep)(?P<y>\d{4}|\d{2})",
+            r"(?P<m>\d{1,2})[-/.](?P<y>\d{4})",
+            r"(?P<y>\d{4})[ -]?[Qq](?P<q>[1-4])",
+            r"[Qq](?P<q>[1-4])[ /-]?(?P<y>\d{4})",
+            rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[ -]{_NAME}[ ,-]+(?P<y>\d{{4}})",
+            rf"{_NAME}[ -](?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?[ -]+(?P<y>\d{{4}})",
+            rf"{_NAME}[ ,/-]+(?P<y>\d{{4}})",
+            r"(?P<y>\d{4})",
+        )
     )
-)
 
 
 def read_time(value: Any) -> Read:
@@ -42,7 +48,7 @@ def read_time(value: Any) -> Read:
         except (TypeError, ValueError):
             return None, None
         return number, number
-    for shape in SHAPES:
+    for shape in shapes():
         found = shape.match(value)
         if found is not None:
             parts = found.groupdict()
@@ -59,7 +65,7 @@ def read_time(value: Any) -> Read:
 
 def is_time(text: str) -> bool:
     """Whether a text is a date or a time, and no plain number."""
-    return not text.strip().isdigit() and any(shape.match(text) for shape in SHAPES)
+    return not text.strip().isdigit() and any(shape.match(text) for shape in shapes())
 
 
 def _seconds(parts: dict[str, str | None], month: str | None, day: str | None) -> float | None:

@@ -40,7 +40,7 @@ BUDGET_S = 30.0
 class Request(BaseModel):
     """Arguments common to the tools."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     source: str = Field(
         description="folder, file or glob; or file.py:name or package.module:name of a Dataset, DataLoader or function"

@@ -1,0 +1,1 @@
+"""Setting up clients: their configuration files, changed in place and undone exactly."""

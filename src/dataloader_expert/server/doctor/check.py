@@ -1,0 +1,23 @@
+"""What the doctor finds: one thing looked at, what was found, and how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """``room``: the heading that it stands under; ``fix`` is empty only where nothing is wrong."""
+
+    room: str
+    name: str
+    status: Status
+    found: str
+    fix: str = ""
+
+
+def ok(room: str, name: str, found: str) -> Check:
+    return Check(room, name, "ok", found)

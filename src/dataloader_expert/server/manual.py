@@ -1,0 +1,225 @@
+"""``--help`` as a manual page: what a command does, its arguments in groups, examples, exit status."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+WIDEST = 100
+STATUS = {
+    0: "nothing is wrong (findings of severity warning or info do not count)",
+    1: "findings of severity error; --fail-on says which count",
+    2: "the request could not be carried out: stderr says why, beginning with a code",
+}
+CHECK_STATUS = {
+    0: "passed",
+    1: "not passed: a finding of severity error, or a failed box of the checklist",
+    2: "undecided (not all was read), or the request could not be carried out",
+}
+CHANGE_STATUS = {
+    0: "done, or nothing to do",
+    1: "you did not agree to the change",
+    2: "not possible; nothing was changed",
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a command's help adds to its arguments: examples as (what for, command line), exit status, more text."""
+
+    examples: tuple[tuple[str, str], ...]
+    status: dict[int, str]
+    notes: str = ""
+
+
+PAGES = {
+    "analyze": Page(
+        (
+            ("everything about a folder of images", "analyze photos/"),
+            ("your own Dataset, with its arguments", 'analyze train.py:MyDataset --source-args \'{"split": "train"}\''),
+            ("as JSON, for a script", "analyze photos/ --json > analysis.json"),
+        ),
+        STATUS,
+    ),
+    "characterize": Page(
+        (
+            ("what a folder holds", "characterize data/"),
+            ("one split of a table, with its label", "characterize rows.parquet --split train --label class"),
+        ),
+        STATUS,
+    ),
+    "batch-spec": Page(
+        (
+            ("shapes, dtypes, memory and a batch size", "batch-spec photos/"),
+            ("whether a model takes the batch", "batch-spec photos/ --model model.py:make_model"),
+            ("the largest batch on a device of 8 GB", "batch-spec photos/ --memory-limit-gb 8"),
+        ),
+        STATUS,
+    ),
+    "diagnose": Page(
+        (
+            ("why a DataLoader is slow", "diagnose train.py:make_loader"),
+            ("whether it keeps up with a step of 40 ms", "diagnose train.py:MyDataset --batch-size 64 --step-ms 40"),
+            ("the same on 16 cores", "diagnose train.py:MyDataset --what-if '{\"cpus\": 16}'"),
+        ),
+        STATUS,
+    ),
+    "check": Page(
+        (
+            ("everything, however long it takes", "check data/"),
+            ("in CI: fail on warnings too, keep the result", "check data/ --fail-on warning --json > quality.json"),
+            ("no patient in two splits", "check scans/ --group patient_id"),
+        ),
+        CHECK_STATUS,
+        notes="Without --budget-s it reads everything. With it, what was not reached makes the result undecided.",
+    ),
+    "sampler": Page(
+        (
+            ("what suits the data", "sampler photos/"),
+            ("each class equally often", "sampler photos/ --objective balanced --batch-size 64"),
+            ("short texts with short ones", "sampler corpus.jsonl --objective throughput"),
+        ),
+        STATUS,
+    ),
+    "serve": Page(
+        (
+            ("as a client starts it", "serve"),
+            ("data outside the project as well", "serve --root . --root /data/imagenet"),
+            ("over HTTP on this machine", "serve --http --port 8000"),
+        ),
+        {0: "the client has gone", 2: "the address may not be served like this: stderr says why"},
+        notes="Without --root it reads below CLAUDE_PROJECT_DIR, else the current directory; never / or your home "
+        "folder unless they are named. `dataloader-expert install` writes the client's configuration.",
+    ),
+    "demo": Page(
+        (("in a temporary folder", "demo"), ("keep the pictures", "demo digits/")),
+        {0: "done", 2: "the folder is not empty, or the extra `demo` is not installed"},
+    ),
+    "doctor": Page(
+        (("look at everything", "doctor"), ("for a script or a bug report", "doctor --json")),
+        {0: "nothing is broken (warnings do not count)", 1: "something is: each problem says how to mend it"},
+    ),
+    "install": Page(
+        (
+            ("this project, shared with whoever clones it", "install claude-code"),
+            ("all your projects", "install vscode --user"),
+            ("see the change, make none", "install cursor --dry-run"),
+            ("Claude Desktop, which knows no project", "install claude-desktop --root ~/data"),
+            ("in a script", "install claude-code --yes"),
+        ),
+        CHANGE_STATUS,
+        notes="Your other entries, comments and layout stay. A file that cannot be parsed is refused. Files: "
+        ".mcp.json and .claude/agents/dataloader-expert.md (Claude Code; for --user ~/.claude.json and "
+        "~/.claude/agents/), .vscode/mcp.json, .cursor/mcp.json, claude_desktop_config.json.",
+    ),
+    "uninstall": Page(
+        (("undo `install claude-code`", "uninstall claude-code"), ("in a script", "uninstall vscode --user --yes")),
+        CHANGE_STATUS,
+        notes="A file that nobody changed since is given back byte for byte; of one that was changed, our entry goes.",
+    ),
+    "completion": Page(
+        (
+            ("bash", "completion bash > ~/.local/share/bash-completion/completions/dataloader-expert"),
+            ("zsh, in a folder of $fpath", "completion zsh > ~/.zfunc/_dataloader-expert"),
+            ("fish", "completion fish > ~/.config/fish/completions/dataloader-expert.fish"),
+        ),
+        {0: "printed"},
+    ),
+}
+DATA, LIMITS, QUESTION = "data", "budget and detail", "settings of this command"
+OUTPUT, BOUNDS = "output", "access and resources"
+GROUPS = {
+    **dict.fromkeys(("source_args", "format", "split", "label"), DATA),
+    **dict.fromkeys(("budget_s", "seed", "detail"), LIMITS),
+}
+METAVARS = {str: "TEXT", int: "N", float: "NUMBER"}
+HELP = {
+    "source": "a folder, a file or a glob; or a Python reference, file.py:name or package.module:name, to a Dataset "
+    "class or object, a DataLoader, or a function that returns one",
+    "source_args": "keyword arguments for the class or function that is referred to",
+    "format": "the format, where the guess from the files would be wrong",
+    "split": "one split only, or the field that names the splits; all without it",
+    "label": "the field that holds the label; found without it",
+    "budget_s": "seconds that it may take; when they are spent, the best answer so far is given",
+    "seed": "every random choice follows from it",
+    "detail": "concise shortens long lists; full gives everything",
+}
+
+
+class Manual(argparse.RawDescriptionHelpFormatter):
+    """Wraps arguments to the terminal, at most 100 columns, and says defaults that say something."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28, width=columns())
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        told = action.help
+        plain = action.default in (None, [], {}, argparse.SUPPRESS) or action.default is False
+        return told if not told or plain or "default" in told else f"{told} (default: %(default)s)"
+
+
+def columns() -> int:
+    return min(WIDEST, shutil.get_terminal_size((80, 24)).columns) - 2
+
+
+def group(parser: argparse.ArgumentParser, field: str) -> argparse._ArgumentGroup:
+    """The group of a request's field in the help."""
+    return titled(parser, GROUPS.get(field, QUESTION))
+
+
+def titled(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
+    """The parser's group of this title, made where it is missing."""
+    found = next((g for g in parser._action_groups if g.title == title), None)
+    return found or parser.add_argument_group(title)
+
+
+def paged(parser: argparse.ArgumentParser, name: str, description: str | None = None) -> None:
+    """Gives a command's parser its page."""
+    page = PAGES.get(name)
+    parser.formatter_class = Manual
+    placed = [action for action in parser._actions if not action.option_strings]
+    parser.usage = " ".join(["%(prog)s [options]", *(f"[{a.dest}]" if a.nargs == "?" else a.dest for a in placed)])
+    text = description or parser.description or ""
+    parser.description = _wrapped(text)
+    if page is not None:
+        parser.epilog = "\n\n".join(_sections(page))
+    order = [None, "positional arguments", QUESTION, DATA, LIMITS, OUTPUT, BOUNDS, "options"]
+    parser._action_groups.sort(key=lambda g: order.index(g.title) if g.title in order else 2)
+
+
+def overview(parser: argparse.ArgumentParser) -> None:
+    """The page of the command itself."""
+    parser.formatter_class = Manual
+    parser.epilog = "\n\n".join(
+        _sections(
+            Page(
+                (
+                    ("see it work", "demo"),
+                    ("add it to Claude Code", "install claude-code"),
+                    ("your own data, everything at once", "analyze path/to/data"),
+                    ("what is wrong with a set-up", "doctor"),
+                    ("more on a command", "diagnose --help"),
+                ),
+                {0: "fine", 1: "findings", 2: "not carried out"},
+                notes="NO_COLOR=1 turns colours off. --json prints the structured result, which never changes with the "
+                "terminal.",
+            )
+        )
+    )
+
+
+def _sections(page: Page) -> Iterable[str]:
+    yield "examples:\n" + "\n".join(f"  # {what}\n  dataloader-expert {line}" for what, line in page.examples)
+    if page.notes:
+        yield "notes:\n" + _wrapped(page.notes, "  ")
+    yield "exit status:\n" + "\n".join(
+        textwrap.fill(text, columns(), initial_indent=f"  {status}  ", subsequent_indent="     ")
+        for status, text in page.status.items()
+    )
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(" ".join(text.split()), columns(), initial_indent=indent, subsequent_indent=indent)

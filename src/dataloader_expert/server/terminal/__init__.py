@@ -1,0 +1,1 @@
+"""What people see at a terminal: colours, tables, plots, progress."""

@@ -1,0 +1,20 @@
+"""A result as it is printed: Markdown where it is piped, formatted with plots where somebody looks."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import Any
+
+from dataloader_expert.server.terminal.colours import Colours
+
+
+def shown(markdown: str, result: dict[str, Any]) -> str:
+    """What to print on stdout for a report and its structured result."""
+    if not sys.stdout.isatty():
+        return markdown
+    from dataloader_expert.server.terminal.markdown import WIDEST, rendered
+    from dataloader_expert.server.terminal.plots import plots
+
+    colours, columns = Colours.of(sys.stdout), shutil.get_terminal_size((80, 24)).columns
+    return rendered(markdown, colours, columns) + "\n" + plots(result, colours, min(columns, WIDEST))
