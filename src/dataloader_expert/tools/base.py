@@ -44,13 +44,12 @@ class Request(BaseModel):
         description="folder, file or glob; or file.py:name or package.module:name of a Dataset, DataLoader or function"
     )
     source_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
-    format: str | None = Field(None, description="overrides the guess from the files")
-    split: str | None = Field(None, description="one split, or a field naming them; else all")
-    label: str | None = Field(None, description="label field; else found")
-    budget_s: float | None = Field(
-        BUDGET_S, gt=0, allow_inf_nan=False, description="seconds; then the best answer so far"
-    )
-    seed: int = Field(0, description="of every random choice")
+    format: str | None = Field(None, description="if the guess is wrong, e.g. csv")
+    split: str | None = Field(None, description="only this split, or the field naming splits")
+    train_split: str | None = Field(None, description="training split, if not called train")
+    label: str | None = Field(None, description="label field, if the guess is wrong")
+    budget_s: float | None = Field(BUDGET_S, gt=0, allow_inf_nan=False, description="seconds it may take")
+    seed: int = Field(0, description="random seed")
     detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
 
     def stated(self) -> Iterable[Fact]:

@@ -96,7 +96,10 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
     """Keyword arguments after the source, as they are written in the code."""
     if known_format(facts) == "reference":
         return "".join(f", {k}={v!r}" for k, v in request.source_args.items())
-    given = {"format": request.format, "split": split or request.split, "label": request.label}
+    split = split or request.split
+    if split == "train" and request.train_split is not None:
+        split = request.train_split
+    given = {"format": request.format, "split": split, "label": request.label}
     arguments = "".join(f", {k}={v!r}" for k, v in given.items() if v is not None)
     if collate["size"]:
         arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
@@ -144,6 +147,7 @@ def ref_of(request: Request, source: str, roots: tuple[str, ...], code: bool) ->
         request.format,
         request.split,
         request.label,
+        train=request.train_split,
     )
 
 

@@ -53,6 +53,7 @@ class Scan(Probe):
     """``share``: of the time left; ``checks`` None: all; ``most``: the most samples (None: all)."""
 
     name: ClassVar[str] = "scan"
+    doing: ClassVar[str] = "reading samples"
     share: float = 0.6
     checks: tuple[str, ...] | None = None
     near: bool = True

@@ -28,6 +28,7 @@ FIT = 0.02
 @dataclass(frozen=True)
 class BatchLook(Probe):
     name: ClassVar[str] = "batch"
+    doing: ClassVar[str] = "making a batch"
     batch_size: int | None = None
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
@@ -122,6 +123,7 @@ class ModelCheck(Probe):
     """Feeds a real batch to the user's model, and measures the memory of a training step and a forward pass."""
 
     name: ClassVar[str] = "model"
+    doing: ClassVar[str] = "feeding a batch to the model"
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None
@@ -176,6 +178,7 @@ class StepTime(Probe):
     """The consumer's step, if its time is not given: median of the steps after two warm-up steps."""
 
     name: ClassVar[str] = "step"
+    doing: ClassVar[str] = "timing the training step"
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None
