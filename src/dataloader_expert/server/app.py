@@ -7,7 +7,7 @@ import difflib
 import inspect
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
@@ -167,7 +167,8 @@ def build(settings: Settings) -> MCPServer[Any]:
     return registered(Server(settings))
 
 
-def registered(server: Server) -> MCPServer[Any]:
+def registered(server: Server, extensions: Sequence[Extension] = ()) -> MCPServer[Any]:
+    """``extensions``: more than our own; they see a call first."""
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Any]) -> AsyncIterator[Server]:
@@ -185,7 +186,8 @@ def registered(server: Server) -> MCPServer[Any]:
         log_level="WARNING",
         lifespan=lifespan,
         tools=[_tool(server, tool) for tool in server.tools.values()],
-        extensions=[StrictArguments(server.tools), server.tasks],  # what is refused makes no task
+        extensions=[*extensions, StrictArguments(server.tools), server.tasks],  # what is refused makes no task
+        subscriptions=False,  # no list of ours changes, and no report once it is there
         cache_hints=dict.fromkeys(LISTS, FOR_AN_HOUR),
     )
     _prompts(mcp, server)

@@ -18,6 +18,7 @@ from uuid import uuid4
 from mcp import MCPError
 from mcp.server.extension import Extension, MethodBinding
 from mcp.types import (
+    HEADER_MISMATCH,
     INVALID_PARAMS,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolResult,
@@ -25,6 +26,7 @@ from mcp.types import (
     InputResponses,
     RequestParams,
 )
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, TypeAdapter
 
 from dataloader_expert.errors import escaped
@@ -161,6 +163,9 @@ class Tasks(Extension):
         if not declared(ctx):
             missing: dict[str, Any] = {"requiredCapabilities": {"extensions": {IDENTIFIER: {}}}}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the client did not declare {IDENTIFIER}", missing)
+        header = (getattr(ctx.request, "headers", None) or {}).get("mcp-name")
+        if header is not None and header != params.task_id:  # of methods of the core the SDK sees to it
+            raise MCPError(HEADER_MISMATCH, "the header Mcp-Name names another task than the request")
         task = self._tasks.get(params.task_id)
         if task is None:
             raise MCPError(
@@ -178,7 +183,9 @@ class Tasks(Extension):
 
 
 def declared(ctx: Any) -> bool:
-    """Whether the client takes tasks: declared with this request, or for the connection."""
+    """Whether the client takes tasks: it says so, in a revision whose results may have other shapes."""
+    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return False
     capabilities = ctx.session.client_capabilities
     return capabilities is not None and IDENTIFIER in (capabilities.extensions or {})
 
