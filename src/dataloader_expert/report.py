@@ -111,6 +111,7 @@ class Report(Model):
     shortened: dict[str, Shortened] = Field(
         default_factory=dict, description="lists and maps cut in concise detail, by path, with shown and total"
     )
+    rest: str | None = Field(None, description="how to get what was shortened; null where nothing was")
     report_markdown: str = Field("", description="the rendered report; the text block is the same")
 
 

@@ -208,7 +208,7 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
         return FAILED
     except KeyboardInterrupt:
         return 130
-    shown = in_detail(tool, full, request.detail)
+    shown = in_detail(tool, full, request.detail, alone=not given.json)
     print(shown.model_dump_json(by_alias=True, indent=1) if given.json else shown.report_markdown)
     return _status(tool, full, given.fail_on)
 

@@ -102,8 +102,8 @@ TOOL = Tool(
     "analyze_dataset",
     "analyze",
     "Analyze a data set whole",
-    "Start here: one pass over local data (or your Dataset/DataLoader) that runs all five analyses - what it holds, batch "
-    "specification, loading speed, quality, sampler - as one report. 10-30 s.",
+    "Start here for the whole picture: one report on a data set or DataLoader from one pass - contents, batch specification, "
+    "loading speed, quality, sampler. For one question the other tools look deeper. 10-30 s.",
     Request,
     Result,
     recipe,

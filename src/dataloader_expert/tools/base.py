@@ -41,14 +41,14 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str = Field(
-        description="folder, file or glob; or file.py:name or package.module:name of a Dataset, DataLoader or function"
+        description="folder, file, glob; or file.py:name, package.module:name of a Dataset, DataLoader or function"
     )
-    source_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
-    format: str | None = Field(None, description="if the guess is wrong, e.g. csv")
-    split: str | None = Field(None, description="only this split, or the field naming splits")
-    train_split: str | None = Field(None, description="training split, if not called train")
+    source_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
+    format: str | None = Field(None, description="if the guess is wrong")
+    split: str | None = Field(None, description="only this one; or field of splits")
+    train_split: str | None = Field(None, description="if not called train")
     label: str | None = Field(None, description="label field, if the guess is wrong")
-    budget_s: float | None = Field(BUDGET_S, gt=0, allow_inf_nan=False, description="seconds it may take")
+    budget_s: float | None = Field(BUDGET_S, gt=0, allow_inf_nan=False, description="seconds")
     seed: int = Field(0, description="random seed")
     detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
 

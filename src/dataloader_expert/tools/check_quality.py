@@ -69,14 +69,14 @@ BALANCED = (
 
 
 class Request(Common):
-    near_duplicates: bool = Field(True, description="near duplicates too")
-    group: str | None = Field(None, description="field whose values must keep to one split; else found")
-    time: str | None = Field(None, description="field of times: train first; else found")
-    transform: str | None = Field(None, description="reference; its output is checked too")
-    vocab_size: int | None = Field(None, gt=0, description="else from tokenizer files")
-    pad_id: int | None = Field(None, ge=0, description="padding token's id")
-    max_length: int | None = Field(None, gt=0, description="longest sample in tokens")
-    checks: list[str] | None = Field(None, description="codes to check; else all")
+    near_duplicates: bool = Field(True, description="look for them too")
+    group: str | None = Field(None, description="field that must not straddle splits, e.g. patient")
+    time: str | None = Field(None, description="field of times; training must come first")
+    transform: str | None = Field(None, description="reference; output checked too")
+    vocab_size: int | None = Field(None, gt=0, description="of the tokenizer")
+    pad_id: int | None = Field(None, ge=0, description="padding token")
+    max_length: int | None = Field(None, gt=0, description="in tokens")
+    checks: list[str] | None = Field(None, description="only these codes")
 
     @field_validator("checks")
     @classmethod
@@ -360,9 +360,9 @@ TOOL = Tool(
     "check_quality",
     "check",
     "Check data quality",
-    "Decodes every sample and judges: damaged files, shape drift, NaN/Inf, missing values, exact and near "
-    "duplicates, overlap, leakage and drift between splits, conflicting or leaked labels, imbalance. Returns passed, "
-    "what was not checked, a five-box checklist with reasons, findings with places and fixes.",
+    "Whether data can be trusted: corrupt or truncated files, NaN/Inf, missing values, inconsistent shapes, exact and near "
+    "duplicates, leakage and drift between train and test, wrong or conflicting labels, severe imbalance. Returns passed, a "
+    "checklist, findings with places and fixes. Changes nothing. Seconds.",
     Request,
     Result,
     recipe,
