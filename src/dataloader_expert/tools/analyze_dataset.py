@@ -102,12 +102,12 @@ TOOL = Tool(
     "analyze_dataset",
     "analyze",
     "Analyze a data set whole",
-    "Start here for the whole picture: one report on a data set or DataLoader from one pass - contents, batch specification, "
-    "loading speed, quality, sampler. For one question the other tools look deeper. 10-30 s.",
+    "Start here for the whole picture: a report on a data set or DataLoader in one pass - contents, batches, loading speed, "
+    "quality, sampler. The other tools look deeper at one of these. 10-30 s.",
     Request,
     Result,
     recipe,
     conclude,
     limit=24_000,
-    hint="analyze dataset dataloader report whole pipeline",
+    hint="analyze data set overview full report everything whole pipeline tell all",
 )

@@ -40,9 +40,7 @@ class Request(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    source: str = Field(
-        description="folder, file, glob; or file.py:name, package.module:name of a Dataset, DataLoader or function"
-    )
+    source: str = Field(description="folder, file, glob, or file.py:name of a Dataset, DataLoader or function")
     source_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
     format: str | None = Field(None, description="if the guess is wrong")
     split: str | None = Field(None, description="only this one; or field of splits")

@@ -306,5 +306,5 @@ TOOL = Tool(
     Result,
     recipe,
     conclude,
-    hint="dataset statistics classes splits format modality",
+    hint="describe data set statistics class label distribution count columns features splits format size bytes images pictures audio channels correlated already normalized",
 )

@@ -367,5 +367,5 @@ TOOL = Tool(
     Result,
     recipe,
     conclude,
-    hint="corrupted files NaN duplicates leakage train test overlap validate data",
+    hint="validate data sanity gate corrupted truncated files fail to open unreadable NaN loss empty cells missing duplicates leak leakage same pictures in both splits train test overlap validation accuracy suspiciously high odd samples consistent wrong labels",
 )

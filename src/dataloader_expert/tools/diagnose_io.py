@@ -502,13 +502,13 @@ TOOL = Tool(
     "diagnose_io",
     "diagnose",
     "Diagnose data loading",
-    "Why loading is slow or the GPU waits idle: times read, decode, transform and collate, names the costliest functions, tries "
-    "num_workers, prefetching and pinning and gives the best with the measured speedup; finds hangs, crashes and memory leaks "
-    "of workers. what_if forecasts other hardware. 5-30 s.",
+    "Why loading is slow or the GPU waits idle: the bottleneck among read, decode, transform and collate, the costliest "
+    "functions, throughput by num_workers, prefetching and pinning, the best settings with their measured speedup; hangs, "
+    "crashes and leaks of workers. what_if forecasts other hardware. 5-30 s.",
     Request,
     Result,
     recipe,
     conclude,
-    hint="slow dataloader num_workers GPU idle bottleneck throughput",
+    hint="slow training data loading num_workers GPU idle utilization bottleneck throughput pipeline time goes hang crash killed leak open files disk storage epoch speed up",
     groups=True,
 )

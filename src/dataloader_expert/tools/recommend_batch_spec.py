@@ -368,5 +368,5 @@ TOOL = Tool(
     Result,
     recipe,
     conclude,
-    hint="batch size collate shapes memory OOM preprocessing",
+    hint="batch size collate raises pad variable length shapes keys dtypes GPU memory OOM preprocessing augmentation resize images differ in size model expected input channels trainer",
 )

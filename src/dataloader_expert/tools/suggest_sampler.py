@@ -284,5 +284,5 @@ TOOL = Tool(
     Result,
     recipe,
     conclude,
-    hint="class imbalance WeightedRandomSampler balanced batches padding curriculum",
+    hint="class imbalance WeightedRandomSampler oversample rare minority ignored stratified balanced batches keep together each batch holds padding bucket by length curriculum easy hard examples metric triplets",
 )
