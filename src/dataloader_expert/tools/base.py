@@ -48,7 +48,7 @@ class Request(BaseModel):
     label: str | None = Field(None, description="label field, if the guess is wrong")
     budget_s: float | None = Field(BUDGET_S, gt=0, allow_inf_nan=False, description="seconds")
     seed: int = Field(0, description="random seed")
-    detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
+    detail: Literal["concise", "full"] = Field("concise", description="full: long lists too")
 
     def stated(self) -> Iterable[Fact]:
         """What the request itself says of the training, for the rules to judge by."""

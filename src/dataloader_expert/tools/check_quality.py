@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -164,7 +164,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         if status == "unknown":
             unknowns.append(Unknown(f"checklist.{name}", why[name]))
     lines, unseen = with_fields(facts, request.checks)
-    lines.sort(key=worst_first)
+    lines = sorted((with_findings(line, found) for line in lines), key=worst_first)
     unknowns += unseen
     aside = not_checked(facts, request)
     fields = {
@@ -286,6 +286,20 @@ def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine]
             if wanted is None or id_ in wanted:
                 unknowns.append(Unknown(id_, f"no field was taken for a {name}: name it with {name}="))
     return lines, unknowns
+
+
+def with_findings(line: CheckLine, found: tuple[Finding, ...]) -> CheckLine:
+    """A check's line as the findings of its code say it, some of which are made after the pass over the samples: no check
+    passes that found something, and ``how`` is that of the evidence."""
+    mine = [f for f in found if f.code == line.id and f.severity != "info"]
+    if not mine:
+        return line
+    hows = {str(e["how"]) for f in mine for e in f.evidence}
+    changed: dict[str, Any] = {"how": next(iter(hows))} if len(hows) == 1 else {}
+    if line.status == "pass":
+        failed = any(f.severity == "error" for f in mine)
+        changed |= {"status": "fail" if failed else "warn", "count": sum(f.count for f in mine)}
+    return line.model_copy(update=changed)
 
 
 def worst_first(line: CheckLine) -> int:

@@ -19,6 +19,8 @@ from dataloader_expert.report import Detail, FindingLine, Report, Shortened
 from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Tool, finding_line
 
+MOST = 45_000
+"""Characters of any result that a server sends: beyond some 50,000 a client puts it aside, and its model sees a preview."""
 DIGITS = 7
 MAPS_FROM = 10
 """Maps of up to this many plain entries are left whole: they are arguments and settings, not data."""
@@ -91,34 +93,38 @@ AT_A_TERMINAL = STEPS[:12]
 
 
 def in_detail(tool: Tool, full: Report, detail: Detail, alone: bool = False) -> Report:
-    """The result with its Markdown; a concise one stays within the tool's limit of characters.
+    """The result with its Markdown. A concise one stays within the tool's limit of characters; a full one that a server
+    sends within what clients show their model, with the whole at ``report_uri``.
 
     ``alone``: the Markdown is read without the fields beside it, at a terminal, so it holds tables and code.
     """
+    uri = full.report_uri
     if detail == "full":
-        return with_markdown(tool, full, False)
+        whole = with_markdown(tool, full, False)
+        if uri is None or written(whole) <= MOST:
+            return whole
+        return _within(tool, full, MOST, f"read {uri} (Markdown) or {uri}.json", False)
     if alone:
-        short = shortened(full, dict(AT_A_TERMINAL), "pass --detail full")
-        return with_markdown(tool, short, False)
-    rest = rest_at(full.report_uri)
-    caps: dict[str, int] = {}
+        return with_markdown(tool, shortened(full, dict(AT_A_TERMINAL), "pass --detail full"), False)
+    resource = "" if uri is None else f", or read {uri} (Markdown) or {uri}.json"
+    return _within(tool, full, tool.limit, f'pass detail="full"{resource}', True)
+
+
+def _within(tool: Tool, full: Report, limit: int, rest: str, brief: bool) -> Report:
+    """The result within ``limit`` characters, cut step by step."""
+    short, caps = full, dict[str, int]()
     for name, most in ((OTHERS, FIRST), *STEPS):
         caps[name] = most
         short = shortened(full, caps, rest)
-        if written(short) < tool.limit:
-            short = with_markdown(tool, short, True)
-            if written(short) <= tool.limit:
+        if written(short) < limit:
+            short = with_markdown(tool, short, brief)
+            if written(short) <= limit:
                 return short
-    return _told_less(short, tool.limit)
+    return _told_less(short, limit)
 
 
 def with_markdown(tool: Tool, report: Report, brief: bool) -> Report:
     return report.model_copy(update={"report_markdown": markdown(tool, report, brief)})
-
-
-def rest_at(uri: str | None) -> str:
-    """How to get what a concise result leaves out."""
-    return 'pass detail="full"' + (f", or read {uri} (Markdown) or {uri}.json" if uri is not None else "")
 
 
 def _told_less(report: Report, limit: int) -> Report:
