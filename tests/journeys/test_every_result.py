@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from mcp import Client
 
+from dataloader_expert.advice.causes import ALIKE_FROM
 from dataloader_expert.tools.base import all_tools
 from dataloader_expert.tools.rendering import MOST
 from tests.driving import stdio
@@ -107,6 +109,5 @@ def test_what_is_shortened_is_of_the_least_worth(results: dict[tuple[str, str, s
         if "stages" in loading:
             prefix = "io." if "io" in told else ""
             assert f"{prefix}stages" not in cut and cut.get(f"{prefix}hotspots", {"shown": 5})["shown"] >= 5, (key, cut)
-        assert len(told["findings"]) > 0 or "findings" not in cut
-        codes = [f["code"] for f in told["findings"]]
-        assert len(codes) == len(set(codes)) or "findings" not in cut, (key, codes)
+        if "findings" in cut:  # those that differ by field are told as one before any is left out
+            assert max(Counter(f["code"] for f in told["findings"]).values()) < ALIKE_FROM, key
