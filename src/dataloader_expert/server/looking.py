@@ -18,7 +18,7 @@ from dataloader_expert.probes.data.layout import FIELDS, FORMAT, LABEL, Layout
 from dataloader_expert.tools.base import Request
 from dataloader_expert.tools.execution import Settings, in_thread, message_for, resolve
 
-LOOK_S = 5.0
+LOOK_S = 10.0
 KEEP_S = 30.0
 MOST = 16
 CANDIDATES = ("number", "category", "boolean")
@@ -52,7 +52,7 @@ class Looks:
         try:
             found = await self._look(request)
         except RequestError:  # the call itself will say it
-            found = None
+            return None
         self._kept[key] = (self._clock(), found)
         while len(self._kept) > MOST:
             del self._kept[next(iter(self._kept))]
@@ -63,6 +63,7 @@ class Looks:
         ref = await in_thread(lambda: resolve(request, settings), START_S)
         if ref.code:
             return None
+        await self._door.host(False, settings.roots, START_S)  # its start is not the look's
         message, memory = message_for(ref, (Layout(),), request.seed, LOOK_S, settings)
         outcome = await self._door.run(message, Limits(LOOK_S, memory), False, settings.roots)
         return seen(outcome.facts)
