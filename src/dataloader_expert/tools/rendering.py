@@ -133,7 +133,8 @@ def _told_less(report: Report, limit: int) -> Report:
     told = report
     for room in (limit // 20, limit // 40, limit // 80, limit // 160):
         told = _texts_cut(report.model_copy(update={"report_markdown": ""}), room)
-        told = told.model_copy(update={"report_markdown": f"{told.summary}\n\n{told.rest or ''}\n"})
+        text = f"## {told.source}\n\n{told.summary}\n\nShortened; for all of it {report.rest}.\n"
+        told = told.model_copy(update={"rest": report.rest, "report_uri": report.report_uri, "report_markdown": text})
         if written(told) <= limit:
             return told
     return told
