@@ -14,6 +14,7 @@ class SourceRef:
     """Which data: a path, or ``module:attribute`` / ``file.py:attribute`` with its arguments.
 
     ``roots`` bound what may be opened; ``code`` says that ``name`` is a Python reference; ``limit_bytes`` is what the processes that read may hold together.
+    ``train`` names the training split where it is not called ``train``.
     """
 
     name: str
@@ -24,6 +25,7 @@ class SourceRef:
     split: str | None = None
     label: str | None = None
     limit_bytes: int | None = None
+    train: str | None = None
 
     def to_json(self) -> dict[str, Json]:
         return {**asdict(self), "roots": list(self.roots)}

@@ -132,6 +132,7 @@ class Report(Model):
     pictures: list[Picture] | None = Field(
         None, description="thumbnails of a batch and of odd samples; at report_uri only, as JSON or HTML"
     )
+    rest: str | None = Field(None, description="how to get what was shortened; null where nothing was")
     report_markdown: str = Field("", description="the rendered report; the text block is the same")
 
 

@@ -47,6 +47,7 @@ COVERED: dict[str, str] = {
     f"{ALL}.environment.memory_bytes": "test_memory_and_cpus_are_what_the_group_leaves",
     f"{ALL}.environment.shm_bytes": "test_memory_and_cpus_are_what_the_group_leaves",
     f"{ALL}.shortened": "test_what_is_cut_is_said_and_what_fits_is_not_cut",
+    f"{ALL}.rest": "test_what_is_cut_is_said_and_what_fits_is_not_cut",
     "characterize_dataset.classes.label": "test_a_label_by_another_name_and_none_at_all",
     "characterize_dataset.classes.severe_imbalance": "imbalance",
     "characterize_dataset.statistics.skewness": "an outlier: moments",

@@ -1,16 +1,9 @@
-"""The official MCP Inspector, a client that is not ours, lists the tools strictly and calls each of them.
-
-It is installed by npm into the folder that DATALOADER_EXPERT_NPM names, else one in the temporary directory, and
-kept there.
-"""
+"""The official MCP Inspector, a client that is not ours, lists the tools strictly and calls each of them."""
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,40 +11,18 @@ from typing import Any
 import pytest
 
 from dataloader_expert.tools.base import all_tools
+from tests.conformance.npm import installed, with_path
 from tests.driving import SERVE, http
 from tests.making.tiny import TINY
 
 pytestmark = pytest.mark.client
 INSPECTOR = "@modelcontextprotocol/inspector@2"
-NODE = "node@22"
-"""Inspector 2 needs Node 22; under an older one npm falls back to a version that knows less."""
 TOOL_IS_ERROR = 5
 
 
 @pytest.fixture(scope="module")
 def bin_folder() -> Path:
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not there: the Inspector cannot be installed")
-    place = os.environ.get("DATALOADER_EXPERT_NPM")
-    folder = Path(place) if place else Path(tempfile.gettempdir()) / "dataloader-expert-inspector"
-    bins = folder / "node_modules" / ".bin"
-    folder.mkdir(parents=True, exist_ok=True)
-    for package, program in ((NODE, "node"), (INSPECTOR, "mcp-inspector")):
-        if (bins / program).exists():
-            continue
-        command = [npm, "install", "--no-fund", "--no-audit", "--loglevel=error", package]
-        try:
-            done = subprocess.run(command, cwd=folder, env=with_path(bins), capture_output=True, text=True, timeout=240)
-        except subprocess.TimeoutExpired:
-            pytest.skip(f"npm did not install {package} within 240 s")
-        if done.returncode:
-            pytest.skip(f"npm could not install {package}: {done.stderr.strip()[-200:]}")
-    return bins
-
-
-def with_path(bins: Path) -> dict[str, str]:
-    return {**os.environ, "PATH": os.pathsep.join([str(bins), os.environ.get("PATH", os.defpath)])}
+    return installed("inspector", (INSPECTOR, "mcp-inspector"))
 
 
 @pytest.fixture(scope="module")

@@ -291,6 +291,8 @@ def test_what_is_cut_is_said_and_what_fits_is_not_cut(quickly: Asker, tmp_path: 
         for rows in (plain(50), wide)
     )
     assert narrow.shortened == {}
+    assert narrow.rest is None
+    assert many.rest is not None and 'detail="full"' in many.rest
     cut = many.shortened["fields"]
     assert (cut.shown, cut.total) == (len(at(many, "fields")), 80)
     assert cut.shown < 80

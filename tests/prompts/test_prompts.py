@@ -125,7 +125,8 @@ def test_an_argument_goes_where_its_placeholder_was(name: str) -> None:
     """Our promise: an argument fills its placeholder; template signs in a value stay a value."""
     for argument in prompts.workflows()[name].arguments:
         text = prompts.render(name, **{argument: "data/{{ 7 * 7 }}\nnew line"})
-        assert f'{argument}="data/{{{{ 7 * 7 }}}}\\nnew line"' in text
+        mark = "" if argument in ("num_workers", "step_ms") else '"'
+        assert f"{argument}={mark}data/{{{{ 7 * 7 }}}}\\nnew line{mark}" in text
         assert prompts.render(name, **{argument: None}) == prompts.render(name)
 
 
@@ -137,6 +138,15 @@ def test_the_arguments_are_those_that_jinja_finds(name: str) -> None:
     (path,) = (prompts.HERE / "workflows").glob(f"?_{name}.md")
     found = meta.find_undeclared_variables(Environment().parse(path.read_text(encoding="utf-8")))
     assert found == set(prompts.workflows()[name].arguments)
+
+
+def test_every_workflow_takes_arguments_and_each_is_described() -> None:
+    """Our promise: a person fills a prompt's arguments in from what is said of them, and the source is the first."""
+    for workflow in prompts.workflows().values():
+        assert len(workflow.arguments) >= 2
+        assert set(workflow.arguments) <= set(prompts.ARGUMENTS)
+        assert workflow.arguments[0] == "source"
+    assert {a for w in prompts.workflows().values() for a in w.arguments} == set(prompts.ARGUMENTS)
 
 
 def test_listing_the_workflows_loads_no_jinja() -> None:

@@ -92,9 +92,10 @@ class TooDear(Exception):
 
 
 class Probe(ABC):
-    """A frozen dataclass; its fields are its arguments."""
+    """A frozen dataclass; its fields are its arguments. ``doing``: what a user is told while it runs."""
 
     name: ClassVar[str]
+    doing: ClassVar[str]
 
     def ready(self, bench: Bench) -> None:  # noqa: B027  # most probes refuse nothing
         """Rejects a request that cannot be carried out; called for every probe before anything is measured.
@@ -166,7 +167,7 @@ def run(
         return
     for probe in asked:
         name = probe.name
-        progress(f"measuring: {name}", None)
+        progress(probe.doing, None)
         try:
             for said in probe.measure(bench):
                 if isinstance(said, Fact):

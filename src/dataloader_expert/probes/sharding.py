@@ -24,6 +24,7 @@ PATIENCE_S = 10.0
 @dataclass(frozen=True)
 class StreamSharding(Probe):
     name: ClassVar[str] = "sharding"
+    doing: ClassVar[str] = "looking whether workers share the stream"
     batch_size: int | None = None
     share: float = 0.1
     most_s: float = 1.5

@@ -17,6 +17,19 @@ from dataloader_expert.errors import RequestError, escaped
 HERE = Path(__file__).parent
 
 
+ARGUMENTS = {
+    "source": "folder, file, glob, or file.py:name of a Dataset, DataLoader or function",
+    "format": "format of the files, where the guess would be wrong",
+    "label": "field that holds the label",
+    "split": "split to look at alone",
+    "group": "field whose values must not be in two splits, such as patient",
+    "model": "reference to a torch.nn.Module, file.py:name",
+    "num_workers": "workers that training uses today",
+    "step_ms": "milliseconds that a training step takes",
+}
+"""What each argument of the workflows is, for whoever fills it in; all may be left out."""
+
+
 @dataclass(frozen=True)
 class Workflow:
     """One trigger's way through the tools; title and description open its file."""

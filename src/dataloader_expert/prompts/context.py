@@ -35,7 +35,7 @@ def project_context(roots: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, list[str]] = {kind: [] for kind in SHARES}
     read = 0
     for root in roots:
-        for path in _files(Path(root)):
+        for path in files_below(Path(root)):
             if time.monotonic() > until or read >= MOST_FILES:
                 break
             name = path.relative_to(root).as_posix() if path != Path(root) else path.name
@@ -68,7 +68,7 @@ def is_settings(name: str) -> bool:
     return low.name in ALWAYS or (low.suffix in SETTINGS and any(word in low.stem for word in NAMED))
 
 
-def _files(root: Path) -> Iterator[Path]:
+def files_below(root: Path) -> Iterator[Path]:
     """Files below the root, level by level, in order of names; neither hidden nor of an environment, no links."""
     if root.is_file():
         yield root
@@ -119,7 +119,7 @@ def defined(path: Path) -> list[tuple[str, int, str]]:
 
 def _what(node: ast.AST) -> tuple[str, str] | None:
     if isinstance(node, ast.ClassDef):
-        bases = [_name(b) for b in node.bases]
+        bases = [last_name(b) for b in node.bases]
         base = next((b for b in bases if b.endswith(DATASETS)), None)
         if base is not None:
             return "dataset", f"class {node.name}({base})"
@@ -128,17 +128,17 @@ def _what(node: ast.AST) -> tuple[str, str] | None:
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         if node.name.startswith("train") and any(isinstance(n, ast.For | ast.While) for n in ast.walk(node)):
             return "trainer", f"def {node.name}, a training loop"
-    elif isinstance(node, ast.Call) and _name(node.func) == "DataLoader":
+    elif isinstance(node, ast.Call) and last_name(node.func) == "DataLoader":
         given = [_short(a) for a in node.args]
         given += [f"{k.arg}={_short(k.value)}" if k.arg else "**…" for k in node.keywords]
         return "loader", f"DataLoader({', '.join(given)})"
     return None
 
 
-def _name(node: ast.expr) -> str:
+def last_name(node: ast.expr) -> str:
     """The last word of a dotted name, of what is subscripted too: ``data.Dataset[int]`` is a Dataset."""
     if isinstance(node, ast.Subscript):
-        return _name(node.value)
+        return last_name(node.value)
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 

@@ -239,7 +239,7 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
         return FAILED
     except KeyboardInterrupt:
         return 130
-    shown = in_detail(tool, full, request.detail)
+    shown = in_detail(tool, full, request.detail, alone=not given.json)
     if given.json:
         print(shown.model_dump_json(by_alias=True, indent=1))
     else:

@@ -33,9 +33,10 @@ def made() -> dict[str, Schema]:
 
 
 def arguments(schema: Schema) -> Schema:
-    """An input schema. A default of null or {} is left out: omitting the argument means the same.
+    """An input schema. Left out is what goes without saying: a default of null, {}, 0, 1 or the first of an enumeration,
+    for omitting the argument means the same; and a lower bound of 0 or 1, for a count or a time has it.
 
-    The server still accepts an explicit null.
+    The server still accepts an explicit null, and keeps to the bounds.
     """
     return _Slimmer(schema, optional=True).whole()
 
@@ -81,8 +82,8 @@ class _Slimmer:
                 out = {**rest[0], **out}
                 if out.get("default", ...) is None:
                     del out["default"]
-        if self.optional and out.get("default") == {}:
-            del out["default"]
+        if self.optional:
+            _leave_out(out)
         if out.get("additionalProperties") is True:
             del out["additionalProperties"]
         if "properties" in out:
@@ -92,6 +93,18 @@ class _Slimmer:
             if isinstance(out.get(key), dict):
                 out[key] = self._slim(out[key])
         return out
+
+
+def _leave_out(out: Schema) -> None:
+    default = out.get("default", ...)
+    trivial = default == {} or (default in (0, 1) and not isinstance(default, bool))
+    if trivial or default in out.get("enum", [])[:1]:
+        del out["default"]
+    elif isinstance(default, float) and default.is_integer():
+        out["default"] = int(default)
+    for bound in ("minimum", "exclusiveMinimum"):
+        if out.get(bound) in (0, 1):
+            del out[bound]
 
 
 def _in_words(schema: Schema) -> Schema:

@@ -7,6 +7,7 @@ import pkgutil
 import unicodedata
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -86,6 +87,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             source = Subset(source, ref.split)
         elif not source.split_by(ref.split):
             raise _no_split(ref.split, source)
+    if ref.train is not None:
+        _call_train(ref.train, source, kept=ref.split is not None)
     if ref.label is not None:
         names = [f.name for f in source.fields]
         if ref.label not in names:
@@ -97,6 +100,28 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
     return source
+
+
+def _call_train(name: str, source: Source, kept: bool) -> None:
+    """Calls the split ``name`` ``train``, as all that judges splits does. ``kept``: only some split is left, perhaps another.
+
+    Raises:
+        RequestError: ``invalid-argument`` for a split that is not there, or where another is called ``train``.
+    """
+    splits = source.roles.splits if source.roles is not None else {}
+    named = {*source.splits, *splits.values()}
+    if name not in named:
+        if kept:
+            return
+        raise _no_split(name, source)
+    if name != "train" and "train" in named:
+        raise RequestError(
+            "invalid-argument", f"train_split is {escaped(name)}, and another split is called train; rename that one"
+        )
+    source.units = [replace(unit, split="train") if unit.split == name else unit for unit in source.units]
+    if source.roles is not None and name in splits.values():
+        renamed = {value: "train" if split == name else split for value, split in splits.items()}
+        source.roles = replace(source.roles, splits=renamed)
 
 
 def _no_split(split: str, source: Source) -> RequestError:

@@ -104,12 +104,12 @@ TOOL = Tool(
     "analyze_dataset",
     "analyze",
     "Analyze a data set whole",
-    "Start here: one pass over local data (or your Dataset/DataLoader) that runs all five analyses - what it holds, batch "
-    "specification, loading speed, quality, sampler - as one report. 10-30 s.",
+    "Start here for the whole picture: a report on a data set or DataLoader in one pass - contents, batches, loading speed, "
+    "quality, sampler. The other tools look deeper at one of these. 10-30 s.",
     Request,
     Result,
     recipe,
     conclude,
     limit=24_000,
-    hint="analyze dataset dataloader report whole pipeline",
+    hint="analyze data set overview full report everything whole pipeline tell all",
 )

@@ -42,18 +42,15 @@ class Request(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    source: str = Field(
-        description="folder, file or glob; or file.py:name or package.module:name of a Dataset, DataLoader or function"
-    )
-    source_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
-    format: str | None = Field(None, description="overrides the guess from the files")
-    split: str | None = Field(None, description="one split, or a field naming them; else all")
-    label: str | None = Field(None, description="label field; else found")
-    budget_s: float | None = Field(
-        BUDGET_S, gt=0, allow_inf_nan=False, description="seconds; then the best answer so far"
-    )
-    seed: int = Field(0, description="of every random choice")
-    detail: Literal["concise", "full"] = Field("concise", description="full: nothing shortened")
+    source: str = Field(description="folder, file, glob, or file.py:name of a Dataset, DataLoader or function")
+    source_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
+    format: str | None = Field(None, description="if the guess is wrong")
+    split: str | None = Field(None, description="only this one; or field of splits")
+    train_split: str | None = Field(None, description="if not called train")
+    label: str | None = Field(None, description="label field, if the guess is wrong")
+    budget_s: float | None = Field(BUDGET_S, gt=0, allow_inf_nan=False, description="seconds")
+    seed: int = Field(0, description="random seed")
+    detail: Literal["concise", "full"] = Field("concise", description="full: long lists too")
 
     def stated(self) -> Iterable[Fact]:
         """What the request itself says of the training, for the rules to judge by."""

@@ -368,12 +368,12 @@ TOOL = Tool(
     "characterize_dataset",
     "characterize",
     "Characterize a data set",
-    "What a local data set (or your Dataset class) holds: format, modality, samples, splits, per-class counts, statistics "
-    "per field and channel, correlation, normalisation constants of the training split, diversity. Decodes every sample "
-    "within the budget, in seconds.",
+    "What a data set holds: format, modality, number of samples, size on disk, splits, classes and their counts, columns with "
+    "shapes and dtypes, mean, std, missing, outliers, correlation, and the training split's mean and std for normalization. "
+    "Defects: check_quality. Seconds.",
     Request,
     Result,
     recipe,
     conclude,
-    hint="dataset statistics classes splits format modality",
+    hint="describe data set statistics class label distribution count columns features splits format size bytes images pictures audio channels correlated already normalized",
 )

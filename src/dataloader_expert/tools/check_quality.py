@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -55,14 +55,14 @@ BALANCED = (
 
 
 class Request(Common):
-    near_duplicates: bool = Field(True, description="near duplicates too")
-    group: str | None = Field(None, description="field whose values must keep to one split; else found")
-    time: str | None = Field(None, description="field of times: train first; else found")
-    transform: str | None = Field(None, description="reference; its output is checked too")
-    vocab_size: int | None = Field(None, gt=0, description="else from tokenizer files")
-    pad_id: int | None = Field(None, ge=0, description="padding token's id")
-    max_length: int | None = Field(None, gt=0, description="longest sample in tokens")
-    checks: list[str] | None = Field(None, description="codes to check; else all")
+    near_duplicates: bool = Field(True, description="look for them too")
+    group: str | None = Field(None, description="field that must not straddle splits, e.g. patient")
+    time: str | None = Field(None, description="field of times; training must come first")
+    transform: str | None = Field(None, description="reference; output checked too")
+    vocab_size: int | None = Field(None, gt=0, description="of the tokenizer")
+    pad_id: int | None = Field(None, ge=0, description="padding token")
+    max_length: int | None = Field(None, gt=0, description="in tokens")
+    checks: list[str] | None = Field(None, description="only these codes")
 
     @field_validator("checks")
     @classmethod
@@ -152,7 +152,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         if status == "unknown":
             unknowns.append(Unknown(f"checklist.{name}", why[name]))
     lines, unseen = with_fields(facts, request.checks)
-    lines.sort(key=worst_first)
+    lines = sorted((with_findings(line, found) for line in lines), key=worst_first)
     unknowns += unseen
     aside = not_checked(facts, request)
     fields = {
@@ -295,6 +295,20 @@ def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine]
     return lines, unknowns
 
 
+def with_findings(line: CheckLine, found: tuple[Finding, ...]) -> CheckLine:
+    """A check's line as the findings of its code say it, some of which are made after the pass over the samples: no check
+    passes that found something, and ``how`` is that of the evidence."""
+    mine = [f for f in found if f.code == line.id and f.severity != "info"]
+    if not mine:
+        return line
+    hows = {str(e["how"]) for f in mine for e in f.evidence}
+    changed: dict[str, Any] = {"how": next(iter(hows))} if len(hows) == 1 else {}
+    if line.status == "pass":
+        failed = any(f.severity == "error" for f in mine)
+        changed |= {"status": "fail" if failed else "warn", "count": sum(f.count for f in mine)}
+    return line.model_copy(update=changed)
+
+
 def worst_first(line: CheckLine) -> int:
     return ("fail", "warn", "unknown", "pass").index(line.status)
 
@@ -367,12 +381,12 @@ TOOL = Tool(
     "check_quality",
     "check",
     "Check data quality",
-    "Decodes every sample and judges: damaged files, shape drift, NaN/Inf, missing values, exact and near "
-    "duplicates, overlap, leakage and drift between splits, conflicting or leaked labels, imbalance. Returns passed, "
-    "what was not checked, a five-box checklist with reasons, findings with places and fixes.",
+    "Whether data can be trusted: corrupt or truncated files, NaN/Inf, missing values, inconsistent shapes, exact and near "
+    "duplicates, leakage and drift between train and test, wrong or conflicting labels, severe imbalance. Returns passed, a "
+    "checklist, findings with places and fixes. Changes nothing. Seconds.",
     Request,
     Result,
     recipe,
     conclude,
-    hint="corrupted files NaN duplicates leakage train test overlap validate data",
+    hint="validate data sanity gate corrupted truncated files fail to open unreadable NaN loss empty cells missing duplicates leak leakage same pictures in both splits train test overlap validation accuracy suspiciously high odd samples consistent wrong labels",
 )

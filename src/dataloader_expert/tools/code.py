@@ -18,6 +18,10 @@ from dataloader_expert.tools.base import Request, class_counts
 _REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
 
 
+MOST_ASSERTED = 6
+"""Of more fields that have the same shape one line asserts it."""
+
+
 def is_reference(source: str) -> bool:
     """Whether ``source`` has the form of a Python reference: ``file.py:name`` or ``package.module:name``."""
     return bool(_REFERENCE.match(source)) and "://" not in source
@@ -96,7 +100,10 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
     """Keyword arguments after the source, as they are written in the code."""
     if known_format(facts) == "reference":
         return "".join(f", {k}={v!r}" for k, v in request.source_args.items())
-    given = {"format": request.format, "split": split or request.split, "label": request.label}
+    split = split or request.split
+    if split == "train" and request.train_split is not None:
+        split = request.train_split
+    given = {"format": request.format, "split": split, "label": request.label}
     arguments = "".join(f", {k}={v!r}" for k, v in given.items() if v is not None)
     if collate["size"]:
         arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
@@ -121,16 +128,24 @@ def _checks(facts: Facts) -> list[str]:
     batch = facts.value(BATCH)
     if batch is None or batch["structure"] != "dict":
         return ["print(batch)"]
-    lines = []
+    held: dict[str, list[str]] = {}  # names of fields, by what holds of each in the place of {}
     for field in batch["fields"]:
         shape = field["shape"]
         if field["dtype"] == "str" or not shape or shape[0] != "B" or "." in field["name"]:
             continue
         rest = tuple(shape[1:])
-        if None in rest:
-            lines.append(f"assert batch[{field['name']!r}].ndim == {len(shape)}")
+        what = f"{{}}.ndim == {len(shape)}" if None in rest else f"tuple({{}}.shape[1:]) == {rest!r}"
+        held.setdefault(what, []).append(field["name"])
+    lines = []
+    for what, names in held.items():
+        if len(names) <= MOST_ASSERTED:
+            lines += ["assert " + what.format(f"batch[{name!r}]") for name in names]
         else:
-            lines.append(f"assert tuple(batch[{field['name']!r}].shape[1:]) == {rest!r}")
+            others = sorted({f["name"].split(".")[0] for f in batch["fields"] if f["name"] not in names})
+            among = f"if name not in {others!r}" if others else ""
+            lines.append(
+                f"assert all({what.format('value')} for name, value in batch.items() {among})".replace(" )", ")")
+            )
     return lines or ["print(batch)"]
 
 
@@ -144,6 +159,7 @@ def ref_of(request: Request, source: str, roots: tuple[str, ...], code: bool) ->
         request.format,
         request.split,
         request.label,
+        train=request.train_split,
     )
 
 

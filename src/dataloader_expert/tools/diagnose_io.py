@@ -75,14 +75,14 @@ class WhatIf(Model):
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="present; else the loader's")
-    num_workers: int | None = Field(None, ge=0, description="present; else the loader's")
-    step_ms: float | None = Field(None, gt=0, description="of a training step")
-    max_workers: int | None = Field(None, ge=0, description="most to try; else 16 per core")
-    local_world_size: int = Field(1, ge=1, description="training processes on this machine")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="for the model")
-    model: str | None = Field(None, description="reference to a torch.nn.Module, to time the step")
-    model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
+    batch_size: int | None = Field(None, ge=1, description="today's")
+    num_workers: int | None = Field(None, ge=0, description="today's")
+    step_ms: float | None = Field(None, gt=0, description="ms per training step")
+    max_workers: int | None = Field(None, ge=0, description="most to try")
+    local_world_size: int = Field(1, ge=1, description="training processes here")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="of the model")
+    model: str | None = Field(None, description="reference to nn.Module to time")
+    model_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
     what_if: WhatIf | None = Field(None, description="other hardware")
 
     def stated(self) -> Iterable[Fact]:
@@ -513,12 +513,13 @@ TOOL = Tool(
     "diagnose_io",
     "diagnose",
     "Diagnose data loading",
-    "Runs real DataLoaders over local data or your code: where a sample's time goes, throughput by num_workers, the "
-    "cheapest of the best settings with their measured speedup, stall shares, storage, leaks. 5-30 s.",
+    "Why loading is slow or the GPU waits idle: the bottleneck among read, decode, transform and collate, the costliest "
+    "functions, throughput by num_workers, prefetching and pinning, the best settings with their measured speedup; hangs, "
+    "crashes and leaks of workers. what_if forecasts other hardware. 5-30 s.",
     Request,
     Result,
     recipe,
     conclude,
-    hint="slow dataloader num_workers GPU idle bottleneck throughput",
+    hint="slow training data loading num_workers GPU idle utilization bottleneck throughput pipeline time goes hang crash killed leak open files disk storage epoch speed up",
     groups=True,
 )

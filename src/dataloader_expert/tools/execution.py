@@ -19,6 +19,7 @@ from dataloader_expert.facts import Unknown
 from dataloader_expert.lab.door import START_S, Door, Limits, OnEvent, Outcome
 from dataloader_expert.lab.surroundings import Surroundings, held, surroundings, throttled
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.system.outside import cache_growth, failed, machine, throttling
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import is_pattern, must_exist, stat_of
@@ -63,8 +64,10 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
     if not roots:
         raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
     code = is_reference(source) and stat_of(_find(source, roots)) is None
-    if code and (request.split is not None or request.format not in (None, "reference")):
-        which = "split" if request.split is not None else "format"
+    splits = (("split", request.split), ("train_split", request.train_split))
+    named = [argument for argument, value in splits if value is not None]
+    if code and (named or request.format not in (None, "reference")):
+        which = named[0] if named else "format"
         raise RequestError(
             "invalid-argument",
             f"{which} is for data on disk: what a Python reference reads is decided by its source_args",
@@ -141,26 +144,11 @@ async def execute(
     seconds = None if request.budget_s is None else max(1.0, request.budget_s - min(RENDER_S, 0.1 * request.budget_s))
     ref = await in_thread(lambda: resolve(request, settings), START_S if seconds is None else seconds)
     around = surroundings()
-    memory = (
-        int(settings.memory_limit_gb * 1e9)
-        if settings.memory_limit_gb is not None
-        else int(MEMORY_SHARE * around.memory_bytes)
-    )
-    ref = replace(ref, limit_bytes=memory)
     named = [name for name in ("model", "transform") if getattr(request, name, None) is not None]
     user = ref.code or bool(named)
     if named and settings.no_code:
         raise RequestError("code-refused", f"{named[0]}= is a Python reference and --no-code is on")
-    message: dict[str, Any] = {
-        "source": ref.to_json(),
-        "probes": [p.to_json() for p in tool.recipe(request)],
-        "seed": request.seed,
-        "cpus": around.cpus,
-        "memory_bytes": around.memory_bytes,
-        "limit_bytes": memory,
-        "reserve": 1.0 if seconds is None else min(1.0, 0.15 * seconds),
-        "folder": folder_of(settings.roots[0]),
-    }
+    message, memory = message_for(ref, tool.recipe(request), request.seed, seconds, settings, around)
     before, cache = throttled(), held()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
     unknowns = (*outcome.unknowns, *_ended(outcome))
@@ -168,6 +156,31 @@ async def execute(
     for fact in (outside, *throttling(before, throttled()), *cache_growth(cache, held()), *request.stated()):
         outcome.facts.add(fact)
     return await asyncio.to_thread(_conclude, tool, request, outcome, unknowns, around, time.monotonic() - begun)
+
+
+def message_for(
+    ref: SourceRef,
+    probes: tuple[Probe, ...],
+    seed: int,
+    seconds: float | None,
+    settings: Settings,
+    around: Surroundings | None = None,
+) -> tuple[dict[str, Any], int]:
+    """What a measuring process is told, and the bytes that it may take."""
+    around = surroundings() if around is None else around
+    limit = settings.memory_limit_gb
+    memory = int(MEMORY_SHARE * around.memory_bytes if limit is None else limit * 1e9)
+    message = {
+        "source": replace(ref, limit_bytes=memory).to_json(),
+        "probes": [p.to_json() for p in probes],
+        "seed": seed,
+        "cpus": around.cpus,
+        "memory_bytes": around.memory_bytes,
+        "limit_bytes": memory,
+        "reserve": 1.0 if seconds is None else min(1.0, 0.15 * seconds),
+        "folder": folder_of(settings.roots[0]),
+    }
+    return message, memory
 
 
 async def in_thread(look: Callable[[], T], seconds: float) -> T:

@@ -41,14 +41,14 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="today; else recommended")
-    model: str | None = Field(None, description="reference to a torch.nn.Module, fed a batch")
-    model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="for the model")
-    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of the training step")
-    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of the training step")
-    memory_limit_gb: float | None = Field(None, gt=0, description="device memory to use; else all")
-    safety_margin: float = Field(0.1, ge=0, lt=1, description="share of memory left free")
+    batch_size: int | None = Field(None, ge=1, description="if decided")
+    model: str | None = Field(None, description="reference to nn.Module to feed")
+    model_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="of the model")
+    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of training")
+    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of training")
+    memory_limit_gb: float | None = Field(None, gt=0, description="of the GPU; else all")
+    safety_margin: float = Field(0.1, ge=0, lt=1, description="memory left free")
 
 
 class BatchField(Model):
@@ -399,12 +399,12 @@ TOOL = Tool(
     "recommend_batch_spec",
     "batch-spec",
     "Recommend a batch specification",
-    "Builds real DataLoaders over local data (or your Dataset/DataLoader): exact batch shapes, dtypes, bytes, collate, "
-    "batch size and its limit, memory, preprocessing, settings for train/val/test, code. With model=, feeds it a batch. "
-    "5-30 s.",
+    "Batch shapes, dtypes, collate function and padding, the largest batch size that fits in memory without running out (OOM), "
+    "preprocessing, DataLoader arguments for training, validation and test, code. With model, feeds it a batch: whether the "
+    "shapes fit, and GPU memory. 5-30 s.",
     Request,
     Result,
     recipe,
     conclude,
-    hint="batch size collate shapes memory OOM preprocessing",
+    hint="batch size collate raises pad variable length shapes keys dtypes GPU memory OOM preprocessing augmentation resize images differ in size model expected input channels trainer",
 )

@@ -24,13 +24,13 @@ from dataloader_expert.tools.code import loader_code
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="samples per batch; else the loader's, else 32")
+    batch_size: int | None = Field(None, ge=1, description="training's")
     objective: Literal["auto", "balanced", "representative", "metric", "curriculum", "throughput"] = Field(
-        "auto", description="what the batches are for; auto: from the data"
+        "auto", description="of the batches"
     )
-    group_by: str | None = Field(None, description="field whose samples stay in one batch")
-    difficulty: str | None = Field(None, description="field to sort by for objective curriculum; else length")
-    length: str | None = Field(None, description="field that holds the length; else found")
+    group_by: str | None = Field(None, description="field kept in one batch")
+    difficulty: str | None = Field(None, description="field to order a curriculum by")
+    length: str | None = Field(None, description="field of lengths")
     world_size: int = Field(1, ge=1, description="training processes")
 
 
@@ -277,11 +277,12 @@ TOOL = Tool(
     "suggest_sampler",
     "sampler",
     "Suggest a sampler",
-    "Reads labels and lengths, picks a sampling strategy (random, weighted, class-balanced, length-bucketed, curriculum) "
-    "and really draws an epoch: repeats, coverage, classes per batch, padding. Returns class, arguments and code. Seconds.",
+    "Which sampler to draw batches with: weighted or class-balanced against imbalance, buckets of like length against padding, "
+    "grouped, curriculum, per process. Really draws an epoch: repeats, coverage, classes per batch, padding. Returns class, "
+    "arguments, code. Seconds.",
     Request,
     Result,
     recipe,
     conclude,
-    hint="class imbalance WeightedRandomSampler balanced batches padding curriculum",
+    hint="class imbalance WeightedRandomSampler oversample rare minority ignored stratified balanced batches keep together each batch holds padding bucket by length curriculum easy hard examples metric triplets",
 )

@@ -32,6 +32,7 @@ PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size,
 @dataclass(frozen=True)
 class Layout(Probe):
     name: ClassVar[str] = "layout"
+    doing: ClassVar[str] = "looking at files and metadata"
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         source = bench.source

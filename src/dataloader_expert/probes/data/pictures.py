@@ -36,6 +36,7 @@ class OddPictures(Probe):
     """Thumbnails of the samples that findings name; nothing where samples hold nothing to be seen."""
 
     name: ClassVar[str] = "pictures"
+    doing: ClassVar[str] = "making thumbnails"
     share: float = 0.3
     most_s: float = 1.0
 

@@ -60,6 +60,7 @@ class Repeating(Probe):
     """Runs last: the plain code reads all of the data again, for ``share`` of the time left and ``MOST_S`` at most."""
 
     name: ClassVar[str] = "repeating"
+    doing: ClassVar[str] = "running the pytest file"
     share: float = 0.5
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
@@ -69,7 +70,6 @@ class Repeating(Probe):
             return
         code = written(bench)
         seconds = min(MOST_S, 1e9 if bench.deadline is None else self.share * bench.left())
-        bench.progress("running the pytest file", None)
         begun = time.monotonic()
         failed = _run(code, seconds)
         if failed is None:

@@ -56,6 +56,7 @@ class Scan(Probe):
     """``share``: of the time left; ``checks`` None: all; ``most``: the most samples (None: all)."""
 
     name: ClassVar[str] = "scan"
+    doing: ClassVar[str] = "reading samples"
     share: float = 0.6
     checks: tuple[str, ...] | None = None
     near: bool = True
@@ -411,8 +412,8 @@ def pivots_from(block: Block) -> dict[str, float]:
 
 
 def check_evidence(count: int, raised: dict[int, str], source: Source) -> Any:
-    total = None if source.iterable else source.samples
-    return evidence("counted", "scan", seen=count + len(raised), population=total)
+    total, seen = None if source.iterable else source.samples, count + len(raised)
+    return evidence("counted" if total is None or seen >= total else "sampled", "scan", seen=seen, population=total)
 
 
 def _next(stream: Any, index: int) -> Any:

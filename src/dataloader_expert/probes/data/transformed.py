@@ -31,6 +31,7 @@ class Transformed(Probe):
     """``transform``: a reference to a function, to a class that is made without arguments, or to an object."""
 
     name: ClassVar[str] = "transformed"
+    doing: ClassVar[str] = "calling the transform"
     transform: str = ""
     share: float = 0.3
     most_s: float = 5.0

@@ -25,6 +25,7 @@ PAIRS, MOST_PAIRS, LEAST_S, WORTH = 6, 18, 0.02, 1.2
 @dataclass(frozen=True)
 class BatchedIndexing(Probe):
     name: ClassVar[str] = "batched_indexing"
+    doing: ClassVar[str] = "timing whole batches at once"
     batch_size: int | None = None
     share: float = 0.2
     most_s: float = 1.0

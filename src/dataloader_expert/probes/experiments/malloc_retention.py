@@ -41,6 +41,7 @@ WARM, LEAST = 4, 4
 @dataclass(frozen=True)
 class MallocRetention(Probe):
     name: ClassVar[str] = "malloc_retention"
+    doing: ClassVar[str] = "timing the allocator's settings"
     share: float = 0.3
     most_s: float = 2.0
 

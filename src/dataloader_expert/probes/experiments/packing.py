@@ -43,6 +43,7 @@ tried."""
 @dataclass(frozen=True)
 class Packing(Probe):
     name: ClassVar[str] = "packing"
+    doing: ClassVar[str] = "timing packed batches"
     batch_size: int | None = None
     share: float = 0.35
     most_s: float = 1.2

@@ -42,6 +42,7 @@ ROUNDS = 16
 @dataclass(frozen=True)
 class SampleCache(Probe):
     name: ClassVar[str] = "sample_cache"
+    doing: ClassVar[str] = "timing a cache of samples"
     batch_size: int | None = None
     share: float = 0.4
     most_s: float = 2.5

@@ -49,6 +49,7 @@ class Draws(Probe):
     """``objective`` is the tool's; the strategy is chosen from what the scan saw, then an epoch is drawn."""
 
     name: ClassVar[str] = "draws"
+    doing: ClassVar[str] = "drawing an epoch"
     batch_size: int | None = 32
     objective: str = "auto"
     group_by: str | None = None

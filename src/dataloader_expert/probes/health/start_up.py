@@ -26,6 +26,7 @@ class StartUp(Probe):
     """Runs if the budget leaves ``least_s``: a worker that is not forked imports torch and the user's modules anew."""
 
     name: ClassVar[str] = "start_up"
+    doing: ClassVar[str] = "timing the start of a worker"
     least_s: float = 6.0
     share: float = 0.4
 

@@ -36,6 +36,7 @@ HERE, THERE = 2, 2
 @dataclass(frozen=True)
 class WorkerContent(Probe):
     name: ClassVar[str] = "worker_content"
+    doing: ClassVar[str] = "comparing what workers read"
     share: float = 0.8
     most_s: float = 4.0
 

@@ -52,6 +52,7 @@ class Mark(NamedTuple):
 @dataclass(frozen=True)
 class WorkerResources(Probe):
     name: ClassVar[str] = "worker_resources"
+    doing: ClassVar[str] = "watching workers' memory and files"
     batch_size: int | None = None
     share: float = 0.5
     most_s: float = 1.6

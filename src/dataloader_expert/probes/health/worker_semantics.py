@@ -34,6 +34,7 @@ FIRST = 512
 @dataclass(frozen=True)
 class WorkerSemantics(Probe):
     name: ClassVar[str] = "worker_semantics"
+    doing: ClassVar[str] = "comparing workers: seeds, shards, epochs"
     batch_size: int | None = None
     share: float = 0.6
     most_s: float = 3.0

@@ -31,6 +31,7 @@ class BatchLook(Probe):
     """``pictures``: small pictures of the first batch's images too."""
 
     name: ClassVar[str] = "batch"
+    doing: ClassVar[str] = "making a batch"
     batch_size: int | None = None
     pictures: bool = False
 
@@ -128,6 +129,7 @@ class ModelCheck(Probe):
     """Feeds a real batch to the user's model, and measures the memory of a training step and a forward pass."""
 
     name: ClassVar[str] = "model"
+    doing: ClassVar[str] = "feeding a batch to the model"
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None
@@ -182,6 +184,7 @@ class StepTime(Probe):
     """The consumer's step, if its time is not given: median of the steps after two warm-up steps."""
 
     name: ClassVar[str] = "step"
+    doing: ClassVar[str] = "timing the training step"
     model: str = ""
     model_args: Any = None
     batch_size: int | None = None

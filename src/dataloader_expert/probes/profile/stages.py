@@ -65,6 +65,7 @@ class Seen:
 @dataclass(frozen=True)
 class Stages(Probe):
     name: ClassVar[str] = "stages"
+    doing: ClassVar[str] = "timing the stages of a sample"
     batch_size: int | None = None
     num_workers: int | None = None
     share: float = 0.3

@@ -22,6 +22,7 @@ class BatchSizes(Probe):
     """Throughput in the main process at several batch sizes, three alternating blocks each."""
 
     name: ClassVar[str] = "batch-sizes"
+    doing: ClassVar[str] = "timing batch sizes"
     block_s: float = 0.1
     share: float = 0.4
     sizes: tuple[int, ...] = SIZES

@@ -64,6 +64,7 @@ class Loading(Probe):
     setting is tried."""
 
     name: ClassVar[str] = "loading"
+    doing: ClassVar[str] = "timing DataLoader settings"
     batch_size: int | None = None
     num_workers: int | None = None
     max_workers: int | None = None

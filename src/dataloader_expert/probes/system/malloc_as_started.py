@@ -35,6 +35,7 @@ class MallocAsStarted(Probe):
     """Runs before anything that times samples; only for user code, whose arrays may have any size."""
 
     name: ClassVar[str] = "malloc_as_started"
+    doing: ClassVar[str] = "setting the allocator"
     batch_size: int | None = None
     share: float = 0.05
     most_s: float = 0.5

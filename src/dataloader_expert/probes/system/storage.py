@@ -26,6 +26,7 @@ FILES = 64
 @dataclass(frozen=True)
 class Storage(Probe):
     name: ClassVar[str] = "storage"
+    doing: ClassVar[str] = "timing storage"
     most_s: float = 2.0
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
