@@ -82,7 +82,7 @@ def _fields(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
     if "label-leaked-by-field" in codes:
         scores = {str(f.at["field"]): f for f in facts.all(GIVEAWAY)}
         known = {str(p) for p in scores if scores[p].value["score"] >= KNOWN}
-        left = max((f.value["score"] for name, f in scores.items() if name not in known), default=None)
+        left = max((max(0.0, f.value["score"]) for name, f in scores.items() if name not in known), default=None)
         for name in sorted(known):
             f = scores[name]
             before = {"best single field's score": float(f.value["score"])}
