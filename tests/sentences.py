@@ -18,7 +18,7 @@ LEAST = 3
 """Words from which a string is a sentence, or a part of one."""
 _WORD = re.compile(r"[A-Za-z][a-z]+")
 _MARKUP = re.compile(r"\{[{%#].*?[}%#]\}")
-_CODE = re.compile(r"^\s*(?:[\w.]+\s*=|import |from |def |class |return |[|&?:\\(\[{])|</?\w+|\w+\(\)\s*$")
+_CODE = re.compile(r"^\s*(?:[\w.]+\s*=|import |from |def |class |return |[|&?:\\({])|</?\w+|\w+\(\)\s*$")
 
 
 def sentences(path: Path) -> Iterator[tuple[int, str]]:
@@ -61,7 +61,7 @@ def _sample(node: ast.AST) -> str:
         return "12"
     names = [n.id for n in ast.walk(node.value) if isinstance(n, ast.Name) and n.id not in ("escaped", "len", "str")]
     keys = [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    return f"‹{' '.join((keys or names)[:1]) or 'value'}›"
+    return f"[{' '.join((keys or names)[:1]) or 'value'}]"
 
 
 def _reads(said: str) -> bool:
