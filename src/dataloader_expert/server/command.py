@@ -112,7 +112,8 @@ def _common(parser: argparse.ArgumentParser) -> None:
 def _flag(parser: argparse.ArgumentParser, name: str, info: Any) -> None:
     """A request's field as an argument: ``source`` by place, the others as flags with hyphens."""
     if name == "source":
-        parser.add_argument("source", help=info.description)
+        left_out: dict[str, Any] = {} if info.is_required() else {"nargs": "?", "default": info.default}
+        parser.add_argument("source", help=info.description, **left_out)
         return
     kind = info.annotation
     if get_origin(kind) is dict:

@@ -62,6 +62,8 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
         )
     if not roots:
         raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
+    if not source:  # the request describes its input instead
+        return replace(ref_of(request, "", roots, True), format="input")
     code = is_reference(source) and stat_of(_find(source, roots)) is None
     if code and (request.split is not None or request.format not in (None, "reference")):
         which = "split" if request.split is not None else "format"

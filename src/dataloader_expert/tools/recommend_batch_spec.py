@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from dataloader_expert.advice.batch_size import batch_advice, batch_size, evaluation_advice, evaluation_size, limit
+from dataloader_expert.advice.batch_size import (
+    accumulation_advice,
+    batch_advice,
+    batch_size,
+    evaluation_advice,
+    evaluation_size,
+    instead_advice,
+    limit,
+    on_cards,
+)
 from dataloader_expert.advice.normalization import normalization, normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_advice
 from dataloader_expert.checks.base import SPLITS, STATISTICS
@@ -15,8 +24,16 @@ from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
-from dataloader_expert.probes.model.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
-from dataloader_expert.probes.model.memory import DEVICE_PEAK
+from dataloader_expert.probes.model.batch import BATCH, COLLATE, BatchLook, DescribedBatch
+from dataloader_expert.probes.model.check import MODEL, ModelCheck
+from dataloader_expert.probes.model.memory import (
+    CONTEXT,
+    DEVICE_LIMIT,
+    DEVICE_PEAK,
+    MEMORY_FIT,
+    MEMORY_PARTS,
+    ModelMemory,
+)
 from dataloader_expert.probes.search.batch_sizes import BatchSizes
 from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
 from dataloader_expert.probes.sharding import StreamSharding
@@ -34,14 +51,30 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="today; else recommended")
-    model: str | None = Field(None, description="reference to a torch.nn.Module, fed a batch")
+    source: str = Field("", description="as in the other tools; or give input")
+    input: Any = Field(
+        None, description='no data yet: {"x": {"shape": ["B", 3, 224, 224], "dtype": "float32"}}, nested; needs model'
+    )
+    batch_size: int | None = Field(None, ge=1, description="else recommended")
+    model: str | None = Field(None, description="file.py:name of a torch.nn.Module or its maker")
     model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="for the model")
-    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of the training step")
-    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of the training step")
-    memory_limit_gb: float | None = Field(None, gt=0, description="device memory to use; else all")
-    safety_margin: float = Field(0.1, ge=0, lt=1, description="share of memory left free")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto")
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32",
+    )
+    optimizer: Literal["adamw", "adam", "sgd"] = Field(
+        "adamw",
+    )
+    memory_limit_gb: float | None = Field(None, gt=0, description="of the device; else all")
+    safety_margin: float = Field(0.1, ge=0, lt=1, description="share left free")
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Request:
+        if bool(self.source) == (self.input is not None):
+            raise ValueError("give source, or input in its place, and not both")
+        if self.input is not None and self.model is None:
+            raise ValueError("input describes what a model is fed: pass model= too")
+        return self
 
 
 class BatchField(Model):
@@ -67,6 +100,11 @@ class Memory(Model):
     host_bytes: int | None
     device_peak_bytes: Figure | None
     device_total_bytes: int | None
+    device_reserved_bytes: int | None
+    peak_at: str | None
+    parts: dict[str, int]
+    by_batch_size: dict[str, Any] | None
+    largest_batch: dict[str, int]
     how: str
 
 
@@ -85,12 +123,22 @@ class Settings(Model):
     test: dict[str, Any]
 
 
+class MisfitLine(Model):
+    code: str
+    field: str
+    says: str
+
+
 class ModelCheckLine(Model):
     accepted: bool
     expected: str
     got: dict[str, str]
     fed: str
     error: str | None
+    misfits: list[MisfitLine]
+    cure: str | None
+    declared: dict[str, Any] | None
+    ran: str
 
 
 class Fields(Model):
@@ -111,22 +159,30 @@ class Result(Report, Fields):
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
-    probes: list[Probe] = [Environment(), Layout(), Scan(share=0.35, near=False), BatchLook(request.batch_size)]
+    model: list[Probe] = []
     if request.model is not None:
-        probes.append(
-            ModelCheck(
+        model = [
+            ModelCheck(request.model, request.model_args, request.batch_size, request.input),
+            ModelMemory(
                 request.model,
                 request.model_args,
                 request.batch_size,
                 request.device,
                 request.optimizer,
                 request.precision,
-            )
-        )
-    if request.batch_size is None:
-        probes.append(BatchSizes())
+                None if request.memory_limit_gb is None else int(request.memory_limit_gb * 1e9),
+                request.safety_margin,
+            ),
+        ]
+    if request.input is not None:
+        return (Environment(), DescribedBatch(request.input), *model)
     return (
-        *probes,
+        Environment(),
+        Layout(),
+        Scan(share=0.35, near=False),
+        BatchLook(request.batch_size),
+        *([BatchSizes()] if request.batch_size is None else []),
+        *model,
         MallocAsStarted(request.batch_size),
         StreamSharding(request.batch_size),
         Loading(batch_size=request.batch_size, share=0.7, block_s=0.2),
@@ -153,7 +209,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     unknowns = []
     if request.model is None:
         unknowns.append(Unknown("memory.device_peak_bytes", "it needs a model: pass model="))
-    elif facts.find(DEVICE_PEAK) is None:
+    elif facts.find(DEVICE_PEAK) is None and not any(u.what.startswith("memory.device") for u in measured.unknowns):
         unknowns.append(Unknown("memory.device_peak_bytes", "the model took no training step; see the other unknowns"))
     if request.device == "cuda" and not devices:
         unknowns.append(Unknown("device", NO_CUDA))
@@ -169,6 +225,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if facts.find(RECOMMENDED) is None:
         unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 is the safe start"))
     memory = batch_bytes(facts, size)
+    parts = facts.find(MEMORY_PARTS)
     fields = {
         "structure": {f["name"]: _words(f) for f in batch["fields"]},
         "fields": [BatchField(**f) for f in batch["fields"]],
@@ -180,12 +237,19 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             host_bytes=host_bytes(facts, size, workers, 2),
             device_peak_bytes=figure_of(facts.find(DEVICE_PEAK)),
             device_total_bytes=total,
+            device_reserved_bytes=None if parts is None else parts.value["reserved"],
+            peak_at=None if parts is None else parts.value["peak_at"],
+            parts={} if parts is None else {k: v for k, v in parts.value["parts"].items() if v},
+            by_batch_size=by_batch_size(facts),
+            largest_batch=on_cards(facts, request.safety_margin, CONTEXT),
             how="bytes of real batches; in flight: workers x prefetch + 1 batches" + peak_words(facts),
         ),
         "preprocessing": preprocessing(facts),
         "dataloader": Settings(**settings),
-        "model_check": None if facts.find(MODEL) is None else ModelCheckLine(**facts.value(MODEL)),
-        "code": loader_code(
+        "model_check": None if facts.find(MODEL) is None else model_line(facts),
+        "code": ""
+        if request.input is not None
+        else loader_code(
             request,
             facts,
             _code_settings(settings["train"]),
@@ -195,29 +259,61 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     advice = [
         *batch_advice(facts, size, why, memory),
         *evaluation_advice(facts, size, on_host),
+        *accumulation_advice(facts, size, request.batch_size),
+        *instead_advice(facts, size),
         *worker_advice(facts),
         *normalization_advice(facts),
     ]
-    steps = [
-        Next(
-            tool="diagnose_io",
-            arguments={"source": request.source, "batch_size": size},
-            why="where a sample's time goes",
-        )
-    ]
-    return Conclusion(fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(facts, size))
+    steps = (
+        []
+        if request.input is not None
+        else [
+            Next(
+                tool="diagnose_io",
+                arguments={"source": request.source, "batch_size": size},
+                why="where a sample's time goes",
+            )
+        ]
+    )
+    return Conclusion(
+        fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(request, facts, size)
+    )
+
+
+def model_line(facts: Facts) -> ModelCheckLine:
+    value = facts.value(MODEL)
+    return ModelCheckLine(**{k: value[k] for k in ModelCheckLine.model_fields})
+
+
+def by_batch_size(facts: Facts) -> dict[str, Any] | None:
+    """The peak of each phase as the maximum of lines in the batch size, and how far off the trial at the size advised lay."""
+    fit = facts.find(MEMORY_FIT)
+    if fit is None:
+        return None
+    value = fit.value
+    lines = {
+        phase: [{"base_bytes": round(base), "bytes_per_sample": round(each)} for base, each in found]
+        for phase, found in value["phases"].items()
+    }
+    return {**lines, "from_sizes": value["sizes"], "straight": value["straight"], "check": value["check"]}
 
 
 def peak_words(facts: Facts) -> str:
-    """How the device's peak was got, and at which batch size."""
-    peak = facts.find(DEVICE_PEAK)
-    if peak is None:
+    """How the device's peak was got, at which batch size, and with which loss."""
+    peak, parts = facts.find(DEVICE_PEAK), facts.find(MEMORY_PARTS)
+    if peak is None or parts is None:
         return ""
+    c = peak.evidence.conditions
     if peak.evidence.how == "probed":
-        how = "by torch.cuda statistics"
+        how = "measured by torch.cuda in processes of their own"
     else:
-        how = "derived on the CPU: parameters, gradients, optimizer states, tensors saved for backward, widest layer"
-    return f"; device peak of a training step at batch size {peak.at['batch_size']}, {how}"
+        on = "fake tensors" if c["on"] == "trace" else "real tensors on the CPU, as the model needs their values"
+        how = (
+            f"derived: one step traced on {on} and replayed in a simulated caching allocator; workspaces of cuBLAS and"
+        )
+        how += " cuDNN are allowances, and the CUDA context (about 0.5 GB) comes on top"
+    step = f"{c['optimizer']}, {c['precision']}, {parts.value['loss'] or 'no loss'}"
+    return f"; device peak of a training step ({step}) at batch size {peak.at['batch_size']}, {how}"
 
 
 def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: bool) -> dict[str, dict[str, Any]]:
@@ -316,10 +412,16 @@ def layout_of(facts: Facts) -> str:
     return f"as stored: {f['dtype']} [{', '.join('*' if d is None else str(d) for d in shape)}]"
 
 
-def findings(facts: Facts, size: int) -> list[Finding]:
+def findings(request: Request, facts: Facts, size: int) -> list[Finding]:
     """What speaks against the batches that are recommended here: of no other loader is it known."""
     out = []
     samples = facts.find(SAMPLES)
+    bound = facts.find(DEVICE_LIMIT)
+    asked = request.batch_size
+    if bound is not None and asked is not None and asked > bound.value["value"] > 0:
+        room = f"{bound.value['room'] / 1e9:.3g} GB"
+        text = f"a batch of {asked} does not fit into {room} of device memory; the most is {bound.value['value']}"
+        out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
     trained = (facts.value(SPLITS) or {}).get("train") or (samples.value if samples is not None else None)
     if samples is not None and trained and trained > size and trained % size == 1:
         out.append(
@@ -361,9 +463,9 @@ TOOL = Tool(
     "recommend_batch_spec",
     "batch-spec",
     "Recommend a batch specification",
-    "Builds real DataLoaders over local data (or your Dataset/DataLoader): exact batch shapes, dtypes, bytes, collate, "
-    "batch size and its limit, memory, preprocessing, settings for train/val/test, code. With model=, feeds it a batch. "
-    "5-30 s.",
+    "Exact batch shapes, dtypes, bytes, collate, batch size and its limit, preprocessing, train/val/test loader code. "
+    "With model=: does it take the batch, what mends it, and GPU memory of a training step (measured, or predicted without "
+    "a GPU). 5-30 s.",
     Request,
     Result,
     recipe,
