@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -24,7 +25,7 @@ from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
-from dataloader_expert.probes.model.batch import BATCH, COLLATE, BatchLook, DescribedBatch
+from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
 from dataloader_expert.probes.model.check import MODEL, ModelCheck
 from dataloader_expert.probes.model.memory import (
     CONTEXT,
@@ -83,6 +84,8 @@ class BatchField(Model):
     shape: list[int | str | None]
     bytes_per_sample: float
     variable: bool
+    range: list[list[int] | None]
+    host: bool
 
 
 class Collate(Model):
@@ -97,6 +100,7 @@ class Limit(Model):
 
 class Memory(Model):
     batch_bytes: int | None
+    batch_bytes_worst: int | None
     host_bytes: int | None
     device_peak_bytes: Figure | None
     device_total_bytes: int | None
@@ -147,6 +151,8 @@ class Fields(Model):
     collate: Collate | None
     batch_size: int
     batch_size_limit: Limit
+    last_batch: int | None
+    padding: float | None
     memory: Memory
     preprocessing: Preprocessing
     dataloader: Settings
@@ -225,15 +231,18 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if facts.find(RECOMMENDED) is None:
         unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 is the safe start"))
     memory = batch_bytes(facts, size)
-    parts = facts.find(MEMORY_PARTS)
+    parts, spread = facts.find(MEMORY_PARTS), facts.find(SPREAD)
     fields = {
         "structure": {f["name"]: _words(f) for f in batch["fields"]},
         "fields": [BatchField(**f) for f in batch["fields"]],
         "collate": None if collate is None else Collate(name=collate["name"], why=collate["why"]),
         "batch_size": size,
         "batch_size_limit": Limit(**bound),
+        "last_batch": last_batch(facts, size),
+        "padding": None if spread is None else spread.value["padding"],
         "memory": Memory(
             batch_bytes=memory,
+            batch_bytes_worst=None if spread is None else round(spread.value["most"] * size),
             host_bytes=host_bytes(facts, size, workers, 2),
             device_peak_bytes=figure_of(facts.find(DEVICE_PEAK)),
             device_total_bytes=total,
@@ -433,6 +442,7 @@ def findings(request: Request, facts: Facts, size: int) -> list[Finding]:
                 "drop_last=True for training: batch normalisation raises on a batch of one",
             )
         )
+    out += uneven(facts)
     collate = facts.find(COLLATE)
     if collate is not None and collate.value["name"] == "list":
         out.append(
@@ -441,10 +451,37 @@ def findings(request: Request, facts: Facts, size: int) -> list[Finding]:
                 "error",
                 "the default collate cannot stack these samples",
                 collate,
-                "pad or resize in the dataset, or pass a collate_fn",
+                "collate_fn=pad, which code defines"
+                if collate.value["generated"]
+                else "pad or resize in the dataset, or pass a collate_fn",
             )
         )
     return out
+
+
+PADDING = 0.3
+"""The share of padding from which batches of like length pay."""
+
+
+def uneven(facts: Facts) -> Iterator[Finding]:
+    """Batches that hold much padding, or that do not collate with the samples at the ends of the range."""
+    spread = facts.find(SPREAD)
+    if spread is None:
+        return
+    share, failed = spread.value["padding"], spread.value["failed"]
+    if share is not None and share > PADDING:
+        text = f"{share:.0%} of the padded fields is padding"
+        yield finding("padding-waste", "warning", text, spread, "batches of like length: suggest_sampler, throughput")
+    if failed is not None:
+        text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
+        where = [{"sample": i} for i in failed["samples"]]
+        yield finding("not-collatable", "error", text, spread, "make these samples like the others", where)
+
+
+def last_batch(facts: Facts, size: int) -> int | None:
+    """Samples of the last batch of an epoch over the training split; None where their number is not known."""
+    samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES)
+    return None if not samples else samples % size or min(size, samples)
 
 
 def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:

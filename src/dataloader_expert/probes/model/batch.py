@@ -10,19 +10,27 @@ from typing import Any, ClassVar
 
 from dataloader_expert.errors import RequestError
 from dataloader_expert.facts import Fact, Json, Quantity
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.data.layout import FORMAT
+from dataloader_expert.probes.model.extremes import Extremes, extremes
 from dataloader_expert.probes.model.feeding import FIT
 from dataloader_expert.probes.serving import Serving, flat, serving
 
 BATCH = Quantity("batch", "", "fields of real batches: shape, dtype, bytes per sample, whether they vary")
 COLLATE = Quantity("collate", "", "the collate function and why")
 BATCH_SIZE_USED = Quantity("batch_samples", "samples", "samples in each batch looked at")
+SPREAD = Quantity(
+    "batch_spread",
+    "bytes",
+    "bytes per sample of a batch, median and most; the samples at the ends of the range, and odd ones",
+)
 BATCHES = 4
 
 
 @dataclass(frozen=True)
 class BatchLook(Probe):
+    """Batches of the loader, and batches of the largest, the smallest and the odd samples of its whole range."""
+
     name: ClassVar[str] = "batch"
     batch_size: int | None = None
 
@@ -41,19 +49,92 @@ class BatchLook(Probe):
                 break
         if not batches:
             raise RuntimeError("the loader delivers no batch: is drop_last set with fewer samples than a batch?")
-        sizes = [served.count(b) for b in batches]
-        leaves = [dict(flat(b)) for b in batches]
+        found, ends, failed = at_the_ends(bench, served)
+        sizes, more = [served.count(b) for b in batches], [served.count(b) for b in ends]
+        leaves, further = [dict(flat(b)) for b in batches], [dict(flat(b)) for b in ends]
         padded = {n for b in leaves for n in b if f"{n}_lengths" in b} if served.collate_name == "pad" else set()
-        fields = [
-            field_of(name, [b[name] for b in leaves], sizes, name in padded)
-            for name in leaves[0]
-            if all(name in b for b in leaves)
-        ]
+        fields = []
+        for name in leaves[0]:
+            if not all(name in b for b in leaves):
+                continue
+            extra = [(b[name], n) for b, n in zip(further, more, strict=True) if name in b]
+            fields.append(field_of(name, [b[name] for b in leaves], sizes, name in padded, extra))
         structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
         yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
         value = {"name": served.collate_name, "why": why(served), "size": served.size}
+        value["generated"] = generated(served)
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
+        each = sorted(_bytes(b) / n for b, n in zip((*leaves, *further), (*sizes, *more), strict=True))
+        spread = {"median": each[len(each) // 2], "most": each[-1], "padding": padding(leaves), "failed": failed}
+        if found is not None:
+            odd = [{"sample": i, "is": k} for i, k in found.odd]
+            spread |= {"samples": found.looked, "largest": found.largest[0], "smallest": found.smallest[0], "odd": odd}
+        yield Fact(SPREAD, spread, evidence("sampled", "batch", seen=len(batches) + len(ends)))
+
+
+def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[Any], dict[str, Json] | None]:
+    """Batches of the largest, smallest and odd samples; and the samples of one that do not collate, with the error."""
+    from dataloader_expert.loaders.building import build_batches
+
+    if bench.source.iterable or not served.batched:
+        return None, [], None
+    size, n = served.current.batch_size, len(served.dataset)
+    until = time.monotonic() + min(2.0, 0.06 * bench.left())
+    found = extremes(served.dataset, n, bench.lengths, until, bench.seed, bench.at, size)
+    if not found.largest:
+        return None, [], None
+    made, failed = [], None
+    few = max(2, min(size, 32)) if served.ours else size
+    odd = [(found.largest[0], i) for i, _ in found.odd[:2]]
+    for chosen in map(list, (found.largest[:few], found.smallest[:few], *odd)):
+        if time.monotonic() > until + 1:
+            break
+        try:
+            made.append(next(iter(build_batches(served.dataset, [chosen], served.collate))))
+        except Exception as e:  # of the user's collate function or dataset
+            failed = {"samples": chosen[:4], "error": in_words(e)}
+    return found, made, failed
+
+
+def generated(served: Serving) -> str | None:
+    """``pad`` where the samples do not stack and padding them makes a batch; None: nothing of ours does."""
+    if served.collate_name != "list":
+        return None
+    from dataloader_expert.loaders.collate import pad_collate
+
+    try:
+        samples = [served.dataset[i] for i in range(min(8, len(served.dataset)))]
+        pad_collate(samples)
+    except Exception:  # neither stacks nor pads, or is no mapping
+        return None
+    return "pad"
+
+
+def padding(leaves: list[dict[str, Any]]) -> float | None:
+    """The share of padded fields that is padding."""
+    held = whole = 0
+    for batch in leaves:
+        for name, lengths in batch.items():
+            field = name.removesuffix("_lengths")
+            if field != name and field in batch and hasattr(lengths, "sum"):
+                held += int(lengths.sum())
+                whole += int(batch[field].shape[0] * batch[field].shape[1])
+    return 1 - held / whole if whole else None
+
+
+def _bytes(leaves: dict[str, Any]) -> float:
+    return sum(_size(v) for v in leaves.values())
+
+
+def _size(value: Any) -> float:
+    if hasattr(value, "element_size"):
+        return float(value.element_size() * value.nelement())
+    if hasattr(value, "nbytes"):
+        return float(value.nbytes)
+    if isinstance(value, list | tuple):
+        return float(sum(len(x.encode("utf-8", "replace")) if isinstance(x, str) else 8 for x in value))
+    return 8.0
 
 
 def in_this_process(served: Serving) -> Any:
@@ -66,32 +147,51 @@ def in_this_process(served: Serving) -> Any:
         return served.loader(served.current)
 
 
-def field_of(name: str, values: list[Any], sizes: list[int], padded: bool = False) -> dict[str, Json]:
+def field_of(
+    name: str, values: list[Any], sizes: list[int], padded: bool = False, extra: list[tuple[Any, int]] | None = None
+) -> dict[str, Json]:
     """One field over several batches; a dimension that differs between them is null (varies).
 
     That of a padded field always varies: the longest samples of some batches may have the same length by chance.
+    ``extra``: the field in batches of extreme samples, and their sizes; they count for shapes, not for mean bytes.
     """
     first = values[0]
+    per = sum(map(_size, values)) / max(1, sum(sizes))
     if hasattr(first, "shape") and hasattr(first, "dtype"):
-        ranks = {v.ndim for v in values}
+        alike = [(v, n) for v, n in extra or [] if hasattr(v, "shape")]
+        shapes = [tuple(v.shape) for v in (*values, *(v for v, _ in alike))]
+        counts = [*sizes, *(n for _, n in alike)]
         shape: list[Any] = [None]
-        if len(ranks) == 1:
-            shape = [d[0] if len(set(d)) == 1 else None for d in zip(*(v.shape for v in values), strict=True)]
-        if first.ndim and all(v.shape[0] == n for v, n in zip(values, sizes, strict=True)):
-            shape[0] = "B"
+        ranges: list[Any] = [None]
+        if len({len(s) for s in shapes}) == 1:
+            shape = [d[0] if len(set(d)) == 1 else None for d in zip(*shapes, strict=True)]
+            ranges = [[min(d), max(d)] for d in zip(*shapes, strict=True)]
+        if first.ndim and all(s and s[0] == n for s, n in zip(shapes, counts, strict=True)):
+            shape[0], ranges[0] = "B", None
         if padded and len(shape) > 1:
             shape[1] = None
-        per = sum(v.element_size() * v.nelement() if hasattr(v, "element_size") else v.nbytes for v in values) / sum(
-            sizes
-        )
         dtype = str(first.dtype).removeprefix("torch.")
-        return {"name": name, "dtype": dtype, "shape": shape, "bytes_per_sample": per, "variable": None in shape}
+        return _field(name, dtype, shape, per, None in shape, ranges, False)
     if isinstance(first, list | tuple):
         texts = [x for v in values for x in v]
-        size = sum(len(x.encode("utf-8", "replace")) if isinstance(x, str) else 8 for x in texts) / max(1, len(texts))
         kind = "str" if texts and isinstance(texts[0], str) else type(texts[0]).__name__ if texts else "list"
-        return {"name": name, "dtype": kind, "shape": ["B"], "bytes_per_sample": size, "variable": kind == "str"}
-    return {"name": name, "dtype": type(first).__name__, "shape": [], "bytes_per_sample": 8.0, "variable": False}
+        return _field(name, kind, ["B"], per, kind == "str", [None], True)
+    return _field(name, type(first).__name__, [], 8.0, False, [], True)
+
+
+def _field(
+    name: str, dtype: str, shape: list[Any], per: float, variable: bool, ranges: list[Any], host: bool
+) -> dict[str, Json]:
+    """``range``: least and most of each dimension that was seen; ``host``: no tensor, so it stays on the host."""
+    return {
+        "name": name,
+        "dtype": dtype,
+        "shape": shape,
+        "bytes_per_sample": per,
+        "variable": variable,
+        "range": ranges,
+        "host": host,
+    }
 
 
 def why(served: Serving) -> str:
@@ -134,6 +234,8 @@ class DescribedBatch(Probe):
                 "shape": list(leaf.shape),
                 "bytes_per_sample": leaf.bytes_per_sample(),
                 "variable": False,
+                "range": [None] * len(leaf.shape),
+                "host": False,
             }
             for name, leaf in leaves(of_input(self.input))
         ]

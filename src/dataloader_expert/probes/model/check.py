@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes
 from dataloader_expert.probes.model.feeding import given_batch, known
@@ -51,7 +52,7 @@ class ModelCheck(Probe):
             return load(self.model, dict(self.model_args or {}), bench.ref.roots)
 
         batch, n = given_batch(bench, self.batch_size, self.input)
-        longest = bench.untouched.get("longest", {})
+        longest = largest_shapes(bench)
         yield Fact(SPEC, to_json(of_batch(batch, n, longest)), evidence("sampled", "model", seen=n))
         size = parameter_bytes(made_empty(make))
         real = size <= REAL_SHARE * bench.limit_bytes
@@ -66,6 +67,13 @@ class ModelCheck(Probe):
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         yield Fact(MODEL, value, evidence("probed", "model", seen=n))
+
+
+def largest_shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
+    """By field whose dimensions vary, the largest that were seen of each."""
+    fields = bench.facts.value(BATCH, {"fields": []})["fields"]
+    known = {f["name"]: f["range"] for f in fields if f["variable"] and len(f["range"]) == len(f["shape"]) > 1}
+    return {n: (0, *(r[1] for r in ranges[1:])) for n, ranges in known.items() if all(ranges[1:])}
 
 
 def told(verdict: Verdict, model: Any, batch: Any, ours: bool) -> dict[str, Json]:

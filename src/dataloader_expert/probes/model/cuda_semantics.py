@@ -101,7 +101,7 @@ def as_on_cuda(precision: str) -> Iterator[None]:
     setattr(F, "scaled_dot_product_attention", attend)  # noqa: B010  # others in torch.nn.functional call it by name
     setattr(F, "dropout", drop)  # noqa: B010  # likewise
     try:
-        with Cuda():  # type: ignore[no-untyped-call]  # torch's
+        with Cuda():
             yield
     finally:
         for name, f in before.items():
