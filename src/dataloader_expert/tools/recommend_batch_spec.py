@@ -18,7 +18,7 @@ from dataloader_expert.advice.batch_size import (
     on_cards,
 )
 from dataloader_expert.advice.normalization import normalization, normalization_advice
-from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_advice
+from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS, STATISTICS
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
@@ -27,6 +27,7 @@ from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
 from dataloader_expert.probes.model.check import MODEL, ModelCheck
+from dataloader_expert.probes.model.host_memory import HostMemory
 from dataloader_expert.probes.model.memory import (
     CONTEXT,
     DEVICE_LIMIT,
@@ -102,6 +103,8 @@ class Memory(Model):
     batch_bytes: int | None
     batch_bytes_worst: int | None
     host_bytes: int | None
+    host_parts: dict[str, int]
+    host_total_bytes: int | None
     device_peak_bytes: Figure | None
     device_total_bytes: int | None
     device_reserved_bytes: int | None
@@ -191,7 +194,8 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         *model,
         MallocAsStarted(request.batch_size),
         StreamSharding(request.batch_size),
-        Loading(batch_size=request.batch_size, share=0.7, block_s=0.2),
+        Loading(batch_size=request.batch_size, share=0.6, block_s=0.2),
+        HostMemory(request.batch_size, request.safety_margin),
     )
 
 
@@ -231,6 +235,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if facts.find(RECOMMENDED) is None:
         unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 is the safe start"))
     memory = batch_bytes(facts, size)
+    on_the_host = host_parts(facts, size, workers, total is not None)
     parts, spread = facts.find(MEMORY_PARTS), facts.find(SPREAD)
     fields = {
         "structure": {f["name"]: _words(f) for f in batch["fields"]},
@@ -244,6 +249,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             batch_bytes=memory,
             batch_bytes_worst=None if spread is None else round(spread.value["most"] * size),
             host_bytes=host_bytes(facts, size, workers, 2),
+            host_parts=on_the_host,
+            host_total_bytes=sum(on_the_host.values()) if on_the_host else None,
             device_peak_bytes=figure_of(facts.find(DEVICE_PEAK)),
             device_total_bytes=total,
             device_reserved_bytes=None if parts is None else parts.value["reserved"],

@@ -66,7 +66,12 @@ class BatchLook(Probe):
         value["generated"] = generated(served)
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
         each = sorted(_bytes(b) / n for b, n in zip((*leaves, *further), (*sizes, *more), strict=True))
-        spread = {"median": each[len(each) // 2], "most": each[-1], "padding": padding(leaves), "failed": failed}
+        spread: dict[str, Json] = {
+            "median": each[len(each) // 2],
+            "most": each[-1],
+            "padding": padding(leaves),
+            "failed": failed,
+        }
         if found is not None:
             odd = [{"sample": i, "is": k} for i, k in found.odd]
             spread |= {"samples": found.looked, "largest": found.largest[0], "smallest": found.smallest[0], "odd": odd}
