@@ -36,6 +36,7 @@ from dataloader_expert.probes.model.memory import (
     MEMORY_PARTS,
     ModelMemory,
 )
+from dataloader_expert.probes.model.standalone import STANDALONE, StandaloneCode, with_settings
 from dataloader_expert.probes.search.batch_sizes import BatchSizes
 from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
 from dataloader_expert.probes.sharding import StreamSharding
@@ -190,8 +191,9 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Layout(),
         Scan(share=0.35, near=False),
         BatchLook(request.batch_size),
-        *([BatchSizes()] if request.batch_size is None else []),
+        *([BatchSizes(share=0.25)] if request.batch_size is None else []),
         *model,
+        StandaloneCode(request.batch_size),
         MallocAsStarted(request.batch_size),
         StreamSharding(request.batch_size),
         Loading(batch_size=request.batch_size, share=0.6, block_s=0.2),
@@ -263,14 +265,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "preprocessing": preprocessing(facts),
         "dataloader": Settings(**settings),
         "model_check": None if facts.find(MODEL) is None else model_line(facts),
-        "code": ""
-        if request.input is not None
-        else loader_code(
-            request,
-            facts,
-            _code_settings(settings["train"]),
-            split="train" if "train" in (facts.value(SPLITS) or {}) else None,
-        ),
+        "code": code(request, facts, settings),
     }
     advice = [
         *batch_advice(facts, size, why, memory),
@@ -345,8 +340,15 @@ def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: b
     return {"train": train, "val": dict(evaluate), "test": dict(evaluate)}
 
 
-def _code_settings(train: dict[str, Any]) -> dict[str, Any]:
-    return dict(train)
+def code(request: Request, facts: Facts, settings: dict[str, dict[str, Any]]) -> str:
+    """The loaders as a module in plain torch where it was run, else over our own readers; none without data."""
+    if request.input is not None:
+        return ""
+    plain = facts.value(STANDALONE)
+    if plain is not None:
+        return with_settings(plain, settings)
+    split = "train" if "train" in (facts.value(SPLITS) or {}) else None
+    return loader_code(request, facts, dict(settings["train"]), split=split)
 
 
 def preprocessing(facts: Facts) -> Preprocessing:
