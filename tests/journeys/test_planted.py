@@ -181,6 +181,10 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
             and "derived from traces" in r.batch_size_limit.limited_by
             and "batch-does-not-fit" in codes(r)
             and "traced on fake tensors" in r.memory.how
+            and r.memory.peak_at in r.memory.by_batch_size
+            and r.memory.by_batch_size["straight"]
+            and 0 < r.memory.largest_batch["8 GB"] < r.memory.largest_batch["80 GB"]
+            and r.model_check.ran == "real"
         ),
         None,
     ),

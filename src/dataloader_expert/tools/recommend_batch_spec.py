@@ -54,10 +54,8 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 
 class Request(Common):
-    source: str = Field("", description="as in the other tools; or give input")
-    input: Any = Field(
-        None, description='no data yet: {"x": {"shape": ["B", 3, 224, 224], "dtype": "float32"}}, nested; needs model'
-    )
+    source: str = Field("", description="as in other tools, or give input")
+    input: Any = Field(None, description='without data: {"x": {"shape": ["B", 3, 224, 224]}}')
     batch_size: int | None = Field(None, ge=1, description="else recommended")
     model: str | None = Field(None, description="file.py:name of a torch.nn.Module or its maker")
     model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
@@ -293,7 +291,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 def model_line(facts: Facts) -> ModelCheckLine:
     value = facts.value(MODEL)
-    return ModelCheckLine(**{k: value[k] for k in ModelCheckLine.model_fields})
+    cure = None if value["cure"] is None else "\n".join(value["cure"])
+    return ModelCheckLine(**{k: value[k] for k in ModelCheckLine.model_fields if k != "cure"}, cure=cure)
 
 
 def by_batch_size(facts: Facts) -> dict[str, Any] | None:
@@ -509,9 +508,8 @@ TOOL = Tool(
     "recommend_batch_spec",
     "batch-spec",
     "Recommend a batch specification",
-    "Exact batch shapes, dtypes, bytes, collate, batch size and its limit, preprocessing, train/val/test loader code. "
-    "With model=: does it take the batch, what mends it, and GPU memory of a training step (measured, or predicted without "
-    "a GPU). 5-30 s.",
+    "Exact batch shapes, dtypes, bytes, collate, batch size and limit, preprocessing, loader code per split. With model=: "
+    "does it take the batch, what mends it, and a training step's GPU memory (predicted without a GPU). 5-30 s.",
     Request,
     Result,
     recipe,

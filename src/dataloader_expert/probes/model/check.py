@@ -86,7 +86,7 @@ def told(verdict: Verdict, model: Any, batch: Any, ours: bool) -> dict[str, Json
     fed = "nothing: no way to call it was found"
     if verdict.way is not None:
         fed = "; ".join(_fed(verdict.way, i) for i in range(len(verdict.way.arguments)))
-    code = None if verdict.way is None else verdict.way.code()
+    code = None if verdict.way is None else verdict.way.code().splitlines()  # a fact's strings are of one line
     return {
         "accepted": accepted,
         "expected": expects(model),

@@ -130,7 +130,7 @@ FIELDS = {fields!r}
 
 
 def converted(values, kind):
-    if isinstance(kind, list):
+    if isinstance(kind, list) and values.dtype.kind in "US":
         places = {{name: i for i, name in enumerate(kind)}}
         return torch.tensor([places[str(v)] for v in values])
     return [str(v) for v in values] if kind == "str" else torch.from_numpy(values)
@@ -237,11 +237,11 @@ class StandaloneCode(Probe):
             settings = {"train": {**plain, "shuffle": not bench.source.iterable}, "val": plain, "test": plain}
             if bench.source.iterable:
                 settings["train"] = plain
-            said = branches.ask({"text": with_settings(text, settings)}, min(RUN_S, 0.7 * bench.left()))
+            said = branches.ask({"text": with_settings(text.splitlines(), settings)}, min(RUN_S, 0.7 * bench.left()))
             if "error" in said:
                 yield Unknown("code: without our package", f"it was written and did not run: {said['error'][:200]}")
                 return
-            yield Fact(STANDALONE, text, evidence("probed", self.name, seen=1, seconds=said["seconds"]))
+            yield Fact(STANDALONE, text.splitlines(), evidence("probed", self.name, seen=1, seconds=said["seconds"]))
         finally:
             branches.close()
 
@@ -253,8 +253,8 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - begun}
 
 
-def with_settings(text: str, settings: dict[str, Any]) -> str:
-    return text.replace(SETTINGS, pprint.pformat(settings, width=100, sort_dicts=False))
+def with_settings(lines: list[str], settings: dict[str, Any]) -> str:
+    return "\n".join(lines).replace(SETTINGS, pprint.pformat(settings, width=100, sort_dicts=False))
 
 
 def written(bench: Bench) -> str | None:
