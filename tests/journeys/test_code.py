@@ -113,7 +113,7 @@ def test_every_bare_figure_of_a_template_says_how_it_was_got(quickly: Asker, tmp
     assert all(re.search(rf"samples/s \(95 % .+ to .+, n=\d+, timed\)|{one}", line) for line in lines)
 
 
-@pytest.mark.parametrize("name", ["image-folder", "jsonl", "npz, shards", "reference"])
+@pytest.mark.parametrize("name", ["image-folder", "jsonl", "csv", "parquet, one file", "npz, shards", "reference"])
 def test_the_code_of_a_specification_needs_only_torch(name: str, quickly: Asker, tmp_path: Path) -> None:
     """Our promise: plain torch, a loader for each split, asserts on shapes, and it was run before it was told."""
     if name == "reference":

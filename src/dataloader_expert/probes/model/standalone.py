@@ -127,6 +127,8 @@ ARRAYS = '''FILES = {files!r}
 """Files of each split; one without a name is split at random."""
 FIELDS = {fields!r}
 """Of each array: its dtype, "str" for texts, or the names of its classes."""
+CHANNELS_LAST = {last!r}
+"""Arrays of pictures [N, H, W, C], which batches hold as [B, C, H, W]."""
 
 
 def converted(values, kind):
@@ -141,6 +143,8 @@ class Arrays(Dataset):
         read = [np.load(path, allow_pickle=False) for path in files]
         whole = {{name: np.concatenate([one[name] for one in read]) for name in FIELDS}}
         self.arrays = {{name: converted(whole[name], kind) for name, kind in FIELDS.items()}}
+        for name in CHANNELS_LAST:
+            self.arrays[name] = self.arrays[name].permute(0, 3, 1, 2)
 
     def __len__(self):
         return len(next(iter(self.arrays.values())))
@@ -288,7 +292,11 @@ def _body(bench: Bench, source: Source, fields: list[dict[str, Json]], size: Any
         return None
     names = {f["name"] for f in fields}
     if source.format == "npz" and names == {f.name for f in source.fields}:
-        return ["import numpy as np"], "", ARRAYS.format(files=files, fields=_arrays(bench, source, fields))
+        return (
+            ["import numpy as np"],
+            "",
+            ARRAYS.format(files=files, fields=_arrays(bench, source, fields), last=_channels_last(source, fields)),
+        )
     kind = TABLES.get(source.format)
     if kind is None:
         return None
@@ -324,6 +332,12 @@ def _arrays(bench: Bench, source: Source, fields: list[dict[str, Json]]) -> dict
     named = bool(bench.classes) and source.label in texts
     kinds = {f["name"]: f["dtype"] for f in fields}
     return kinds | ({str(source.label): list(bench.classes or ())} if named else {})
+
+
+def _channels_last(source: Source, fields: list[dict[str, Json]]) -> list[str]:
+    stored = {f.name: list(f.shape) for f in source.fields}
+    moved = [f for f in fields if len(f["shape"]) == 4 and len(stored.get(f["name"], ())) == 3]
+    return [f["name"] for f in moved if f["shape"][1:] != stored[f["name"]]]
 
 
 def _columns(bench: Bench, source: Source, fields: list[dict[str, Json]]) -> dict[str, Any] | None:
