@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from dataloader_expert.probes.model.check import without_values
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.misfits import SCALE, Verdict, breaks_on_one, judged
 from dataloader_expert.probes.model.ways import TARGET, functions
@@ -343,6 +344,18 @@ def test_no_cure_is_made_up() -> None:
     verdict = ask(Rows(13, 3), (torch.rand(N, 8), torch.zeros(N, dtype=torch.long)))
     assert verdict.way is None
     assert "cannot be multiplied" in str(verdict.error)
+
+
+@pytest.mark.parametrize(
+    ("ids", "code"), [(torch.zeros(N, 6, dtype=torch.long), None), (torch.zeros(N, 6), "dtype-mismatch")]
+)
+def test_a_model_too_large_for_memory_is_judged_without_values(ids: torch.Tensor, code: str | None) -> None:
+    """Our promise: shapes, names and dtypes are judged on fake tensors as on real ones; 40 GB take no memory."""
+    model, context, batch = without_values(lambda: Words(1_600_000_000), {"ids": ids, "label": torch.zeros(N).long()})
+    with context:
+        verdict = ask(model, batch)
+    assert verdict.accepted is (code is None)
+    assert [m.code for m in verdict.misfits] == ([] if code is None else [code])
 
 
 class Preset:

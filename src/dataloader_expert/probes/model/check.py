@@ -59,7 +59,7 @@ class ModelCheck(Probe):
         if real:
             model, context = make(), nullcontext()
         else:
-            model, context, batch = _without_values(make, batch)
+            model, context, batch = without_values(make, batch)
         with context:
             said = declared(model, self.model_args)
             verdict = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
@@ -113,7 +113,7 @@ def _words(value: Any) -> str:
     return f"{dtype}{list(value.shape) if hasattr(value, 'shape') else ''}"
 
 
-def _without_values(make: Any, batch: Any) -> tuple[Any, Any, Any]:
+def without_values(make: Any, batch: Any) -> tuple[Any, Any, Any]:
     """The model and batch as fake tensors, whose layers refuse other dtypes as real ones do."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode

@@ -298,7 +298,7 @@ def few_of(batch: Any) -> tuple[Any, int]:
     k = next((k for k in ROWS if k <= n and k not in others), 0)
     if not k:
         return batch, n if n not in others else 0
-    whole = [t for t in tensors if not t.is_floating_point() and not t.is_complex() and t.numel()]
+    whole = [t for t in tensors if not t.is_floating_point() and not t.is_complex() and t.numel() and not is_fake(t)]
     largest = [int(t.reshape(n, -1).long().amax(1).argmax()) for t in whole]
     rows = list(dict.fromkeys([*largest, *range(n)]))[:k]
     return cut(batch, torch.tensor(sorted(rows)), n), k
