@@ -32,7 +32,6 @@ NO_ARGUMENT = {"batch_spec.model_check", "io.consumer", "io.forecast"} | OF_A_MO
 LATER = {"io.cacheable", "quality.code", "sampler.alternatives.simulation"}
 LACKING = {
     "characterization.splits",
-    "batch_spec.padding",
     "characterization.classes",
     "characterization.correlation",
     "characterization.diversity.near_duplicate_fraction",

@@ -116,8 +116,8 @@ def generated(served: Serving) -> str | None:
     return "pad"
 
 
-def padding(leaves: list[dict[str, Any]]) -> float | None:
-    """The share of padded fields that is padding."""
+def padding(leaves: list[dict[str, Any]]) -> float:
+    """The share of padded fields that is padding; 0 where none is padded."""
     held = whole = 0
     for batch in leaves:
         for name, lengths in batch.items():
@@ -125,7 +125,7 @@ def padding(leaves: list[dict[str, Any]]) -> float | None:
             if field != name and field in batch and hasattr(lengths, "sum"):
                 held += int(lengths.sum())
                 whole += int(batch[field].shape[0] * batch[field].shape[1])
-    return 1 - held / whole if whole else None
+    return 1 - held / whole if whole else 0.0
 
 
 def _bytes(leaves: dict[str, Any]) -> float:
