@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import pytest
 import torch
 
@@ -31,6 +34,40 @@ def test_a_training_steps_peak_is_probed_twice_in_a_row(asker: Asker) -> None:
         peak = report.memory.device_peak_bytes  # type: ignore[attr-defined]  # of that tool
         assert peak.how == "probed"
         assert peak.value > 0
+
+
+@pytest.mark.parametrize("name", ["mlp", "cnn", "resnet", "encoder", "decoder", "unet", "lstm", "embedding"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_predicted_peak_is_near_the_devices(name: str, precision: str) -> None:
+    """Our promise: within a tenth of what the device's own allocator counts."""
+    from benchmarks.memory import in_a_process, tried
+
+    traced, real = (
+        in_a_process(functools.partial(tried, name, 32, cuda, precision=precision))["allocated"]
+        for cuda in (False, True)
+    )
+    assert traced == pytest.approx(real, rel=0.1)
+
+
+@pytest.mark.parametrize("gib", [2, 8])
+def test_the_limit_under_a_cap_runs_and_little_more_does_not(asker: Asker, gib: int) -> None:
+    """Our promise: never over, at least 95 % of what fits, in at most six trials."""
+    from benchmarks.memory import in_a_process, tried
+
+    report: Any = asker.ask(
+        "recommend_batch_spec",
+        "",
+        str(CHECKOUT),
+        input={"x": {"shape": ["B", 3, 64, 64]}},
+        model=f"{CHECKOUT}/tests/making/standard_models.py:Cnn",
+        memory_limit_gb=gib,
+        budget_s=120,
+    )
+    assert report.memory.device_peak_bytes.how == "probed"
+    size, room = report.batch_size_limit.value, 0.9 * gib * 1e9
+    run = functools.partial(tried, "cnn", cuda=True, cap=room)
+    assert in_a_process(functools.partial(run, size=size))["fits"]
+    assert not in_a_process(functools.partial(run, size=int(size / 0.95) + 8))["fits"]
 
 
 def test_pinning_and_copying_are_stages(asker: Asker) -> None:

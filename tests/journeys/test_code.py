@@ -111,3 +111,44 @@ def test_every_bare_figure_of_a_template_says_how_it_was_got(quickly: Asker, tmp
     assert lines
     one = r"samples/s \(n=1, timed\)"  # left after its first block: no interval
     assert all(re.search(rf"samples/s \(95 % .+ to .+, n=\d+, timed\)|{one}", line) for line in lines)
+
+
+@pytest.mark.parametrize("name", ["image-folder", "jsonl", "csv", "parquet, one file", "npz, shards", "reference"])
+def test_the_code_of_a_specification_needs_only_torch(name: str, quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: plain torch, a loader for each split, asserts on shapes, and it was run before it was told."""
+    if name == "reference":
+        report = quickly.ask("recommend_batch_spec", f"{USERS}:Fine", str(CHECKOUT), budget_s=20)
+    else:
+        made = TINY[name](tmp_path)
+        report = quickly.ask("recommend_batch_spec", made.source, str(made.root), label=made.label, budget_s=20)
+    assert isinstance(report, Result)
+    assert "dataloader_expert" not in report.code
+    assert "assert batch" in report.code
+    assert f"'batch_size': {report.batch_size}" in report.code
+    assert runs(rendered(quickly, report)) == 1
+
+
+def test_a_model_without_data_is_asked_for_by_its_input(asker: Asker) -> None:
+    """Our promise: memory before there is any data; parts, the phase of the peak, and the line by batch size."""
+    report = asker.ask(
+        "recommend_batch_spec",
+        "",
+        str(CHECKOUT),
+        input={"ids": {"shape": ["B", 32], "dtype": "int64", "low": 0, "high": 499}},
+        model=f"{CHECKOUT}/tests/making/standard_models.py:Decoder",
+        model_args={"width": 64, "depth": 2, "vocabulary": 500, "longest": 32},
+        memory_limit_gb=1,
+        budget_s=60,
+    )
+    assert isinstance(report, Result)
+    memory = report.memory
+    assert memory.device_peak_bytes is not None
+    assert memory.device_peak_bytes.how == "derived"
+    assert memory.parts["activations"] > memory.parts["parameters"] > 0
+    assert memory.peak_at in ("forward", "backward", "optimizer_step")
+    assert memory.fit is not None
+    assert memory.fit["straight"]
+    assert abs(memory.fit["check"]["error"]) < 0.01
+    assert report.model_check is not None
+    assert report.model_check.accepted
+    assert report.format == "input"

@@ -61,6 +61,18 @@ COVERED: dict[str, str] = {
     "characterize_dataset.diversity.near_duplicate_fraction": "near copies",
     "recommend_batch_spec.memory.device_peak_bytes": "memory of a model without a device",
     "recommend_batch_spec.memory.how": "memory of a model without a device",
+    **{
+        f"recommend_batch_spec.memory.{n}": "memory of a model without a device"
+        for n in ("parts", "peak_at", "fit", "device_reserved_bytes", "largest_batch")
+    },
+    "recommend_batch_spec.model_check.ran": "memory of a model without a device",
+    "recommend_batch_spec.model_check.declared": "test_what_a_model_declares_is_told",
+    **{
+        f"recommend_batch_spec.{n}": "test_rows_of_several_lengths_have_a_range_padding_and_a_worst_batch"
+        for n in ("fields.range", "fields.host", "memory.batch_bytes_worst", "padding", "last_batch")
+    },
+    "recommend_batch_spec.memory.host_parts": "test_a_loader_is_weighed_as_it_is_advised",
+    "recommend_batch_spec.memory.host_total_bytes": "test_a_loader_is_weighed_as_it_is_advised",
     "diagnose_io.current.throughput_batch_size": "a batch that takes seconds",
     "diagnose_io.stages.name": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",
     "diagnose_io.overhead": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",

@@ -22,9 +22,13 @@ pytestmark = pytest.mark.shared
 NO_DEVICE = {
     "batch_spec.memory.device_peak_bytes",
     "batch_spec.memory.device_total_bytes",
+    "batch_spec.memory.device_reserved_bytes",
     "io.storage.to_device_gb_s",
 }
-NO_ARGUMENT = {"batch_spec.model_check", "io.consumer", "io.forecast"}
+OF_A_MODEL = {"batch_spec.memory.peak_at", "batch_spec.memory.fit"}
+NOT_WEIGHED = {"batch_spec.memory.host_total_bytes"}
+"""The whole analysis weighs no loader."""
+NO_ARGUMENT = {"batch_spec.model_check", "io.consumer", "io.forecast"} | OF_A_MODEL | NOT_WEIGHED
 LATER = {"io.cacheable", "quality.code", "sampler.alternatives.simulation"}
 LACKING = {
     "characterization.splits",
@@ -52,6 +56,7 @@ ONLY_WHERE_IT_IS = {
     "skewness",
     "kurtosis",
     "shape",
+    "range",
     "prefetch_factor",
     "outliers.low",
     "outliers.high",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,37 @@ def test_what_was_taken_for_a_group_and_a_time_is_said_and_what_was_not(quickly:
         (("pass", "note, as asked"), ("unknown", None), ["time-leakage"]),
     ]
     assert "note (as asked)" in rendered(quickly, report)
+
+
+def test_rows_of_several_lengths_have_a_range_padding_and_a_worst_batch(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: the longest and the shortest rows are batched, wherever they lie; texts stay on the host."""
+    rows = [
+        {"steps": [0.5] * (40 if i == 57 else 1 if i == 3 else 8), "name": f"n{i}", "kind": i % 2} for i in range(70)
+    ]
+    (tmp_path / "steps.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    report: Any = asker.ask("recommend_batch_spec", str(tmp_path / "steps.jsonl"), str(tmp_path), batch_size=16)
+    fields = {f.name: f for f in report.fields}
+    assert fields["steps"].range[1] is not None
+    assert fields["steps"].range[1][1] == 40
+    assert [fields[name].host for name in ("steps", "name", "kind")] == [False, True, False]
+    assert report.memory.batch_bytes_worst > 1.5 * report.memory.batch_bytes
+    assert 0 < report.padding < 1
+    assert report.last_batch == 70 % 16
+
+
+def test_a_loader_is_weighed_as_it_is_advised(asker: Asker) -> None:
+    """Our promise: batches in flight, and what the process tree grew beyond them."""
+    report: Any = asker.ask("recommend_batch_spec", f"{USERS}:Arrays", str(CHECKOUT), batch_size=4)
+    memory = report.memory
+    assert memory.host_parts["in_flight"] == memory.host_bytes
+    assert memory.host_total_bytes == sum(memory.host_parts.values())
+
+
+def test_what_a_model_declares_is_told(asker: Asker) -> None:
+    """Our promise: read where it stands, else null."""
+    said, silent = (
+        asker.ask("recommend_batch_spec", f"{USERS}:Fine", str(CHECKOUT), model=f"{USERS}:{name}", batch_size=4)
+        for name in ("Declares", "Net")
+    )
+    assert said.model_check.declared["mean"] == [0.5]  # type: ignore[attr-defined]  # of that tool
+    assert silent.model_check.declared is None  # type: ignore[attr-defined]  # of that tool

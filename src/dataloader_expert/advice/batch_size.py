@@ -1,75 +1,78 @@
-"""The batch size: as given, else the smallest on the throughput plateau, limited by memory."""
+"""What bounds a batch and what follows from its size: validation's size, accumulation, learning rate, other settings."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.model.batch import BATCH
-from dataloader_expert.probes.model.memory import DEVICE_PEAK, FORWARD, HELD
-from dataloader_expert.probes.search.batch_sizes import BATCH_SIZES
+from dataloader_expert.probes.model.fitting import Fit
+from dataloader_expert.probes.model.memory import (
+    DEVICE_LIMIT,
+    DEVICE_PEAK,
+    EVALUATION,
+    INSTEAD,
+    MEMORY_FIT,
+    STEP_SPEED,
+)
+from dataloader_expert.probes.model.sizes import BATCH_SIZES, chosen_size, host_limit
 
-PLATEAU = 0.95
+CARDS_GB = (8, 12, 16, 24, 40, 80)
+"""Memory of usual devices."""
+FRAGMENTED = 0.05
+"""The share of a device that is left to fragmentation where no allocator was replayed at the limit."""
 
 
 def batch_size(facts: Facts, given: int | None, limit: int) -> tuple[int, str]:
     """The size and the reason for it."""
-    if given is not None:
-        return min(given, limit), "as given" if given <= limit else "the size given, lowered to the limit"
-    speeds = {int(f.at["batch_size"]): f.value for f in facts.all(BATCH_SIZES)}
-    if not speeds:
-        return min(32, limit), "32, a common starting point: sizes were not timed"
-    best = max(speeds.values())
-    size = min(b for b, v in speeds.items() if (v >= PLATEAU * best and b >= 32) or b == max(speeds))
-    return min(size, limit), f"the smallest of {', '.join(map(str, speeds))} that loads within 5 % of the fastest"
+    speeds = {int(f.at["batch_size"]): f.value for f in facts.all(STEP_SPEED)}
+    return chosen_size(facts, given, limit, speeds)
 
 
 def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: float) -> dict[str, Any]:
     """The most samples that a batch may hold: the least of what device memory, host memory and the data allow."""
-    batch = facts.find(BATCH)
-    samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES) or 1 << 20
-    per = sum(f["bytes_per_sample"] for f in batch.value["fields"]) if batch is not None else 1.0
-    peak = facts.find(DEVICE_PEAK)
-    options = [
-        (int(memory_bytes * (1 - margin) / max(per, 1) / 5), "host memory: 2 workers with 2 batches each, 1 in use")
-    ]
-    options.append((samples, "the number of training samples"))
-    if device_bytes and training_bytes(facts) is not None:
-        held, each = facts.value(HELD), max(1.0, training_bytes(facts) or 0)
-        how = "measured" if peak is not None and peak.evidence.how == "probed" else "derived"
-        room = int((device_bytes * (1 - margin) - held) / each)
-        options.append((room, f"device memory, from the {how} peak of a training step"))
+    options = [host_limit(facts, memory_bytes, margin)]
+    found, fit = facts.find(DEVICE_LIMIT), facts.find(MEMORY_FIT)
+    if found is not None:
+        how = "measured" if found.evidence.how == "probed" else "derived from traces, no CUDA device at hand"
+        options.append({"value": found.value["value"], "limited_by": f"device memory of a training step, {how}"})
+    elif device_bytes and fit is not None:
+        room = Fit.from_json(fit.value).largest(device_bytes * (1 - margin) * (1 - FRAGMENTED))
+        options.append({"value": room, "limited_by": "device memory of a training step, derived from traces"})
     elif device_bytes:
-        options.append((int(device_bytes * (1 - margin) / max(per, 1)), "device memory, computed for the batch alone"))
-    value, by = min(options)
-    return {"value": max(1, value), "limited_by": by}
+        batch = facts.find(BATCH)
+        per = sum(f["bytes_per_sample"] for f in batch.value["fields"]) if batch is not None else 1.0
+        room = int(device_bytes * (1 - margin) / max(per, 1))
+        options.append({"value": room, "limited_by": "device memory, computed for the batch alone"})
+    least = min(options, key=lambda o: o["value"])
+    return {**least, "value": max(1, least["value"])}
 
 
-def training_bytes(facts: Facts) -> float | None:
-    """Memory that a training step takes for each sample of its batch, on top of what it takes for any batch."""
-    peak = facts.find(DEVICE_PEAK)
-    if peak is None:
-        return None
-    return float(max(0, peak.value - facts.value(HELD, 0)) / peak.at["batch_size"])
+def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
+    """The largest batch by the memory of usual devices, from the fit; 0 where not even one sample fits."""
+    fit = facts.find(MEMORY_FIT)
+    if fit is None:
+        return {}
+    made = Fit.from_json(fit.value)
+    rooms = {gb: ((gb << 30) * (1 - margin) - context) * (1 - FRAGMENTED) for gb in CARDS_GB}
+    return {f"{gb} GB": made.largest(room) for gb, room in rooms.items()}
 
 
 def evaluation_size(facts: Facts, size: int, limit: int) -> int | None:
     """The largest doubling of ``size`` whose forward pass needs at most a training step's memory; None if unknown."""
-    forward, training = facts.find(FORWARD), training_bytes(facts)
-    if forward is None or training is None:
+    forward, peak = facts.find(EVALUATION), facts.find(DEVICE_PEAK, batch_size=size)
+    if forward is None or peak is None:
         return None
-    each = max(1.0, forward.value / forward.at["batch_size"])
+    base, each = forward.value
     chosen = size
-    while 2 * chosen * each <= training * size and 2 * chosen <= limit:
+    while base + 2 * chosen * each <= peak.value and 2 * chosen <= limit:
         chosen *= 2
     return chosen
 
 
 def evaluation_advice(facts: Facts, size: int, limit: int) -> list[Advice]:
-    forward, peak = facts.find(FORWARD), facts.find(DEVICE_PEAK)
+    forward, peak = facts.find(EVALUATION), facts.find(DEVICE_PEAK, batch_size=size)
     chosen = evaluation_size(facts, size, limit)
     if chosen is None or chosen == size or forward is None or peak is None:
         return []
@@ -83,6 +86,53 @@ def batch_advice(facts: Facts, size: int, why: str, memory: int | None) -> list[
     batch = facts.find(BATCH)
     if batch is None:
         return []
-    speeds = [f for f in facts.all(BATCH_SIZES) if f.at["batch_size"] == size]
+    speeds = [f for q in (STEP_SPEED, BATCH_SIZES) for f in facts.all(q) if f.at["batch_size"] == size]
     cost = f"{memory / 1e6:.2f} MB per batch" if memory is not None else "not known"
     return [Advice("batch_size", size, None, why, None, cost, (batch.cite(), *(f.cite() for f in speeds)))]
+
+
+def accumulation_advice(facts: Facts, size: int, wanted: int | None) -> list[Advice]:
+    """Steps over which gradients are summed, where the batch asked for does not fit; and the learning rate otherwise."""
+    bound = facts.find(DEVICE_LIMIT)
+    if wanted is None or wanted <= size or bound is None:
+        return []
+    steps = -(-wanted // size)
+    even = -(-wanted // steps)
+    why = f"batches of {wanted} do not fit: {steps} batches of {even}, their gradients summed, make the same step"
+    why += f"; divide each loss by {steps}, and with batch normalisation expect statistics of {even} samples"
+    out = [Advice("gradient accumulation steps", steps, 1, why, None, "as many passes for each step", (bound.cite(),))]
+    rate = f"only if you do not accumulate: the batch is {wanted / size:.3g} times smaller; scale the learning rate"
+    rate += f" by {size / wanted:.3g} for SGD or {(size / wanted) ** 0.5:.3g} for Adam as a first try, and tune it"
+    return [*out, Advice("learning rate", round(size / wanted, 4), 1, rate, None, "a run to tune it", (bound.cite(),))]
+
+
+WORDS = {
+    "precision": "autocast to {}, which halves most of what is kept for the backward pass",
+    "channels_last": "channels-last order, in which convolutions on tensor cores need no copies",
+    "checkpointing": "gradient checkpointing, which computes activations again instead of keeping them",
+    "optimizer": "an optimizer without states ({})",
+}
+COSTS = {
+    "precision": "fewer digits: watch the loss",
+    "channels_last": "none known: model and batch .to(memory_format=torch.channels_last)",
+    "checkpointing": "about one more forward pass a step",
+    "optimizer": "another optimizer, to be tuned",
+}
+WORTH = 0.1
+
+
+def instead_advice(facts: Facts, size: int) -> list[Advice]:
+    """Settings under which the same step takes surely less memory."""
+    peak = facts.find(DEVICE_PEAK, batch_size=size)
+    if peak is None:
+        return []
+    out = []
+    for fact in facts.all(INSTEAD, batch_size=size):
+        [(name, value)] = [(k, v) for k, v in fact.at.items() if k != "batch_size"]
+        saved = 1 - fact.value / peak.value
+        if saved > WORTH:
+            why = f"{WORDS[name].format(value)}: {fact.value / 1e6:,.0f} MB instead of {peak.value / 1e6:,.0f}"
+            now = None if name == "precision" else False if value is True else None
+            gain = {"value": saved, "unit": "of the peak", "low": None, "high": None, "n": 1, "how": "derived"}
+            out.append(Advice(name, value, now, why, gain, COSTS[name], (peak.cite(), fact.cite())))
+    return out

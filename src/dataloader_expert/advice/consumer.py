@@ -8,7 +8,7 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings, throughput_at
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.model.batch import STEP
+from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.search.loading import SPEEDUP
 from dataloader_expert.probes.search.runner import cycle
 from dataloader_expert.probes.search.thresholds import WORTH

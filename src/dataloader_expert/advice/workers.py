@@ -9,6 +9,7 @@ from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.host_memory import HOST_GROWTH
 from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED, SPEEDUP
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 
@@ -59,6 +60,17 @@ def host_bytes(facts: Facts, batch_size: int, workers: int, prefetch: int | None
     """Bytes of the batches in flight: workers x prefetch, and one held by the consumer."""
     one = batch_bytes(facts, batch_size)
     return None if one is None else int(one * in_flight(workers, prefetch))
+
+
+def host_parts(facts: Facts, batch_size: int, workers: int, pinned: bool) -> dict[str, int]:
+    """Host memory of a loader by what takes it, in bytes: batches in flight; what workers, samples under construction and
+    the allocator take beside them; and the copy that pinning makes. Empty where it was not measured at these settings."""
+    one, grown = batch_bytes(facts, batch_size), facts.find(HOST_GROWTH, batch_size=batch_size, workers=workers)
+    if one is None or grown is None:
+        return {}
+    flying = one * in_flight(workers, 2)
+    parts = {"in_flight": flying, "workers_and_construction": max(0, grown.value - flying)}
+    return {**parts, "pinned": one} if pinned else parts
 
 
 def worker_advice(facts: Facts) -> list[Advice]:

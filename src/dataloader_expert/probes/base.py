@@ -208,9 +208,10 @@ def _open(
     try:
         if ref.code:
             from dataloader_expert.sources.files import Listing
-            from dataloader_expert.sources.reference import Reference
+            from dataloader_expert.sources.reference import Described, Reference
 
-            source: Source = Reference.open(Listing(__import__("pathlib").Path("."), ref.roots), ref)
+            kind = Described if ref.format == "input" else Reference
+            source: Source = kind.open(Listing(__import__("pathlib").Path("."), ref.roots), ref)
         else:
             from dataloader_expert.sources.registry import open_source
 

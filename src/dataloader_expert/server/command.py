@@ -140,7 +140,8 @@ def _flag(parser: argparse._ActionsContainer, name: str, info: Any) -> None:
     """A request's field as an argument: ``source`` by place, the others as flags with hyphens."""
     said = manual.HELP.get(name, info.description)
     if name == "source":
-        parser.add_argument("source", help=said)
+        left_out: dict[str, Any] = {} if info.is_required() else {"nargs": "?", "default": info.default}
+        parser.add_argument("source", help=said, **left_out)
         return
     kind = info.annotation
     if get_origin(kind) is dict:

@@ -138,6 +138,25 @@ class Reference(Source):
             raise Raised(e, index) from None
 
 
+class Described(Source):
+    """No data yet: a request describes a batch, which a model is to be fed."""
+
+    format = "input"
+    kinds = frozenset()
+    units = ()
+    sharding = "none"
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        return cls()
+
+    def read(self, unit: Unit) -> Any:
+        raise RequestError("invalid-argument", "input describes a batch: there is no data to read")
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        raise RequestError("invalid-argument", "input describes a batch: there is no data to read")
+
+
 class _Samples:
     """Units of a map-style dataset, made when asked for: a dataset of 1e9 samples costs no list."""
 

@@ -28,7 +28,8 @@ from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
-from dataloader_expert.probes.model.batch import STEP, BatchLook, StepTime
+from dataloader_expert.probes.model.batch import BatchLook
+from dataloader_expert.probes.model.step_time import STEP, StepTime
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS, USER_FUNCTIONS
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from dataloader_expert.advice.batch_size import (
+    accumulation_advice,
     batch_advice,
     batch_size,
     evaluation_advice,
     evaluation_size,
+    instead_advice,
     limit,
-    training_bytes,
+    on_cards,
 )
 from dataloader_expert.advice.normalization import normalization, normalization_advice
-from dataloader_expert.advice.workers import batch_bytes, host_bytes, worker_advice
+from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS, STATISTICS
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
-from dataloader_expert.probes.model.batch import BATCH, COLLATE, MODEL, BatchLook, ModelCheck
-from dataloader_expert.probes.model.memory import DEVICE_PEAK, HELD
-from dataloader_expert.probes.search.batch_sizes import BATCH_SIZES, BatchSizes
+from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
+from dataloader_expert.probes.model.check import MODEL, ModelCheck
+from dataloader_expert.probes.model.fitting import Fit
+from dataloader_expert.probes.model.host_memory import HostMemory
+from dataloader_expert.probes.model.memory import (
+    CONTEXT,
+    DEVICE_LIMIT,
+    DEVICE_PEAK,
+    MEMORY_FIT,
+    MEMORY_PARTS,
+    ModelMemory,
+)
+from dataloader_expert.probes.model.sizes import BATCH_SIZES
+from dataloader_expert.probes.model.standalone import STANDALONE, StandaloneCode, with_settings
+from dataloader_expert.probes.search.batch_sizes import BatchSizes
 from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
 from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
@@ -41,6 +56,8 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 
 class Request(Common):
+    source: str = Field("", description="as in other tools, or give input")
+    input: Any = Field(None, description='without data: {"x": {"shape": ["B", 3, 224, 224]}}')
     batch_size: int | None = Field(None, ge=1, description="if decided")
     model: str | None = Field(None, description="reference to nn.Module to feed")
     model_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
@@ -50,6 +67,14 @@ class Request(Common):
     memory_limit_gb: float | None = Field(None, gt=0, description="of the GPU; else all")
     safety_margin: float = Field(0.1, ge=0, lt=1, description="memory left free")
 
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Request:
+        if bool(self.source) == (self.input is not None):
+            raise ValueError("give source, or input in its place, and not both")
+        if self.input is not None and self.model is None:
+            raise ValueError("input describes what a model is fed: pass model= too")
+        return self
+
 
 class BatchField(Model):
     name: str
@@ -57,6 +82,8 @@ class BatchField(Model):
     shape: list[int | str | None]
     bytes_per_sample: float
     variable: bool
+    range: list[list[int] | None]
+    host: bool
 
 
 class Collate(Model):
@@ -81,9 +108,17 @@ class AtSize(Model):
 
 class Memory(Model):
     batch_bytes: int | None
+    batch_bytes_worst: int | None
     host_bytes: int | None
+    host_parts: dict[str, int]
+    host_total_bytes: int | None
     device_peak_bytes: Figure | None
     device_total_bytes: int | None
+    device_reserved_bytes: int | None
+    peak_at: str | None
+    parts: dict[str, int]
+    fit: dict[str, Any] | None
+    largest_batch: dict[str, int]
     how: str
     by_batch_size: list[AtSize] | None = Field(None, description="full detail only")
 
@@ -103,12 +138,22 @@ class Settings(Model):
     test: dict[str, Any]
 
 
+class MisfitLine(Model):
+    code: str
+    field: str
+    says: str
+
+
 class ModelCheckLine(Model):
     accepted: bool
     expected: str
     got: dict[str, str]
     fed: str
     error: str | None
+    misfits: list[MisfitLine]
+    cure: str | None
+    declared: dict[str, Any] | None
+    ran: str
 
 
 class Fields(Model):
@@ -117,6 +162,8 @@ class Fields(Model):
     collate: Collate | None
     batch_size: int
     batch_size_limit: Limit
+    last_batch: int | None
+    padding: float | None
     memory: Memory
     preprocessing: Preprocessing
     dataloader: Settings
@@ -129,25 +176,35 @@ class Result(Report, Fields):
 
 
 def recipe(request: Request) -> tuple[Probe, ...]:
-    probes: list[Probe] = [Environment(), Layout(), Scan(share=0.35, near=False), BatchLook(request.batch_size, True)]
+    model: list[Probe] = []
     if request.model is not None:
-        probes.append(
-            ModelCheck(
+        model = [
+            ModelCheck(request.model, request.model_args, request.batch_size, request.input),
+            ModelMemory(
                 request.model,
                 request.model_args,
                 request.batch_size,
                 request.device,
                 request.optimizer,
                 request.precision,
-            )
-        )
-    if request.batch_size is None:
-        probes.append(BatchSizes())
+                None if request.memory_limit_gb is None else int(request.memory_limit_gb * 1e9),
+                request.safety_margin,
+            ),
+        ]
+    if request.input is not None:
+        return (Environment(), DescribedBatch(request.input), *model)
     return (
-        *probes,
+        Environment(),
+        Layout(),
+        Scan(share=0.35, near=False),
+        BatchLook(request.batch_size, True),
+        *([BatchSizes(share=0.25)] if request.batch_size is None else []),
+        *model,
+        StandaloneCode(request.batch_size),
         MallocAsStarted(request.batch_size),
         StreamSharding(request.batch_size),
-        Loading(batch_size=request.batch_size, share=0.7, block_s=0.2),
+        Loading(batch_size=request.batch_size, share=0.6, block_s=0.2),
+        HostMemory(request.batch_size, request.safety_margin),
     )
 
 
@@ -171,7 +228,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     unknowns = []
     if request.model is None:
         unknowns.append(Unknown("memory.device_peak_bytes", "it needs a model: pass model="))
-    elif facts.find(DEVICE_PEAK) is None:
+    elif facts.find(DEVICE_PEAK) is None and not any(u.what.startswith("memory.device") for u in measured.unknowns):
         unknowns.append(Unknown("memory.device_peak_bytes", "the model took no training step; see the other unknowns"))
     if request.device == "cuda" and not devices:
         unknowns.append(Unknown("device", NO_CUDA))
@@ -187,51 +244,86 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if facts.find(RECOMMENDED) is None:
         unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 is the safe start"))
     memory = batch_bytes(facts, size)
+    on_the_host = host_parts(facts, size, workers, total is not None)
+    parts, spread = facts.find(MEMORY_PARTS), facts.find(SPREAD)
     fields = {
         "structure": {f["name"]: _words(f) for f in batch["fields"]},
         "fields": [BatchField(**f) for f in batch["fields"]],
         "collate": None if collate is None else Collate(name=collate["name"], why=collate["why"]),
         "batch_size": size,
         "batch_size_limit": Limit(**bound),
+        "last_batch": last_batch(facts, size),
+        "padding": None if spread is None else spread.value["padding"],
         "memory": Memory(
             batch_bytes=memory,
+            batch_bytes_worst=None if spread is None else round(spread.value["most"] * size),
             host_bytes=host_bytes(facts, size, workers, 2),
+            host_parts=on_the_host,
+            host_total_bytes=sum(on_the_host.values()) if on_the_host else None,
             device_peak_bytes=figure_of(facts.find(DEVICE_PEAK)),
             device_total_bytes=total,
+            device_reserved_bytes=None if parts is None else parts.value["reserved"],
+            peak_at=None if parts is None else parts.value["peak_at"],
+            parts={} if parts is None else {k: v for k, v in parts.value["parts"].items() if v},
+            fit=fit_of(facts),
+            largest_batch=on_cards(facts, request.safety_margin, CONTEXT),
             how="bytes of real batches; in flight: workers x prefetch + 1 batches" + peak_words(facts),
             by_batch_size=by_batch_size(facts, size, bound["value"], workers),
         ),
         "preprocessing": preprocessing(facts),
         "dataloader": Settings(**settings),
-        "model_check": None if facts.find(MODEL) is None else ModelCheckLine(**facts.value(MODEL)),
-        "code": loader_code(
-            request,
-            facts,
-            _code_settings(settings["train"]),
-            split="train" if "train" in (facts.value(SPLITS) or {}) else None,
-        ),
+        "model_check": None if facts.find(MODEL) is None else model_line(facts),
+        "code": code(request, facts, settings),
     }
     advice = [
         *batch_advice(facts, size, why, memory),
         *evaluation_advice(facts, size, on_host),
+        *accumulation_advice(facts, size, request.batch_size),
+        *instead_advice(facts, size),
         *worker_advice(facts),
         *normalization_advice(facts),
     ]
-    steps = [
-        Next(
-            tool="diagnose_io",
-            arguments={"source": request.source, "batch_size": size},
-            why="where a sample's time goes",
-        )
-    ]
-    return Conclusion(fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(facts, size))
+    steps = (
+        []
+        if request.input is not None
+        else [
+            Next(
+                tool="diagnose_io",
+                arguments={"source": request.source, "batch_size": size},
+                why="where a sample's time goes",
+            )
+        ]
+    )
+    return Conclusion(
+        fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(request, facts, size)
+    )
+
+
+def model_line(facts: Facts) -> ModelCheckLine:
+    value = facts.value(MODEL)
+    cure = None if value["cure"] is None else "\n".join(value["cure"])
+    return ModelCheckLine(**{k: value[k] for k in ModelCheckLine.model_fields if k != "cure"}, cure=cure)
+
+
+def fit_of(facts: Facts) -> dict[str, Any] | None:
+    """The peak of each phase as the maximum of lines in the batch size, and how far off the trial at the size advised lay."""
+    fit = facts.find(MEMORY_FIT)
+    if fit is None:
+        return None
+    value = fit.value
+    lines = {
+        phase: [{"base_bytes": round(base), "bytes_per_sample": round(each)} for base, each in found]
+        for phase, found in value["phases"].items()
+    }
+    return {**lines, "from_sizes": value["sizes"], "straight": value["straight"], "check": value["check"]}
 
 
 def by_batch_size(facts: Facts, size: int, most: int, workers: int) -> list[AtSize] | None:
     """Memory at the recommended batch size and at powers of two around it, up to the limit."""
     if batch_bytes(facts, size) is None:
         return None
-    each, held = training_bytes(facts), facts.value(HELD, 0)
+    fit = facts.find(MEMORY_FIT)
+    made = None if fit is None else Fit.from_json(fit.value)
     timed = {int(f.at["batch_size"]): f for f in facts.all(BATCH_SIZES)}
     sizes = {2**k for k in range(3, 14) if size / 16 <= 2**k <= min(most, 16 * size)} | {size} | set(timed)
     return [
@@ -239,7 +331,7 @@ def by_batch_size(facts: Facts, size: int, most: int, workers: int) -> list[AtSi
             batch_size=n,
             batch_bytes=batch_bytes(facts, n) or 0,
             host_bytes=host_bytes(facts, n, workers, 2) or 0,
-            device_bytes=None if each is None else int(held + each * n),
+            device_bytes=None if made is None else round(made.peak(n)),
             throughput=figure_of(timed.get(n)),
         )
         for n in sorted(sizes)
@@ -247,15 +339,21 @@ def by_batch_size(facts: Facts, size: int, most: int, workers: int) -> list[AtSi
 
 
 def peak_words(facts: Facts) -> str:
-    """How the device's peak was got, and at which batch size."""
-    peak = facts.find(DEVICE_PEAK)
-    if peak is None:
+    """How the device's peak was got, at which batch size, and with which loss."""
+    peak, parts = facts.find(DEVICE_PEAK), facts.find(MEMORY_PARTS)
+    if peak is None or parts is None:
         return ""
+    c = peak.evidence.conditions
     if peak.evidence.how == "probed":
-        how = "by torch.cuda statistics"
+        how = "measured by torch.cuda in processes of their own"
     else:
-        how = "derived on the CPU: parameters, gradients, optimizer states, tensors saved for backward, widest layer"
-    return f"; device peak of a training step at batch size {peak.at['batch_size']}, {how}"
+        on = "fake tensors" if c["on"] == "trace" else "real tensors on the CPU, as the model needs their values"
+        how = (
+            f"derived: one step traced on {on} and replayed in a simulated caching allocator; workspaces of cuBLAS and"
+        )
+        how += " cuDNN are allowances, and the CUDA context (about 0.5 GB) comes on top"
+    step = f"{c['optimizer']}, {c['precision']}, {parts.value['loss'] or 'no loss'}"
+    return f"; device peak of a training step ({step}) at batch size {peak.at['batch_size']}, {how}"
 
 
 def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: bool) -> dict[str, dict[str, Any]]:
@@ -271,8 +369,15 @@ def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: b
     return {"train": train, "val": dict(evaluate), "test": dict(evaluate)}
 
 
-def _code_settings(train: dict[str, Any]) -> dict[str, Any]:
-    return dict(train)
+def code(request: Request, facts: Facts, settings: dict[str, dict[str, Any]]) -> str:
+    """The loaders as a module in plain torch where it was run, else over our own readers; none without data."""
+    if request.input is not None:
+        return ""
+    plain = facts.value(STANDALONE)
+    if plain is not None:
+        return with_settings(plain, settings)
+    split = "train" if "train" in (facts.value(SPLITS) or {}) else None
+    return loader_code(request, facts, dict(settings["train"]), split=split)
 
 
 def preprocessing(facts: Facts) -> Preprocessing:
@@ -354,10 +459,16 @@ def layout_of(facts: Facts) -> str:
     return f"as stored: {f['dtype']} [{', '.join('*' if d is None else str(d) for d in shape)}]"
 
 
-def findings(facts: Facts, size: int) -> list[Finding]:
+def findings(request: Request, facts: Facts, size: int) -> list[Finding]:
     """What speaks against the batches that are recommended here: of no other loader is it known."""
     out = []
     samples = facts.find(SAMPLES)
+    bound = facts.find(DEVICE_LIMIT)
+    asked = request.batch_size
+    if bound is not None and asked is not None and asked > bound.value["value"] > 0:
+        room = f"{bound.value['room'] / 1e9:.3g} GB"
+        text = f"a batch of {asked} does not fit into {room} of device memory; the most is {bound.value['value']}"
+        out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
     trained = (facts.value(SPLITS) or {}).get("train") or (samples.value if samples is not None else None)
     if samples is not None and trained and trained > size and trained % size == 1:
         out.append(
@@ -369,6 +480,7 @@ def findings(facts: Facts, size: int) -> list[Finding]:
                 "drop_last=True for training: batch normalisation raises on a batch of one",
             )
         )
+    out += uneven(facts)
     collate = facts.find(COLLATE)
     if collate is not None and collate.value["name"] == "list":
         out.append(
@@ -377,10 +489,37 @@ def findings(facts: Facts, size: int) -> list[Finding]:
                 "error",
                 "the default collate cannot stack these samples",
                 collate,
-                "pad or resize in the dataset, or pass a collate_fn",
+                "collate_fn=pad, which code defines"
+                if collate.value["generated"]
+                else "pad or resize in the dataset, or pass a collate_fn",
             )
         )
     return out
+
+
+PADDING = 0.3
+"""The share of padding from which batches of like length pay."""
+
+
+def uneven(facts: Facts) -> Iterator[Finding]:
+    """Batches that hold much padding, or that do not collate with the samples at the ends of the range."""
+    spread = facts.find(SPREAD)
+    if spread is None:
+        return
+    share, failed = spread.value["padding"], spread.value["failed"]
+    if share is not None and share > PADDING:
+        text = f"{share:.0%} of the padded fields is padding"
+        yield finding("padding-waste", "warning", text, spread, "batches of like length: suggest_sampler, throughput")
+    if failed is not None:
+        text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
+        where = [{"sample": i} for i in failed["samples"]]
+        yield finding("not-collatable", "error", text, spread, "make these samples like the others", where)
+
+
+def last_batch(facts: Facts, size: int) -> int | None:
+    """Samples of the last batch of an epoch over the training split; None where their number is not known."""
+    samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES)
+    return None if not samples else samples % size or min(size, samples)
 
 
 def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:

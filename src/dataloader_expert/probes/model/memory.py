@@ -1,113 +1,295 @@
-"""Memory of a training step and a forward pass: measured on a CUDA device; without one derived from tensors on the
-CPU."""
+"""Memory of a training step: measured on a CUDA device in processes of their own, else predicted from traces."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
 
-from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Observation, evidence
-from dataloader_expert.probes.serving import flat
+from dataloader_expert.facts import Fact, Json, Quantity, Unknown
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.model.check import MODEL, SPEC
+from dataloader_expert.probes.model.fitting import Fit, Line, fitted_to, largest_fitting, straightened
+from dataloader_expert.probes.model.sizes import chosen_size, host_limit
+from dataloader_expert.probes.model.trials import Setup, Trial
+from dataloader_expert.probes.system.branches import Branches
+from dataloader_expert.probes.system.environment import ENVIRONMENT
 
-DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak memory of forward, backward and step on a real batch")
-HELD = Quantity("device_held_bytes", "bytes", "parameters, gradients and optimizer states, independent of the batch")
-FORWARD = Quantity("forward_bytes", "bytes", "peak of a forward pass without gradients, beyond the parameters")
-STATES = {"adamw": 2, "adam": 2, "sgd": 0}
-"""Tensors of each parameter's size that the optimizer keeps."""
+DEVICE_PEAK = Quantity("device_peak_bytes", "bytes", "peak memory of forward, backward and step at a batch size")
+MEMORY_FIT = Quantity(
+    "device_memory_fit", "bytes", "peak of each phase by batch size: a line, from three sizes, and its check"
+)
+MEMORY_PARTS = Quantity("device_memory_parts", "bytes", "what is live at the peak, by kind, and the peak of each phase")
+DEVICE_LIMIT = Quantity(
+    "device_limit", "samples", "the largest batch that was run, or traced, within the device's memory"
+)
+EVALUATION = Quantity("evaluation_bytes", "bytes", "peak of a forward pass without gradients: a line in the batch size")
+INSTEAD = Quantity("device_peak_instead", "bytes", "peak of the step with one setting changed, at the same batch size")
+STEP_SPEED = Quantity("step_throughput", "samples/s", "samples that the device trains on a second, by batch size")
+CONTEXT = 512 << 20
+"""Bytes that a process takes on a CUDA device beyond torch's allocator, where none could be measured."""
+TRIAL_S = 60.0
+REAL_SIZES = (2, 4, 8)
+"""Batch sizes at which a model that needs real tensors is run."""
+SHARE = 0.5
+ON_DEVICE = 4
+"""Trials of the search on a device, after two that fit the line."""
 
 
-def footprint(
-    model: Any, inputs: list[Any], n: int, optimizer: str, precision: str, device: bool
-) -> Iterable[Observation]:
-    """Memory of the model, of a training step and of a forward pass on a batch of ``n``."""
-    trained = _bytes(p for p in model.parameters() if p.requires_grad)
-    held = _bytes([*model.parameters(), *model.buffers()]) + trained * (1 + STATES[optimizer])
-    yield Fact(HELD, held, evidence("derived", "model", seen=1), {})
-    if device:
-        peak, forward = _probed(model, inputs, optimizer, precision)
-        said = evidence("probed", "model", seen=3)
-    else:
-        saved, forward = _derived(model, inputs, precision)
-        peak = held + saved + forward
-        said = evidence("derived", "model", seen=1, derived_from=(HELD.name,), conditions={"device": "cpu"})
-    yield Fact(DEVICE_PEAK, peak, said, {"batch_size": n})
-    yield Fact(FORWARD, forward, said, {"batch_size": n})
+@dataclass(frozen=True)
+class ModelMemory(Probe):
+    """``memory_limit``: bytes that torch may take of the device; None: all there is. ``batch_size``: as asked."""
+
+    name: ClassVar[str] = "memory"
+    doing: ClassVar[str] = "measuring the memory of a training step"
+    model: str = ""
+    model_args: Any = None
+    batch_size: int | None = None
+    device: str = "auto"
+    optimizer: str = "adamw"
+    precision: str = "float32"
+    memory_limit: int | None = None
+    margin: float = 0.1
+
+    def ready(self, bench: Bench) -> None:
+        roots, args = bench.ref.roots, dict(self.model_args or {})
+
+        def one(request: dict[str, Any]) -> dict[str, Any]:
+            return work(request, self.model, args, roots)
+
+        # what a trace needs is imported once for all; a process that is to use CUDA begins with nothing of it
+        bench.untouched[self.name] = {"trace": Branches(one, warm), "cuda": Branches(one)}
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        branches: dict[str, Branches] = bench.untouched.pop(self.name)
+        try:
+            call = bench.facts.value(MODEL, {"call": None})["call"]
+            if call is None:
+                yield Unknown("memory.device_peak_bytes", "the model takes no batch: see model_check")
+                return
+            devices = bench.facts.value(ENVIRONMENT, {"devices": []})["devices"] if self.device != "cpu" else []
+            spec = {"spec": bench.facts.value(SPEC), "call": "\n".join(call)}
+            until = bench.until(SHARE) or math.inf
+            yield from _Measuring(self, bench, branches, spec, devices, until).all()
+        finally:
+            for branch in branches.values():
+                branch.close()
 
 
-def _probed(model: Any, inputs: list[Any], optimizer: str, precision: str) -> tuple[int, int]:
-    """Peaks of a training step, after two warm-up steps, and of a forward pass, from CUDA's own statistics."""
+class CannotTry(Exception):
+    """No trial can be made; ``str()`` says why."""
+
+
+class _Measuring:
+    def __init__(
+        self,
+        asked: ModelMemory,
+        bench: Bench,
+        branches: dict[str, Branches],
+        spec: dict[str, Any],
+        devices: Any,
+        until: float,
+    ) -> None:
+        self.asked, self.bench, self.branches, self.spec, self.until = asked, bench, branches, spec, until
+        self.total = devices[0]["total_bytes"] if devices else None
+        self.setup = Setup(asked.optimizer, asked.precision)
+        self.on = "trace"
+
+    def trial(self, size: int, on: str | None = None, **changed: Any) -> Trial:
+        """Raises:
+        CannotTry: if it failed for another reason than memory, or took too long.
+        """
+        on = on or self.on
+        setup = asdict(replace(self.setup, **changed))
+        return Trial(**self.asked_of("cuda" if on == "cuda" else "trace", size=size, on=on, setup=setup))
+
+    def asked_of(self, branch: str, **request: Any) -> dict[str, Any]:
+        left = min(TRIAL_S, self.until - time.monotonic())
+        if left <= 0.1:
+            raise CannotTry("the budget ended before it: raise budget_s")
+        said = self.branches[branch].ask({**self.spec, **request}, left)
+        if said.get("error"):
+            raise CannotTry(str(said["error"]))
+        return said
+
+    def all(self) -> Iterator[Observation]:
+        try:
+            fit, trials = self.traced()
+        except CannotTry as e:
+            yield Unknown("memory.device_peak_bytes", f"no training step could be traced: {e}")
+            return
+        predicted = fit
+        if self.total is not None:
+            yield from self.measured(fit)
+            return
+        room = self.room(CONTEXT)
+        most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
+        limit: int | None = None
+        try:
+            if room is not None:
+                search = largest_fitting(lambda n: self.trial(n, cap=room), fit, room, most)
+                limit = search.size
+                yield self.limit(search.size, search.failed, search.trials, room, "derived")
+            size, _ = chosen_size(self.bench.facts, self.asked.batch_size, most if limit is None else min(most, limit))
+            last = self.trial(size)
+            yield from self.told(predicted, last, trials, "derived")
+            yield from self.others(last)
+        except CannotTry as e:
+            yield from self.told(predicted, trials[-1], trials, "derived")
+            yield Unknown("memory: the limit, or its check at the size advised", str(e))
+
+    def traced(self) -> tuple[Fit, list[Trial]]:
+        """The fit from three sizes on fake tensors; with real ones on the CPU where the model needs their values."""
+        try:
+            return straightened(self.trial, self.twice)
+        except CannotTry as e:
+            why = str(e)
+            if "budget" in why or "longer" in why:
+                raise
+        self.on = "cpu"
+        try:
+            return straightened(self.trial, self.twice, REAL_SIZES)
+        except CannotTry as e:
+            raise CannotTry(f"{why}; with real tensors: {e}") from None
+
+    def twice(self, sizes: tuple[int, int]) -> tuple[list[Trial], Any]:
+        """Trials at both sizes, and the lines that the peaks of the phases follow; None where they must be drawn here."""
+        if self.on != "trace":
+            return [self.trial(n) for n in sizes], None
+        said = self.asked_of("trace", size=sizes, on="twice", setup=asdict(self.setup))
+        return [Trial(**t) for t in said["trials"]], said["lines"]
+
+    def room(self, context: int) -> int | None:
+        """Bytes that torch's allocator may take, the margin left free; None: nothing bounds it here."""
+        asked, margin = self.asked.memory_limit, self.asked.margin
+        rooms = [] if asked is None else [asked]
+        if self.total is not None:
+            rooms.append(self.total - context)
+        return int(min(rooms) * (1 - margin)) if rooms else None
+
+    def measured(self, guess: Fit) -> Iterator[Observation]:
+        """On the device: two sizes below the predicted limit give the line, which the search then follows."""
+        self.on = "cuda"
+        most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
+        try:
+            room = self.room(CONTEXT) or 0
+            top = max(1, min(most, guess.largest(room)))
+            sizes = sorted({max(1, top // 4), max(1, top // 2)})
+            trials = [self.trial(n, cap=room) for n in sizes]
+            room = self.room(max(t.context or 0 for t in trials)) or room
+            fit = fitted_to(guess, trials)
+            search = largest_fitting(lambda n: self.kept(trials, n, room), fit, room, most, ON_DEVICE)
+            yield self.limit(search.size, search.failed, search.trials + len(sizes), room, "probed")
+            for t in trials:
+                if t.fits and t.step_s:
+                    seen = evidence("timed", "memory", seen=self.setup.steps)
+                    yield Fact(STEP_SPEED, t.batch_size / t.step_s, seen, {"batch_size": t.batch_size})
+            facts = [(t.batch_size, t.batch_size / t.step_s) for t in trials if t.fits and t.step_s]
+            size, _ = chosen_size(self.bench.facts, self.asked.batch_size, max(1, search.size), dict(facts))
+            last = self.trial(size, cap=room, steps=20)
+            fit = fitted_to(guess, trials)
+            yield from self.told(fit, last, [t for t in trials if t.fits], "probed")
+            self.on = "trace"
+            yield from self.others(self.trial(size))
+        except CannotTry as e:
+            yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
+
+    def kept(self, trials: list[Trial], size: int, room: int) -> Trial:
+        made = self.trial(size, cap=room)
+        trials.append(made)
+        return made
+
+    def limit(self, size: int, failed: int | None, tried: int, room: int, how: str) -> Fact:
+        value = {"value": size, "failed": failed, "trials": tried, "room": room, "margin": self.asked.margin}
+        return Fact(DEVICE_LIMIT, value, evidence(how, "memory", seen=tried))
+
+    def told(self, fit: Fit, last: Trial, trials: list[Trial], how: str) -> Iterator[Observation]:
+        """The facts of the step at the size advised, and the line with its check there."""
+        n = {"batch_size": last.batch_size}
+        conditions = {"on": self.on, "optimizer": self.setup.optimizer, "precision": self.setup.precision}
+        seen = evidence(how, "memory", seen=len(trials) + 1, conditions=conditions)
+        yield Fact(DEVICE_PEAK, last.allocated, seen, n)
+        got = max(last.phases.values(), default=last.allocated)  # tensors; an allocator's blocks may be larger
+        off = fit.peak(last.batch_size) / got - 1
+        check = {"batch_size": last.batch_size, "predicted": round(fit.peak(last.batch_size)), "got": got}
+        value = {**fit.to_json(), "check": {**check, "error": round(off, 5)}, "on": self.on}
+        yield Fact(MEMORY_FIT, value, seen)
+        top = max(last.phases, key=lambda p: last.phases[p]) if last.phases else None
+        parts: dict[str, Json] = {"parts": last.parts, "phases": last.phases, "peak_at": top, "reserved": last.reserved}
+        yield Fact(
+            MEMORY_PARTS, {**parts, "loss": last.loss, "context": last.context, "retries": last.retries}, seen, n
+        )
+        try:
+            low, high = (self.trial(b, evaluate=True) for b in (8, 16))
+        except CannotTry:
+            return
+        slope = (high.allocated - low.allocated) / 8
+        line = Line(low.allocated - 8 * slope, slope)
+        yield Fact(EVALUATION, [line.base, line.per_sample], evidence(how, "memory", seen=2))
+
+    def others(self, last: Trial) -> Iterator[Observation]:
+        """The same step with one setting changed, each from one trace."""
+        changes: list[dict[str, Any]] = []
+        if self.setup.precision == "float32":
+            changes.append({"precision": "bfloat16"})
+        if last.parts.get("workspace", 0) > 0.1 * last.allocated:
+            changes.append({"channels_last": True})
+        changes.append({"checkpointing": True})
+        if self.setup.optimizer != "sgd" and last.parts.get("optimizer_states", 0) > 0.25 * last.allocated:
+            changes.append({"optimizer": "sgd"})
+        for change in changes:
+            try:
+                made = self.trial(last.batch_size, "trace" if self.on == "cuda" else self.on, **change)
+            except CannotTry:  # the model has no such switch, or time is up
+                continue
+            [(name, value)] = change.items()
+            at = {"batch_size": last.batch_size, name: value}
+            yield Fact(INSTEAD, made.allocated, evidence("derived", "memory", seen=1), at)
+
+
+def warm() -> None:
+    """Imports what the first trace of a process would import."""
     import torch
 
-    model = model.to("cuda").eval()
-    moved = [v.to("cuda") for v in inputs]
-    dtype = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}[precision]
-    cast = torch.autocast("cuda", dtype=dtype or torch.float16, enabled=dtype is not None)
-    with torch.no_grad(), cast:
-        model(*moved)  # allocates the libraries' workspaces
-        before = torch.cuda.memory_allocated() - _bytes(moved)
-        torch.cuda.reset_peak_memory_stats()
-        model(*moved)
-    forward = torch.cuda.max_memory_allocated() - before
-    model.train()
-    step = {"adamw": torch.optim.AdamW, "adam": torch.optim.Adam, "sgd": torch.optim.SGD}[optimizer](model.parameters())
-    for i in range(5):
-        if i == 2:
-            torch.cuda.reset_peak_memory_stats()
-        with cast:
-            out = model(*moved)
-        loss: Any = sum(t.float().mean() for _, t in flat(out) if isinstance(t, torch.Tensor) and t.is_floating_point())
-        loss.backward()
-        step.step()
-        step.zero_grad(set_to_none=True)
-    torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated(), forward
+    from dataloader_expert.probes.model.spec import Leaf
+    from dataloader_expert.probes.model.trials import traced
+
+    leaf = Leaf("float32", ("B", 2))
+    traced(lambda: torch.nn.Linear(2, 2), lambda: leaf.tensor(2), lambda m, b: (lambda: m(b), None), 2, Setup())
 
 
-def _derived(model: Any, inputs: list[Any], precision: str) -> tuple[int, int]:
-    """Bytes that a step saves for its backward pass, and those of its input and its largest layer's workspace."""
-    import torch
+def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple[str, ...]) -> dict[str, Any]:
+    """One trial, in a process of its own."""
+    from dataloader_expert.probes.model import trials
+    from dataloader_expert.probes.model.empty_model import made_empty
+    from dataloader_expert.probes.model.spec import batch_of, from_json
+    from dataloader_expert.probes.model.ways import functions
+    from dataloader_expert.sources.reference import load
 
-    own = {t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers(), *inputs)}
-    saved: dict[int, int] = {}
+    tree, size, setup = from_json(request["spec"]), request["size"], Setup(**request["setup"])
+    adapt, target = functions(request["call"])
 
-    def keep(t: Any) -> Any:
-        storage = t.untyped_storage()
-        if storage.data_ptr() not in own:
-            saved[storage.data_ptr()] = storage.nbytes()
-        return t
+    def call(made: Any, batch: Any) -> tuple[Any, Any]:
+        given, named = adapt(batch)
+        return (lambda: made(*given, **named)), target(batch)
 
-    model.train()
-    half = torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision != "float32")
-    with _widest(model) as widest, torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t), half:
-        out = model(*inputs)
-    work = max([_bytes(_tensors(out)), *widest])
-    return sum(saved.values()), _bytes(inputs) + work
+    def make() -> Any:
+        made = load(model, args, roots)
+        return trials.checkpointed(made) if setup.checkpointing else made
 
+    def batch() -> Any:
+        return batch_of(tree, size)
 
-@contextmanager
-def _widest(model: Any) -> Iterator[list[int]]:
-    """Input and output bytes of each leaf module, as they run."""
-    found: list[int] = []
-
-    def ran(_: Any, given: Any, got: Any) -> None:
-        found.append(_bytes(_tensors(given)) + _bytes(_tensors(got)))
-
-    leaves = [m for m in model.modules() if not any(m.children())]
-    hooks = [m.register_forward_hook(ran) for m in leaves]
-    try:
-        yield found
-    finally:
-        for hook in hooks:
-            hook.remove()
+    if request["on"] == "twice":
+        made, lines = trials.traced_twice(
+            lambda: made_empty(make), lambda n: batch_of(tree, n), call, tuple(size), setup
+        )
+        return {"trials": [t.to_json() for t in made], "lines": lines}
+    ways = {"trace": trials.traced, "cuda": trials.on_cuda, "cpu": trials.run_here}
+    here = make if request["on"] != "trace" else lambda: made_empty(make)
+    return ways[request["on"]](here, batch, call, size, setup).to_json()
 
 
-def _tensors(value: Any) -> list[Any]:
-    import torch
-
-    return [t for _, t in flat(value) if isinstance(t, torch.Tensor)]
-
-
-def _bytes(tensors: Iterable[Any]) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors)
+PROBES = (ModelMemory,)

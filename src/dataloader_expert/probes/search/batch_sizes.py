@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.facts import Fact, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.model.sizes import BATCH_SIZES
 from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.serving import serving
 
-BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")
 SIZES = (16, 32, 64, 128, 256)
 
 

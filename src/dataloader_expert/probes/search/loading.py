@@ -20,7 +20,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, TooDear, evidence
 from dataloader_expert.probes.data.layout import SAMPLES
-from dataloader_expert.probes.model.batch import STEP
+from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.search.belief import Belief, Start
 from dataloader_expert.probes.search.costs import measured
 from dataloader_expert.probes.search.exploring import Explorer

@@ -47,3 +47,34 @@ def group_bytes(group: list[int], shm: int, worth: int) -> int:
     """Memory that a group holds; counted exactly, which takes milliseconds, only if it may exceed ``worth``."""
     cheap = sum(map(rss_bytes, group)) + shm
     return pss_bytes(group, shm) or cheap if cheap > worth else cheap
+
+
+def total_pss(pid: int, shm: int = 0) -> int:
+    """Proportional set size of a process and all below it, pages that several share counted once.
+
+    ``shm``: growth of /dev/shm, counted where it is more than what is mapped: a batch that waits in a queue is mapped by
+    nobody.
+    """
+    total = shared = 0
+    for one in (pid, *_below(pid)):
+        try:
+            with open(f"/proc/{one}/smaps_rollup") as f:
+                for line in f:
+                    if line.startswith("Pss:"):
+                        total += int(line.split()[1]) * 1024
+                    elif line.startswith("Pss_Shmem:"):
+                        shared += int(line.split()[1]) * 1024
+        except OSError:  # it has just ended
+            continue
+    return total - shared + max(shared, shm)
+
+
+def _below(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as f:
+                found += [int(child) for child in f.read().split()]
+    except OSError:
+        return found
+    return found + [inner for child in list(found) for inner in _below(child)]

@@ -1,0 +1,162 @@
+"""Whether a model takes a batch: called with a real one, or, where it is too large, with one that has no values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Json, Quantity
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.declared import declared
+from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes
+from dataloader_expert.probes.model.feeding import given_batch, known
+from dataloader_expert.probes.model.mends import is_fake
+from dataloader_expert.probes.model.misfits import Verdict, breaks_on_one, judged
+from dataloader_expert.probes.model.spec import of_batch, to_json
+from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
+from dataloader_expert.probes.serving import flat
+
+MODEL = Quantity(
+    "model_check", "", "whether the model accepts a batch: what it expects, what it got, what differs, the cure"
+)
+SPEC = Quantity(
+    "batch_structure", "", "the batch as nested tensors: dtype, shape with its largest dimensions, range of values"
+)
+REAL_SHARE = 0.2
+"""The share of the memory allowed up to which a model is made for real."""
+OURS = frozenset({"dtype", "layout"})
+"""Steps that our own preprocessing takes between a built-in dataset and any model."""
+
+
+@dataclass(frozen=True)
+class ModelCheck(Probe):
+    """Calls the user's model with a batch; finds the change under which it runs."""
+
+    name: ClassVar[str] = "model"
+    doing: ClassVar[str] = "feeding a batch to the model"
+    model: str = ""
+    model_args: Any = None
+    batch_size: int | None = None
+    input: Any = None
+    """A description of the batch, in place of a source."""
+
+    def ready(self, bench: Bench) -> None:
+        known(self.model, bench)
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        from dataloader_expert.sources.reference import load
+
+        def make() -> Any:
+            return load(self.model, dict(self.model_args or {}), bench.ref.roots)
+
+        batch, n = given_batch(bench, self.batch_size, self.input)
+        longest = largest_shapes(bench)
+        yield Fact(SPEC, to_json(of_batch(batch, n, longest)), evidence("sampled", "model", seen=n))
+        size = parameter_bytes(made_empty(make))
+        real = size <= REAL_SHARE * bench.limit_bytes
+        if real:
+            model, context = make(), nullcontext()
+        else:
+            model, context, batch = without_values(make, batch)
+        with context:
+            said = declared(model, self.model_args)
+            verdict = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
+            ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch)
+        value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
+        value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
+        yield Fact(MODEL, value, evidence("probed", "model", seen=n))
+
+
+def largest_shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
+    """By field whose dimensions vary, the largest that were seen of each."""
+    fields = bench.facts.value(BATCH, {"fields": []})["fields"]
+    known = {f["name"]: f["range"] for f in fields if f["variable"] and len(f["range"]) == len(f["shape"]) > 1}
+    return {n: (0, *(r[1] for r in ranges[1:])) for n, ranges in known.items() if all(ranges[1:])}
+
+
+def told(verdict: Verdict, model: Any, batch: Any, ours: bool) -> dict[str, Json]:
+    """The verdict as a fact's value. ``ours``: what only our own preprocessing has yet to do is no misfit."""
+    misfits, accepted, error = verdict.misfits, verdict.accepted, verdict.error
+    if ours and verdict.way is not None and not verdict.way.told and verdict.steps <= OURS:
+        accepted, error = True, None
+        misfits = tuple(m for m in misfits if m.field == TARGET or m.code == "value-range-mismatch")
+    got = {name: _words(v) for name, v in flat(batch)}
+    fed = "nothing: no way to call it was found"
+    if verdict.way is not None:
+        fed = "; ".join(_fed(verdict.way, i) for i in range(len(verdict.way.arguments)))
+    code = None if verdict.way is None else verdict.way.code().splitlines()  # a fact's strings are of one line
+    return {
+        "accepted": accepted,
+        "expected": expects(model),
+        "got": got,
+        "fed": fed,
+        "error": None if accepted else error,
+        "misfits": [
+            {"code": m.code, "field": "the target" if m.field == TARGET else m.field, "says": m.says} for m in misfits
+        ],
+        "call": code,
+        "cure": code if misfits else None,
+    }
+
+
+def _fed(way: Way, i: int) -> str:
+    (parameter, expression), name = way.arguments[i], way.names[i]
+    said = wrapped(expression, way.mends.get(name, ()))
+    said = said if len(said) <= 200 else said[:199] + "…"
+    return f"{parameter}={said}" if parameter else said
+
+
+def _words(value: Any) -> str:
+    dtype = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+    return f"{dtype}{list(value.shape) if hasattr(value, 'shape') else ''}"
+
+
+def without_values(make: Any, batch: Any) -> tuple[Any, Any, Any]:
+    """The model and batch as fake tensors, whose layers refuse other dtypes as real ones do."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._pytree import tree_map
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    model = made_empty(make)
+    with mode:
+        faked(model)
+    batch = tree_map(lambda v: mode.from_tensor(v) if isinstance(v, torch.Tensor) and not is_fake(v) else v, batch)
+
+    def strict(module: Any, given: Any) -> None:
+        x, weight = given[0] if given else None, getattr(module, "weight", None)
+        if not isinstance(x, torch.Tensor) or not isinstance(weight, torch.Tensor):
+            return
+        if isinstance(module, torch.nn.Embedding | torch.nn.EmbeddingBag):
+            if x.is_floating_point():
+                raise TypeError(f"{type(module).__name__} takes integers; the dtype given is {x.dtype}")
+        elif x.dtype != weight.dtype:
+            raise TypeError(f"{type(module).__name__} expected dtype {weight.dtype} but the input has {x.dtype}")
+
+    for module in model.modules():
+        module.register_forward_pre_hook(strict)
+    return model, mode, batch
+
+
+def expects(model: Any) -> str:
+    """What the model's first layers expect as input, as text."""
+    import torch
+
+    for module in model.modules() if hasattr(model, "modules") else ():
+        if isinstance(module, torch.nn.Conv1d | torch.nn.Conv2d | torch.nn.Conv3d):
+            dims = ", ".join(["*"] * len(module.kernel_size))
+            return f"float [B, {module.in_channels}, {dims}] ({type(module).__name__})"
+        if isinstance(module, torch.nn.Linear):
+            return f"float [B, …, {module.in_features}] (Linear)"
+        if isinstance(module, torch.nn.Embedding):
+            return f"int64 [B, …] below {module.num_embeddings} (Embedding)"
+        if isinstance(module, torch.nn.LSTM | torch.nn.GRU | torch.nn.RNN):
+            order = "B, T" if module.batch_first else "T, B"
+            return f"float [{order}, {module.input_size}] ({type(module).__name__})"
+    return "not known: no layer says"
+
+
+PROBES = (ModelCheck,)

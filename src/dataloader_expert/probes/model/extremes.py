@@ -1,0 +1,90 @@
+"""Samples from the whole range of a dataset: the largest, the smallest, and those that are unlike the others."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+MOST = 256
+ODD_SHARE = 0.1
+"""Samples of a kind rarer than this are odd."""
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Indices: ``largest`` and ``smallest`` first to last by bytes, ``odd`` with what is unlike the rest."""
+
+    looked: int
+    largest: tuple[int, ...]
+    smallest: tuple[int, ...]
+    odd: tuple[tuple[int, str], ...]
+
+
+def extremes(
+    dataset: Any, n: int, lengths: Any, until: float, seed: int, at: Callable[[int], None], size: int
+) -> Extremes:
+    """Looks at samples spread over all ``n``; ``lengths``: of every sample, where they are known, which then decide.
+
+    Samples that raise are passed over: the scan tells them.
+    """
+    import numpy as np
+
+    looked = np.unique(np.concatenate([np.linspace(0, n - 1, MOST // 2).astype(int), _random(n, seed)]))
+    by_length = None if lengths is None or len(lengths) != n else np.argsort(np.asarray(lengths), kind="stable")
+    weights: dict[int, float] = {}
+    kinds: dict[int, str] = {}
+    order = [int(i) for i in np.random.default_rng(seed).permutation(looked)]
+    if by_length is not None:
+        order = [int(by_length[-1]), int(by_length[0]), *order]
+    for index in order:
+        at(index)
+        try:
+            sample = dataset[index]
+        except Exception:  # of the user's code; the scan tells which
+            continue
+        weights[index], kinds[index] = bytes_of(sample), kind_of(sample)
+        if time.monotonic() > until:
+            break
+    at(-1)
+    ranked = sorted(weights, key=lambda i: (weights[i], i))
+    if by_length is not None:
+        ranked = [int(i) for i in by_length]
+    counts = Counter(kinds.values())
+    rare = {k for k, c in counts.items() if c < ODD_SHARE * len(kinds)}
+    odd = tuple((i, k) for i, k in sorted(kinds.items()) if k in rare)[:20]
+    return Extremes(len(weights), tuple(ranked[::-1][:size]), tuple(ranked[:size]), odd)
+
+
+def _random(n: int, seed: int) -> Any:
+    import numpy as np
+
+    return np.random.default_rng(seed).integers(0, n, MOST // 2)
+
+
+def bytes_of(sample: Any) -> float:
+    from dataloader_expert.probes.serving import flat
+
+    return float(sum(_bytes(v) for _, v in flat(sample)))
+
+
+def _bytes(value: Any) -> int:
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if isinstance(value, list | tuple):
+        return 8 * len(value)
+    return len(value) if isinstance(value, str | bytes) else 8
+
+
+def kind_of(sample: Any) -> str:
+    """Names, ranks and dtypes of a sample's leaves; lengths do not count."""
+    from dataloader_expert.probes.serving import flat
+
+    return ", ".join(
+        f"{name}: {str(v.dtype).removeprefix('torch.')} of {v.ndim} dimensions"
+        if hasattr(v, "dtype") and hasattr(v, "ndim")
+        else f"{name}: {type(v).__name__}"
+        for name, v in flat(sample)
+    )

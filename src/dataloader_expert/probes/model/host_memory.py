@@ -1,0 +1,137 @@
+"""What a loader takes of the host's memory: measured at the settings advised, while the consumer holds each batch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
+from dataloader_expert.plan import in_flight
+from dataloader_expert.probes.base import Bench, Observation, Probe, clean, evidence
+from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.memory import DEVICE_LIMIT
+from dataloader_expert.probes.model.sizes import chosen_size, host_limit
+from dataloader_expert.probes.serving import serving
+from dataloader_expert.probes.system.branches import Branches
+from dataloader_expert.probes.system.process_memory import shm_used, total_pss
+
+HOST_GROWTH = Quantity(
+    "host_growth_bytes",
+    "bytes",
+    "growth of the process tree while a loader runs and its queue fills: proportional set size, shared memory once",
+)
+TURNS = 3
+"""Batches that the consumer holds until the queue is full."""
+SETTLED_S, POLL_S = 1.0, 0.01
+STILL = 4
+"""Looks that agree within a percent: memory has settled."""
+ROOM = 0.4
+"""The share of the memory allowed that the loader may be expected to take."""
+
+
+@dataclass(frozen=True)
+class HostMemory(Probe):
+    """Runs the loader as advised; ``batch_size``: as asked."""
+
+    name: ClassVar[str] = "host-memory"
+    doing: ClassVar[str] = "weighing the loader's memory"
+    batch_size: int | None = None
+    margin: float = 0.1
+
+    def ready(self, bench: Bench) -> None:
+        # later this process holds what other loaders have freed, and would not grow
+        bench.untouched[self.name] = Branches(lambda asked: _weigh(bench, asked))
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        branches = bench.untouched.pop(self.name)
+        try:
+            yield from self._weighed(bench, branches)
+        finally:
+            branches.close()
+
+    def _weighed(self, bench: Bench, branches: Branches) -> Iterable[Observation]:
+        most = host_limit(bench.facts, bench.memory_bytes, self.margin)["value"]
+        device = bench.facts.find(DEVICE_LIMIT)
+        if device is not None:
+            most = min(most, device.value["value"])
+        size, _ = chosen_size(bench.facts, self.batch_size, most)
+        workers = next((f.value["workers"] for f in bench.facts if f.quantity.name == "recommended_settings"), None)
+        per = sum(f["bytes_per_sample"] for f in bench.facts.value(BATCH, {"fields": []})["fields"])
+        if workers is None or per * size * (in_flight(workers, 2) + 2) > ROOM * bench.limit_bytes:
+            return
+        seconds = 0.6 * bench.left()
+        asked = {"facts": [clean(f.to_json()) for f in bench.facts], "classes": bench.classes, "seconds": seconds}
+        said = branches.ask({**asked, "size": size, "workers": workers}, seconds)
+        if "grown" in said:
+            seen = evidence("probed", self.name, seen=TURNS)
+            yield Fact(HOST_GROWTH, said["grown"], seen, {"batch_size": size, "workers": workers})
+        else:
+            yield Unknown("memory.host_parts", f"the loader was not weighed: {said['error']}")
+
+
+def _weigh(bench: Bench, asked: dict[str, Any]) -> dict[str, Any]:
+    """The growth by the loader at these settings, after one with tiny batches has touched what any loader touches."""
+    until = time.monotonic() + asked["seconds"]
+    bench.facts = Facts(tuple(Fact.from_json(f) for f in asked["facts"]))
+    bench.classes = None if asked["classes"] is None else tuple(asked["classes"])
+    served = serving(bench, asked["size"], asked["workers"])
+    if served.current.batch_size != asked["size"]:
+        return {"error": "its batch size is set by a batch sampler"}
+    small = served.current.but(batch_size=min(2, asked["size"]))
+    with contextlib.suppress(Exception):  # a loader whose size cannot be changed is weighed without
+        growth(lambda: served.loader(small), 0.3 * asked["seconds"], 1)
+    return {"grown": growth(lambda: served.loader(served.current), 0.8 * (until - time.monotonic()))}
+
+
+def growth(loader: Callable[[], Any], seconds: float, turns: int = TURNS) -> int:
+    """The most that this process and those below it grow while the loader's batches are taken one by one."""
+    from dataloader_expert.loaders.building import release
+
+    until = time.monotonic() + seconds
+    before, shared = total_pss(os.getpid()), shm_used()
+    most, over = 0, threading.Event()
+
+    def look() -> int:
+        return total_pss(os.getpid(), shm_used() - shared) - before
+
+    def watch() -> None:
+        nonlocal most
+        while not over.wait(POLL_S):
+            most = max(most, look())
+
+    thread = threading.Thread(target=watch, name="memory", daemon=True)
+    thread.start()
+    made = loader()
+    stream = iter(made)
+    held: Any = None
+    try:
+        for _ in range(turns):
+            held = next(stream, None)
+            if made.num_workers:
+                _settle(look, min(until, time.monotonic() + SETTLED_S))
+            if time.monotonic() > until:
+                break
+    finally:
+        over.set()
+        thread.join()
+        release(made, stream)
+    del held
+    return max(0, most)
+
+
+def _settle(look: Callable[[], int], until: float) -> None:
+    """Waits until memory stays as it is: the queue is full."""
+    looks: list[int] = []
+    while time.monotonic() < until:
+        looks = [*looks[1 - STILL :], look()]
+        if len(looks) == STILL and max(looks) - min(looks) <= 0.01 * max(1, max(looks)):
+            return
+        time.sleep(POLL_S)
+
+
+PROBES = (HostMemory,)

@@ -1,0 +1,210 @@
+"""What may make a tensor fit a model, each as an expression of the tensor; whether it does is shown by running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
+"""Usual heights and widths of pictures, the commonest first."""
+
+
+@dataclass(frozen=True)
+class Mend:
+    """``code``: the finding's; ``step``: mends of one kind exclude each other, and are tried in this order."""
+
+    code: str
+    step: str
+    says: str
+    expression: str
+
+
+@dataclass(frozen=True)
+class Wants:
+    """What the model's layers say: floating dtype, channels and features of their inputs, sizes of tables and places."""
+
+    dtype: str
+    channels: tuple[int, ...]
+    features: tuple[int, ...]
+    tables: tuple[int, ...]
+    lengths: tuple[int, ...]
+    sides: tuple[int, ...]
+    first_is_table: bool
+
+
+def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
+    import torch
+    from torch import nn
+
+    modules = list(model.modules()) if hasattr(model, "modules") else []
+    held = list(model.parameters()) if hasattr(model, "parameters") else []
+    floating = next((p for p in held if p.is_floating_point()), None)
+    convolutions = [m.in_channels for m in modules if isinstance(m, nn.Conv1d | nn.Conv2d | nn.Conv3d)]
+    linear = [m.in_features for m in modules if isinstance(m, nn.Linear)]
+    linear += [m.input_size for m in modules if isinstance(m, nn.RNNBase)]
+    linear += [int(m.normalized_shape[-1]) for m in modules if isinstance(m, nn.LayerNorm)]
+    tables = [m.num_embeddings for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag)]
+    own = [p for m in modules if not type(m).__module__.startswith("torch.nn") for p in m._parameters.values()]
+    places = [p.shape[-2] for p in own if p is not None and p.ndim in (2, 3) and p.shape[-2] > 1]
+    layers = [m for m in modules if isinstance(m, nn.Embedding | nn.EmbeddingBag | nn.Linear | nn.Conv1d | nn.Conv2d)]
+    dtype = torch.float32 if floating is None else floating.dtype
+
+    def distinct(values: list[int]) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(values))
+
+    return Wants(
+        str(dtype).removeprefix("torch."),
+        distinct(convolutions),
+        distinct(linear),
+        distinct(tables),
+        distinct([*tables, *places]),
+        tuple(dict.fromkeys((*sides, *SIDES))),
+        bool(layers) and isinstance(layers[0], nn.Embedding | nn.EmbeddingBag),
+    )
+
+
+def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
+    """What might be done to ``x``, the likeliest first; ``error``: what the model said to it."""
+    if "index out of range" in error:
+        yield from of_ids(x, want)
+        return
+    yield from of_dtype(x, want)
+    yield from of_layout(x, want)
+    yield from of_channels(x, want)
+    yield from of_shape(x, want)
+
+
+def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
+    import torch
+
+    given, wanted = str(x.dtype).removeprefix("torch."), want.dtype
+    what = f"dtype {given} where the model computes in {wanted}"
+    if given == "uint8" and x.ndim >= 3:
+        yield Mend("dtype-mismatch", "dtype", what, f"({{x}}.to(torch.{wanted}) / 255)")
+    if given != wanted and not (want.first_is_table and not x.is_floating_point()):
+        yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
+    if x.dtype != torch.int64:
+        says = f"dtype {given} where the model looks up int64 ids"
+        yield Mend("dtype-mismatch", "dtype", says, "{x}.long()")
+    if given != wanted and want.first_is_table and not x.is_floating_point():
+        yield Mend("dtype-mismatch", "dtype", what, f"{{x}}.to(torch.{wanted})")
+
+
+def of_layout(x: Any, want: Wants) -> Iterator[Mend]:
+    usual = {1, 3, 4, *want.channels}
+    if x.ndim == 4 and x.shape[3] in usual:
+        yield Mend(
+            "layout-mismatch", "layout", "channels last, where the model takes [B, C, H, W]", "{x}.permute(0, 3, 1, 2)"
+        )
+    if x.ndim == 4 and x.shape[1] in {1, 3, 4, *want.features}:
+        yield Mend(
+            "layout-mismatch", "layout", "channels first, where the model takes [B, H, W, C]", "{x}.permute(0, 2, 3, 1)"
+        )
+    if x.ndim == 5:
+        yield Mend(
+            "layout-mismatch",
+            "layout",
+            "channels last, where the model takes [B, C, D, H, W]",
+            "{x}.permute(0, 4, 1, 2, 3)",
+        )
+        yield Mend("layout-mismatch", "layout", "time and channels the other way round", "{x}.transpose(1, 2)")
+    if x.ndim == 3 and (x.shape[2] in want.channels or x.shape[1] in want.features):
+        yield Mend("layout-mismatch", "layout", "the last two dimensions the other way round", "{x}.transpose(1, 2)")
+    if x.ndim == 3:
+        says = "[B, T, …], where the model takes time first: [T, B, …]"
+        yield Mend("layout-mismatch", "layout", says, "{x}.transpose(0, 1)")
+
+
+def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
+    if x.ndim == 3:
+        yield Mend("channels-mismatch", "channels", "no dimension of channels", "{x}.unsqueeze(1)")
+    if x.ndim != 4:
+        return
+    for n in want.channels:
+        says = f"{x.shape[1]} channels where the model takes {n}"
+        if x.shape[1] == 1 and n > 1:
+            yield Mend("channels-mismatch", "channels", says, f"{{x}}.expand(-1, {n}, -1, -1)")
+        elif x.shape[1] == 4 and n == 3:
+            yield Mend("channels-mismatch", "channels", says, "{x}[:, :3]")
+        elif x.shape[1] in (3, 4) and n == 1:
+            yield Mend("channels-mismatch", "channels", says, "{x}[:, :3].float().mean(1, keepdim=True)")
+
+
+def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
+    import math
+
+    each = math.prod(x.shape[1:])
+    shape = f"shape [B{''.join(f', {d}' for d in x.shape[1:])}]"
+    if x.ndim > 2 and each in want.features:
+        yield Mend("shape-mismatch", "shape", f"{shape} where the model takes [B, {each}]", "{x}.flatten(1)")
+    if x.ndim == 2:
+        for n in want.channels:
+            side = math.isqrt(each // n) if n and each % n == 0 else 0
+            if side > 1 and n * side * side == each:
+                says = f"{shape} where the model takes [B, {n}, {side}, {side}]"
+                yield Mend("shape-mismatch", "shape", says, f"{{x}}.unflatten(1, ({n}, {side}, {side}))")
+        yield Mend("shape-mismatch", "shape", f"{shape} where the model takes [B, 1, {each}]", "{x}.unsqueeze(1)")
+    if x.ndim in (1, 2, 3):
+        yield Mend(
+            "shape-mismatch", "shape", f"shape {list(x.shape)} without a dimension for the batch", "{x}.unsqueeze(0)"
+        )
+        yield Mend(
+            "shape-mismatch", "shape", f"{shape} where the model takes one more, last dimension", "{x}.unsqueeze(-1)"
+        )
+    for i in range(1, x.ndim):
+        if x.shape[i] == 1:
+            yield Mend("shape-mismatch", "shape", f"{shape} with a dimension of one too many", f"{{x}}.squeeze({i})")
+    if x.ndim == 4:
+        for side in want.sides:
+            if (side, side) != tuple(x.shape[2:]):
+                says = f"height and width {x.shape[2]} x {x.shape[3]} where the model takes {side} x {side}"
+                resize = f"torch.nn.functional.interpolate({{x}}, size=({side}, {side}))"
+                yield Mend("shape-mismatch", "size", says, resize)
+    if x.ndim in (2, 3):
+        for n in want.lengths:
+            if 1 < n < x.shape[1]:
+                says = f"length {x.shape[1]} where the model has {n} places"
+                yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}]")
+
+
+def of_ids(x: Any, want: Wants) -> Iterator[Mend]:
+    if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
+        return
+    least, most = int(x.min()), int(x.max())
+    ids = f"ids from {least} to {most}"
+    for n in want.tables:
+        if least >= 1 and most == n:
+            yield Mend("out-of-range-ids", "ids", f"{ids}, where the model knows 0 to {n - 1}", "{x} - 1")
+        elif most >= n:
+            says = (
+                f"{ids}, where the model knows 0 to {n - 1}; make its table larger, or send unknown ids to one it knows"
+            )
+            yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, 0)")
+
+
+def of_target(x: Any, classes: int) -> Iterator[Mend]:
+    """What might make a target fit a loss over so many classes (1: a number per sample)."""
+    given = str(x.dtype).removeprefix("torch.")
+    if classes > 1:
+        if x.ndim > 1 and x.shape[-1] == classes:
+            yield Mend("shape-mismatch", "label", "one-hot labels where the loss takes class numbers", "{x}.argmax(-1)")
+        yield Mend("dtype-mismatch", "label", f"labels of dtype {given} where the loss takes int64", "{x}.long()")
+        if x.ndim > 1 and x.shape[1] == 1:
+            yield Mend(
+                "shape-mismatch", "label", "labels of shape [B, 1] where the loss takes [B]", "{x}.squeeze(1).long()"
+            )
+        if x.numel() and not x.is_complex() and int(x.max()) == classes and int(x.min()) >= 1:
+            says = f"labels from {int(x.min())} to {int(x.max())}, where the loss takes 0 to {classes - 1}"
+            yield Mend("label-out-of-range", "label", says, "{x}.long() - 1")
+    else:
+        yield Mend("dtype-mismatch", "label", f"labels of dtype {given} where the loss takes float32", "{x}.float()")
+        shape = f"[B{''.join(f', {d}' for d in x.shape[1:])}]"
+        says = f"labels of shape {shape} and dtype {given} where the loss takes those of the output"
+        yield Mend("shape-mismatch", "label", says, "{x}.float().unsqueeze(1)")
+        yield Mend("shape-mismatch", "label", says, "{x}.float().squeeze(1)")
+
+
+def is_fake(x: Any) -> bool:
+    """Whether the tensor has a shape and no values."""
+    return type(x).__name__ == "FakeTensor"

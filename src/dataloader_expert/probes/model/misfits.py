@@ -1,0 +1,341 @@
+"""Whether a model takes a batch, and if not what differs: the change under which it runs names the difference."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dataloader_expert.probes.model.mends import Mend, is_fake, mends, of_target, wants
+from dataloader_expert.probes.model.ways import TARGET, Way, functions, ways, wrapped
+from dataloader_expert.probes.serving import flat, samples_in
+
+SCALE = "value-range-mismatch"
+ROWS = (3, 5, 2, 7)
+DEPTH = 3
+SEARCH_S = 4.0
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """``code``: of the finding; ``says``: what the batch has, and what the model takes."""
+
+    code: str
+    field: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``way``: how the model is called, mended where it has to be; None: no way was found. ``error``: of the first way."""
+
+    way: Way | None
+    misfits: tuple[Misfit, ...] = ()
+    error: str | None = None
+    steps: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the batch goes in as it is. What only the loss would refuse, or the values' scale, is told all the same."""
+        return self.way is not None and all(m.field == TARGET or m.code == SCALE for m in self.misfits)
+
+
+def judged(
+    model: Any, batch: Any, label: str | None, said: Mapping[str, Any] | None = None, seconds: float = SEARCH_S
+) -> Verdict:
+    """Calls the model in evaluation mode with a few of the batch's samples, then with all, mending until it runs.
+
+    ``said``: what the model declares of its input.
+    """
+    return _Trial(model, batch, label, said or {}, time.monotonic() + seconds).verdict()
+
+
+class _Trial:
+    def __init__(self, model: Any, batch: Any, label: str | None, said: Mapping[str, Any], until: float) -> None:
+        self.model, self.batch, self.said, self.until = model, batch, said, until
+        self.few, self.n = few_of(batch)
+        self.want = wants(model, (int(said["size"]),) if said.get("size") else ())
+        self.ways = ways(model, self.few, label)
+        self.said_to: dict[str, str] = {}
+        """By code of a way, what the model said to it."""
+        if hasattr(model, "eval"):
+            model.eval()
+
+    def verdict(self) -> Verdict:
+        first: Exception | None = None
+        for way in self.ways:
+            error = self.fails(way)
+            if error is None:
+                return self.further(way)
+            first = first or error
+            for other in self.with_keys(way, error):
+                if self.fails(other) is None:
+                    return replace(self.further(other), error=in_short(error))
+        for depth in range(1, DEPTH + 1):
+            for way in self.ways:
+                for mended, used in self.mended(way, depth):
+                    if self.fails(mended) is None:
+                        found = self.further(mended, used)
+                        return replace(found, error=in_short(first) or found.error)
+                    if time.monotonic() > self.until:
+                        return Verdict(None, (), in_short(first))
+        return Verdict(None, (), in_short(first))
+
+    def fails(self, way: Way, batch: Any = None) -> Exception | None:
+        """What the call raises; None if it runs and its output keeps the samples apart."""
+        whole = batch is not None
+        try:
+            out = called(self.model, way, batch if whole else self.few)
+        except Exception as e:  # the user's model may raise anything
+            self.said_to[way.code()] = str(e)
+            return e
+        alone = any(".unsqueeze(0)" in mend for mends_ in way.mends.values() for mend in mends_)
+        if not whole and self.n and not alone and not keeps(out, self.n):
+            shapes = [list(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
+            return ValueError(
+                f"from {self.n} samples the model makes {shapes[:3]}: none of its dimensions is the batch's"
+            )
+        return None
+
+    def mended(self, way: Way, depth: int) -> Iterator[tuple[Way, tuple[tuple[str, Mend], ...]]]:
+        """The way with so many mends, each of another step of its field."""
+        if depth == 0:
+            yield way, ()
+            return
+        for inner, used in self.mended(way, depth - 1):
+            for expression, name in zip((e for _, e in way.arguments), way.names, strict=True):
+                try:
+                    x = evaluated(wrapped(expression, inner.mends.get(name, ())), self.few)
+                except Exception:  # a mend that the tensor itself refuses
+                    continue
+                if not hasattr(x, "is_floating_point"):
+                    continue
+                taken = {m.step for n, m in used if n == name}
+                for mend in mends(x, self.want, self.said_to.get(inner.code(), "")):
+                    if mend.step not in taken:
+                        yield inner.mended(name, mend.expression), (*used, (name, mend))
+
+    def with_keys(self, way: Way, error: Exception) -> Iterator[Way]:
+        """For a model that looks a key up in the batch: the batch with another field under that key."""
+        if not isinstance(error, KeyError) or "batch" not in way.names or not isinstance(self.few, Mapping):
+            return
+        missing: list[str] = [str(error.args[0])]
+        spare = [n for n, v in self.few.items() if hasattr(v, "shape") and n not in missing]
+        while len(missing) <= 3:
+            for free in itertools.permutations(spare, len(missing)):
+                pairs = list(zip(missing, free, strict=True))
+                added = ", ".join(f"{m!r}: batch[{f!r}]" for m, f in pairs)
+                told = tuple(("key-missing", f, f"the model looks up {m!r}; the batch has {f!r}") for m, f in pairs)
+                made = Way(((None, f"{{**batch, {added}}}"),), ("batch",), way.target, told=told)
+                found = self.fails(made)
+                if found is None:
+                    yield made
+                    return
+                if isinstance(found, KeyError) and str(found.args[0]) not in missing:
+                    missing.append(str(found.args[0]))
+                    break
+            else:
+                return
+
+    def further(self, way: Way, used: tuple[tuple[str, Mend], ...] = ()) -> Verdict:
+        """What a call that runs still leaves wrong: ids of other samples, order of time, values, the target."""
+        misfits = [Misfit(*told) for told in way.told]
+        misfits += [Misfit(m.code, n, m.says) for n, m in used]
+        error = None
+        for look in (self.all_ids, self.time_first, self.values, self.target):
+            way, more, said = look(way)
+            misfits += more
+            error = error or said
+        told = next((m.says for m in misfits if m.field != TARGET and m.code != SCALE), None)
+        return Verdict(way, tuple(misfits), error or told, frozenset(m.step for _, m in used))
+
+    def all_ids(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """Runs the whole batch: the ids of some samples may lie beyond the table."""
+        raised = self.fails(way, self.batch)
+        return way, [], None if raised is None else in_short(raised)
+
+    def time_first(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """A recurrent layer that takes [T, B, …] and is given [B, T, …] runs all the same, over the wrong dimension."""
+        if not self.n or not self.crossed(way):
+            return way, [], None
+        for name in way.names:
+            other = way.mended(name, "{x}.transpose(0, 1)")
+            if self.fails(other) is None and not self.crossed(other):
+                said = "[B, T, …], where the layers take time first ([T, B, …]: batch_first is False)"
+                return other, [Misfit("layout-mismatch", name, said)], None
+        return way, [], None
+
+    def crossed(self, way: Way) -> bool:
+        """Whether such a layer gets the samples in its dimension of time."""
+        from torch import nn
+
+        seen: list[bool] = []
+
+        def ran(module: Any, given: Any) -> None:
+            shape = list(getattr(given[0], "shape", ())) if given else []
+            if len(shape) == 3:
+                seen.append(shape[0] == self.n and shape[1] != self.n)
+
+        layers = [m for m in self.model.modules() if getattr(m, "batch_first", None) is False]
+        kinds = (nn.RNNBase, nn.MultiheadAttention)
+        hooks = [m.register_forward_pre_hook(ran) for m in layers if isinstance(m, kinds)]
+        try:
+            self.fails(way)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return any(seen)
+
+    def values(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """Pictures on another scale than the mean and std that the model declares."""
+        mean, std = self.said.get("mean"), self.said.get("std")
+        if not mean or not std:
+            return way, [], None
+        for (_, expression), name in zip(way.arguments, way.names, strict=True):
+            x = evaluated(wrapped(expression, way.mends.get(name, ())), self.batch)
+            if not hasattr(x, "is_floating_point") or not x.is_floating_point() or x.ndim < 3 or not x.numel():
+                continue
+            if is_fake(x):
+                continue
+            least, most = float(x.min()), float(x.max())
+            low = min((0 - m) / s for m, s in zip(mean, std, strict=True))
+            high = max((1 - m) / s for m, s in zip(mean, std, strict=True))
+            slack = 0.05 * (high - low)
+            inside = low - slack <= least and most <= high + slack
+            if inside and (least < -slack or low > -slack):
+                continue
+            scale = " / 255" if most > 1.5 and least >= 0 else ""
+            if not scale and not (least >= 0 and most <= 1.0 + 1e-6):
+                known = ""  # on neither scale that a picture is stored in: no cure is known
+            else:
+                shape = f".view({', '.join(['-1', *['1'] * (x.ndim - 2)])})"
+                known = f"({{x}}{scale} - torch.tensor({mean}){shape}) / torch.tensor({std}){shape}"
+            says = f"values from {least:.3g} to {most:.3g}, where the model declares mean {mean} and std {std}:"
+            says += f" {low:.3g} to {high:.3g}"
+            other = way.mended(name, known) if known else way
+            if self.fails(other) is None:
+                return other, [Misfit(SCALE, name, says)], None
+        return way, [], None
+
+    def target(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """What cross-entropy, or a loss of one number a sample, would say to the target."""
+        if way.target is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
+            return way, [], None
+        try:
+            out, y = called(self.model, way, self.batch), evaluated(way.target, self.batch)
+        except Exception:
+            return way, [], None
+        main = next((v for _, v in flat(out) if hasattr(v, "is_floating_point") and v.is_floating_point()), None)
+        if (
+            main is None
+            or not hasattr(y, "is_floating_point")
+            or is_fake(y)
+            or main.ndim not in (1, 2)
+            or len(y) != len(main)
+        ):
+            return way, [], None
+        classes = main.shape[1] if main.ndim == 2 else 1
+        if classes > 1 and y.is_floating_point() and y.shape == main.shape and float(y.sum(1).max()) > 1.01:
+            return way, [], None  # several numbers a sample: no classes
+        if refused_by_loss(main, y) is None:
+            return way, [], None
+        for mend in of_target(y, classes):
+            if refused_by_loss(main, evaluated(wrapped(way.target, (mend.expression,)), self.batch)) is None:
+                says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"
+                return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, says)], None
+        says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {classes} classes"
+        code = "label-out-of-range" if classes > 1 and int(y.max()) >= classes else "shape-mismatch"
+        return way, [Misfit(code, TARGET, says)], None
+
+
+def called(model: Any, way: Way, batch: Any) -> Any:
+    import torch
+
+    adapt, _ = functions(way.code())
+    with torch.no_grad():
+        given, named = adapt(batch)
+        return model(*given, **named)
+
+
+def evaluated(expression: str, batch: Any) -> Any:
+    import torch
+
+    return eval(expression, {"torch": torch, "batch": batch})  # our own templates
+
+
+def refused_by_loss(out: Any, y: Any) -> str | None:
+    import torch.nn.functional as F
+
+    try:
+        if out.ndim == 2 and out.shape[1] > 1:
+            F.cross_entropy(out.float(), y)
+        else:
+            F.binary_cross_entropy_with_logits(out.float(), y)
+    except Exception as e:  # torch tells what it refuses by several kinds
+        return str(e)
+    return None
+
+
+def keeps(out: Any, n: int) -> bool:
+    """Whether the output has the batch's dimension, or is one number."""
+    shapes = [tuple(v.shape) for _, v in flat(out) if hasattr(v, "shape")]
+    if isinstance(out, list) and len(out) == n:
+        return True
+    return not shapes or any(n in s or not s for s in shapes)
+
+
+def few_of(batch: Any) -> tuple[Any, int]:
+    """Some samples of the batch, with the largest ids among them, and how many; 0: the batch cannot be cut."""
+    import torch
+
+    n = samples_in(batch)
+    tensors = [v for _, v in flat(batch) if isinstance(v, torch.Tensor) and v.ndim]
+    if not n or any(len(t) != n for t in tensors):
+        return batch, 0
+    others = {d for t in tensors for d in t.shape[1:]}
+    k = next((k for k in ROWS if k <= n and k not in others), 0)
+    if not k:
+        return batch, n if n not in others else 0
+    whole = [t for t in tensors if not t.is_floating_point() and not t.is_complex() and t.numel() and not is_fake(t)]
+    largest = [int(t.reshape(n, -1).long().amax(1).argmax()) for t in whole]
+    rows = list(dict.fromkeys([*largest, *range(n)]))[:k]
+    return cut(batch, torch.tensor(sorted(rows)), n), k
+
+
+def cut(value: Any, rows: Any, n: int) -> Any:
+    if hasattr(value, "shape"):
+        return value[rows] if value.ndim else value
+    if isinstance(value, Mapping):
+        return {k: cut(v, rows, n) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(cut(v, rows, n) for v in value))
+    if isinstance(value, list | tuple) and len(value) == n and not any(hasattr(v, "shape") for v in value):
+        return type(value)(value[int(i)] for i in rows)
+    if isinstance(value, list | tuple):
+        return type(value)(cut(v, rows, n) for v in value)
+    return value
+
+
+def breaks_on_one(model: Any, way: Way, batch: Any) -> bool:
+    """Whether a batch of one sample fails in training mode, as batch normalisation does."""
+    import torch
+
+    n = samples_in(batch)
+    try:
+        model.train()
+        called(model, way, cut(batch, torch.tensor([0]), n))
+    except ValueError as e:
+        return "more than 1 value per channel" in str(e)
+    except Exception:  # fails for another reason, which the check itself tells
+        return False
+    finally:
+        model.eval()
+    return False
+
+
+def in_short(error: Exception | None) -> str | None:
+    from dataloader_expert.sources.reference import Raised
+
+    return None if error is None else str(Raised(error))

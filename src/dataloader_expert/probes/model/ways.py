@@ -1,0 +1,203 @@
+"""How a batch reaches a model: which field becomes which argument, as code that anyone can run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from dataloader_expert.probes.serving import flat
+
+BY_KEYWORD = {"pixel_values", "input_ids", "input_values", "input_features", "inputs_embeds"}
+"""Arguments of Hugging Face's models, which its trainer passes by name."""
+TARGETS = ("label", "labels", "target", "targets", "y")
+
+
+@dataclass(frozen=True)
+class Way:
+    """``arguments``: pairs of a parameter (None: positional) and an expression of ``batch``; ``mends`` wrap them.
+
+    ``names``: the fields that the expressions read, in the same order.
+    """
+
+    arguments: tuple[tuple[str | None, str], ...]
+    names: tuple[str, ...]
+    target: str | None = None
+    mends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By field, expressions of ``x`` applied in turn."""
+    told: tuple[tuple[str, str, str], ...] = ()
+    """What is unlike a plain call: code, field, and what is the matter."""
+
+    def mended(self, name: str, expression: str) -> Way:
+        return replace(self, mends={**self.mends, name: (*self.mends.get(name, ()), expression)})
+
+    def code(self) -> str:
+        """Lines that define ``adapt(batch)``, which gives the model's arguments, and its target where there is one."""
+        lines = ["import torch", "", "", "def adapt(batch):"]
+        given: list[tuple[str | None, str]] = []
+        for (parameter, expression), name in zip(self.arguments, self.names, strict=True):
+            variable = parameter or (name if name.isidentifier() and name != "batch" else f"x{len(given)}")
+            lines.append(f"    {variable} = {wrapped(expression, self.mends.get(name, ()))}")
+            given.append((parameter, variable))
+        positional = "".join(f"{v}, " for p, v in given if p is None)
+        keywords = ", ".join(f'"{p}": {v}' for p, v in given if p is not None)
+        lines.append(f"    return ({positional.rstrip() if positional else ''}), {{{keywords}}}")
+        lines += ["", "", "def target(batch):"]
+        wanted = "None" if self.target is None else wrapped(self.target, self.mends.get(TARGET, ()))
+        return "\n".join([*lines, f"    return {wanted}", ""])
+
+
+TARGET = "(target)"
+"""The name under which the mends of the loss's target stand."""
+
+
+def wrapped(expression: str, mends: tuple[str, ...]) -> str:
+    for mend in mends:
+        expression = mend.replace("{x}", expression)
+    return expression
+
+
+def functions(code: str) -> tuple[Any, Any]:
+    """``adapt`` and ``target`` as the code defines them: our own templates over expressions that we wrote."""
+    space: dict[str, Any] = {}
+    exec(compile(code, "<adapt>", "exec"), space)
+    return space["adapt"], space["target"]
+
+
+def accessors(batch: Any, expression: str = "batch", name: str = "") -> dict[str, str]:
+    """Expressions for the batch's leaves by the names that ``flat`` gives them."""
+    if isinstance(batch, Mapping):
+        items = [(str(k), v, f"{expression}[{k!r}]") for k, v in batch.items()]
+    elif isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        items = [(k, getattr(batch, k), f"{expression}.{k}") for k in batch._fields]
+    elif hasattr(batch, "__dataclass_fields__"):
+        items = [(k, getattr(batch, k), f"{expression}.{k}") for k in batch.__dataclass_fields__]
+    elif isinstance(batch, list | tuple) and len(flat(batch)) > 1:
+        items = [(str(i), v, f"{expression}[{i}]") for i, v in enumerate(batch)]
+    elif isinstance(batch, list | tuple) and len(batch) == 1 and hasattr(batch[0], "shape"):
+        items = [("0", batch[0], f"{expression}[0]")]
+    else:
+        return {name or "data": expression}
+    out: dict[str, str] = {}
+    for key, value, inner in items:
+        out |= accessors(value, inner, f"{name}.{key}" if name else key)
+    return out
+
+
+def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
+    """The ways to call the model with this batch, the most usual first; those that a plain loop would not know are told."""
+    import torch
+
+    where = accessors(batch)
+    tensors = {n: v for n, v in flat(batch) if isinstance(v, torch.Tensor) and n in where}
+    aim = label if label in tensors else next((n for n in TARGETS if n in tensors), None)
+    if aim is None and label is None and not isinstance(batch, Mapping) and len(tensors) > 1:
+        aim = list(tensors)[-1]
+    if len(tensors) == 1:
+        aim = None
+    inputs = [n for n in tensors if n != aim and not n.endswith("_lengths")] or list(tensors)[:1]
+    target = None if aim is None else where[aim]
+    needed, optional, anything = parameters(model)
+    found: list[Way] = []
+    if isinstance(batch, Mapping):
+        known = [p for p in (*needed, *optional) if p in tensors]
+        if known and all(p in tensors for p in needed):
+            found.append(Way(tuple((p, where[p]) for p in known), tuple(known), target))
+    by_name = isinstance(batch, Mapping) and (len(needed) > 1 or bool(BY_KEYWORD & set(needed)))
+    if by_name:
+        found += renamed(needed, optional, inputs, tensors, where, target)
+    if not by_name and inputs:
+        for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
+            if n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
+                found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
+        if len(needed) == 1 and len(inputs) > 1 and all(tensors[n].ndim == 1 for n in inputs):
+            columns = "torch.stack([" + ", ".join(f"{where[n]}.float()" for n in inputs) + "], 1)"
+            said = (
+                "shape-mismatch",
+                inputs[0],
+                f"the model takes one tensor [B, {len(inputs)}], the batch has columns",
+            )
+            found.append(Way(((None, columns),), ("columns",), target, told=(said,)))
+    if len(needed) == 1 and not isinstance(batch, torch.Tensor):
+        found.append(Way(((None, "batch"),), ("batch",), target))
+    return found
+
+
+def parameters(model: Any) -> tuple[list[str], list[str], bool]:
+    """The names that ``forward`` needs, those that it may take, and whether it takes any number."""
+    kinds = inspect.Parameter
+    try:
+        found = list(inspect.signature(getattr(model, "forward", model)).parameters.values())
+    except (TypeError, ValueError):
+        return ["input"], [], True
+    plain = [p for p in found if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
+    needed = [p.name for p in plain if p.default is kinds.empty]
+    return needed, [p.name for p in plain if p.name not in needed], any(p.kind is kinds.VAR_POSITIONAL for p in found)
+
+
+DERIVED = {
+    "attention_mask": "torch.ones(batch_shape[:2], dtype=torch.long)",
+    "token_type_ids": "torch.zeros(batch_shape[:2], dtype=torch.long)",
+    "position_ids": "torch.arange(batch_shape[1]).expand(batch_shape[:2])",
+    "lengths": "torch.full(batch_shape[:1], batch_shape[1])",
+}
+"""Arguments that follow from the shape of the first input."""
+
+
+def renamed(
+    needed: list[str],
+    optional: list[str],
+    inputs: list[str],
+    tensors: Mapping[str, Any],
+    where: Mapping[str, str],
+    target: str | None,
+) -> list[Way]:
+    """Ways for a mapping whose keys are not the model's names: other fields in the missing ones' places, or derived."""
+    import itertools
+
+    missing = [p for p in needed if p not in tensors]
+    if not missing or not inputs:
+        return []
+    spare = [n for n in inputs if n not in needed and n not in optional]
+    if needed[0] not in tensors and not spare:
+        return []
+    shape = f"{where[needed[0] if needed[0] in tensors else spare[0]]}.shape"
+    derivable = [p for p in missing if p in DERIVED]
+    subsets = [d for n in range(len(derivable) + 1) for d in itertools.combinations(derivable, n)]
+    return [
+        _renamed(needed, tensors, where, target, shape, derived, free)
+        for derived in subsets  # fields that are there come before what is made up
+        for free in (itertools.permutations(spare, len(missing) - len(derived)) if len(spare) <= MOST_SPARE else ())
+    ]
+
+
+MOST_SPARE = 5
+"""Fields that are tried in each other's places."""
+
+
+def _renamed(
+    needed: list[str],
+    tensors: Mapping[str, Any],
+    where: Mapping[str, str],
+    target: str | None,
+    shape: str,
+    derived: tuple[str, ...],
+    free: tuple[str, ...],
+) -> Way:
+    fields = iter(free)
+    arguments, names, told = [], [], []
+    for p in needed:
+        if p in tensors:
+            arguments.append((p, where[p]))
+            names.append(p)
+        elif p in derived:
+            arguments.append((p, DERIVED[p].replace("batch_shape", shape)))
+            names.append(p)
+            told.append(("key-missing", p, f"the model needs {p}, which the batch lacks; it follows from the shape"))
+        else:
+            name = next(fields)
+            arguments.append((p, where[name]))
+            names.append(name)
+            told.append(("key-missing", name, f"the model needs {p}; the batch has {name}"))
+    return Way(tuple(arguments), tuple(names), target, told=tuple(told))

@@ -1,0 +1,102 @@
+"""Processes branched off this one before it did anything, one for each piece of work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+BEFORE_S = 20.0
+
+
+class Branches:
+    """A fork of this process in its present state, which forks again for each piece of work: each begins in that state,
+    and whatever ends it (an out-of-memory, an abort of a library) ends nothing else.
+
+    CUDA cannot be used in the fork of a process that has used it: make this before anything touches the device.
+    """
+
+    def __init__(
+        self, work: Callable[[dict[str, Any]], dict[str, Any]], before: Callable[[], None] = lambda: None
+    ) -> None:
+        """``before`` is run in the branch at once, while this process goes on: imports that all pieces of work need."""
+        ours, theirs = socket.socketpair()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                ours.close()
+                _serve(theirs, work, before)
+            finally:
+                os._exit(0)
+        theirs.close()
+        self._wire = ours
+        self._read = b""
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """The work's answer, or ``{"error": …}``: it raised, was killed by a signal, or took longer than ``seconds``."""
+        until = time.monotonic() + seconds
+        try:
+            self._wire.sendall(json.dumps(request).encode() + b"\n")
+            pid = int(self._line(until + BEFORE_S) or b"0")
+            line = self._line(until)
+        except (OSError, ValueError):
+            return {"error": "the process that measures has ended"}
+        if line is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            self._line(time.monotonic() + 5)
+            return {"error": f"it took longer than {seconds:.0f} s", "late": True}
+        return dict(json.loads(line))
+
+    def _line(self, until: float) -> bytes | None:
+        """The next line; None if it does not come in time."""
+        while b"\n" not in self._read:
+            if not select.select([self._wire], [], [], max(0.0, until - time.monotonic()))[0]:
+                return None
+            part = self._wire.recv(1 << 16)
+            if not part:
+                raise OSError("ended")
+            self._read += part
+        line, _, self._read = self._read.partition(b"\n")
+        return line
+
+    def close(self) -> None:
+        self._wire.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+
+
+def _serve(wire: socket.socket, work: Callable[[dict[str, Any]], dict[str, Any]], before: Callable[[], None]) -> None:
+    with contextlib.suppress(Exception):  # the work will say what is wrong
+        before()
+    for line in wire.makefile("rb"):
+        answers, answer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(answers)
+            said: dict[str, Any]
+            try:
+                said = work(json.loads(line))
+            except BaseException as e:  # the user's model may raise anything
+                traceback.print_exc()
+                said = {"error": f"{type(e).__name__}: {e}"[:2000], "kind": type(e).__name__}
+            with os.fdopen(answer, "wb") as out:
+                out.write(json.dumps(said).encode())
+            os._exit(0)
+        os.close(answer)
+        wire.sendall(f"{pid}\n".encode())
+        with os.fdopen(answers, "rb") as got:
+            text = got.read()
+        _, status = os.waitpid(pid, 0)
+        if not text:
+            ended = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"status {status}"
+            text = json.dumps({"error": f"ended by {ended}", "died": True}).encode()
+        wire.sendall(text.replace(b"\n", b" ") + b"\n")

@@ -1,0 +1,389 @@
+"""Models that do not take a batch: the difference is named, and the cure runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dataloader_expert.probes.model.check import without_values
+from dataloader_expert.probes.model.declared import declared
+from dataloader_expert.probes.model.misfits import SCALE, Verdict, breaks_on_one, judged
+from dataloader_expert.probes.model.ways import TARGET, functions
+
+FRESH = int.from_bytes(os.urandom(4), "big")
+"""A seed of this run's own: what is planted differs each time."""
+SEEDS = (0, 1, FRESH)
+
+
+class Pictures(nn.Module):
+    """[B, channels, H, W] to classes; ``side``: the one size that it takes, or None."""
+
+    def __init__(self, channels: int = 3, classes: int = 10, side: int | None = None) -> None:
+        super().__init__()
+        self.first, self.side = nn.Conv2d(channels, 6, 3, padding=1), side
+        self.norm, self.head = nn.BatchNorm2d(6), nn.Linear(6 * (side or 1) ** 2, classes)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        x = self.norm(self.first(x))
+        return self.head(x.flatten(1) if self.side else x.mean((2, 3)))
+
+
+class ChannelsLast(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(channels, 5)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.layer(x).mean((1, 2))
+
+
+class Rows(nn.Module):
+    def __init__(self, features: int, out: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(features, out)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.layer(x)
+
+
+class Words(nn.Module):
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(rows, 6), nn.Linear(6, 3)
+
+    def forward(self, ids: torch.Tensor) -> Any:
+        return self.head(self.table(ids).mean(1))
+
+
+class ByName(Words):
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> Any:  # type: ignore[override]
+        return self.head(self.table(input_ids).mean(1)) * attention_mask.sum(1, keepdim=True)
+
+
+class ByKey(nn.Module):
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(features, 3)
+
+    def forward(self, batch: dict[str, torch.Tensor]) -> Any:
+        return self.layer(batch["features"])
+
+
+class Series(nn.Module):
+    """``first``: the layer's batch_first."""
+
+    def __init__(self, features: int, first: bool) -> None:
+        super().__init__()
+        self.layer, self.first = nn.LSTM(features, 7, batch_first=first), first
+
+    def forward(self, x: torch.Tensor) -> Any:
+        out = self.layer(x)[0]
+        return out[:, -1] if self.first else out[-1]
+
+
+class Signals(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.layer = nn.Conv1d(channels, 4, 3)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.layer(x).mean(2)
+
+
+class Draw:
+    """Sizes drawn by a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def whole(self, low: int, high: int) -> int:
+        return int(torch.randint(low, high + 1, (), generator=self.generator))
+
+    def rand(self, *shape: int) -> torch.Tensor:
+        return torch.rand(shape, generator=self.generator)
+
+    def ids(self, low: int, high: int, *shape: int) -> torch.Tensor:
+        drawn = torch.randint(low, high + 1, shape, generator=self.generator)
+        drawn.flatten()[0], drawn.flatten()[-1] = low, high
+        return drawn
+
+
+Planted = tuple[nn.Module, Any]
+N = 9
+
+
+def nhwc(d: Draw) -> Planted:
+    return Pictures(), (d.rand(N, d.whole(8, 40), d.whole(8, 40), 3), d.ids(0, 9, N))
+
+
+def nchw(d: Draw) -> Planted:
+    return ChannelsLast(3), (d.rand(N, 3, d.whole(8, 40), d.whole(8, 40)), d.ids(0, 4, N))
+
+
+def grey(d: Draw) -> Planted:
+    side = d.whole(8, 30)
+    return Pictures(3), (d.rand(N, 1, side, side), d.ids(0, 9, N))
+
+
+def alpha(d: Draw) -> Planted:
+    side = d.whole(8, 30)
+    return Pictures(3), (d.rand(N, 4, side, side), d.ids(0, 9, N))
+
+
+def colour(d: Draw) -> Planted:
+    side = d.whole(8, 30)
+    return Pictures(1), (d.rand(N, 3, side, side), d.ids(0, 9, N))
+
+
+def whole_numbers(d: Draw) -> Planted:
+    side = d.whole(8, 30)
+    return Pictures(), {"image": d.ids(0, 255, N, 3, side, side).byte(), "label": d.ids(0, 9, N)}
+
+
+def double(d: Draw) -> Planted:
+    n = d.whole(4, 60)
+    return Rows(n, 3), (d.rand(N, n).double(), d.ids(0, 2, N))
+
+
+def half(d: Draw) -> Planted:
+    n = d.whole(4, 60)
+    return Rows(n, 3), (d.rand(N, n).half(), d.ids(0, 2, N))
+
+
+def float_ids(d: Draw) -> Planted:
+    rows = d.whole(20, 90)
+    return Words(rows), (d.ids(0, rows - 1, N, d.whole(4, 12)).float(), d.ids(0, 2, N))
+
+
+def not_flat(d: Draw) -> Planted:
+    side = d.whole(8, 30)
+    return Rows(side * side, 4), (d.rand(N, 1, side, side), d.ids(0, 3, N))
+
+
+def flat(d: Draw) -> Planted:
+    side = d.whole(8, 30)
+    return Pictures(1), (d.rand(N, side * side), d.ids(0, 9, N))
+
+
+def another_side(d: Draw) -> Planted:
+    side = 32 if d.whole(0, 1) else 28
+    return Pictures(3, 10, side), (d.rand(N, 3, side + 2, side + 2), d.ids(0, 9, N))
+
+
+def no_batch(d: Draw) -> Planted:
+    return Pictures(3), d.rand(3, d.whole(11, 30), d.whole(11, 30))
+
+
+def from_one(d: Draw) -> Planted:
+    rows = d.whole(20, 90)
+    return Words(rows), {"ids": d.ids(1, rows, N, d.whole(4, 12)), "label": d.ids(0, 2, N)}
+
+
+def beyond(d: Draw) -> Planted:
+    rows = d.whole(20, 90)
+    return Words(rows), {"ids": d.ids(0, rows + d.whole(5, 50), N, d.whole(4, 12)), "label": d.ids(0, 2, N)}
+
+
+def no_mask(d: Draw) -> Planted:
+    return ByName(40), {"input_ids": d.ids(0, 39, N, d.whole(4, 12)), "label": d.ids(0, 2, N)}
+
+
+def other_names(d: Draw) -> Planted:
+    length = d.whole(4, 12)
+    return ByName(40), {"tokens": d.ids(0, 39, N, length), "mask": torch.ones(N, length), "label": d.ids(0, 2, N)}
+
+
+def other_key(d: Draw) -> Planted:
+    n = d.whole(4, 60)
+    return ByKey(n), {"row": d.rand(N, n), "label": d.ids(0, 2, N)}
+
+
+def batch_first(d: Draw) -> Planted:
+    n = d.whole(4, 12)
+    return Series(n, first=False), (d.rand(N, d.whole(13, 30), n), d.ids(0, 6, N))
+
+
+def channels_after(d: Draw) -> Planted:
+    n = d.whole(5, 12)
+    return Signals(n), (d.rand(N, d.whole(13, 30), n), d.ids(0, 3, N))
+
+
+def columns(d: Draw) -> Planted:
+    return Rows(3, 2), {"a": d.rand(N), "b": d.rand(N), "c": d.rand(N), "label": d.ids(0, 1, N)}
+
+
+KINDS: dict[str, tuple[Callable[[Draw], Planted], str]] = {
+    "channels last": (nhwc, "layout-mismatch"),
+    "channels first": (nchw, "layout-mismatch"),
+    "grey pictures": (grey, "channels-mismatch"),
+    "pictures with alpha": (alpha, "channels-mismatch"),
+    "colour for a grey model": (colour, "channels-mismatch"),
+    "bytes": (whole_numbers, "dtype-mismatch"),
+    "float64": (double, "dtype-mismatch"),
+    "float16": (half, "dtype-mismatch"),
+    "ids as floats": (float_ids, "dtype-mismatch"),
+    "not flattened": (not_flat, "shape-mismatch"),
+    "flattened": (flat, "shape-mismatch"),
+    "another height and width": (another_side, "shape-mismatch"),
+    "no dimension of the batch": (no_batch, "shape-mismatch"),
+    "ids from one": (from_one, "out-of-range-ids"),
+    "ids beyond the table": (beyond, "out-of-range-ids"),
+    "no attention mask": (no_mask, "key-missing"),
+    "other names of arguments": (other_names, "key-missing"),
+    "another key": (other_key, "key-missing"),
+    "batch before time": (batch_first, "layout-mismatch"),
+    "channels after time": (channels_after, "layout-mismatch"),
+    "columns for a table": (columns, "shape-mismatch"),
+}
+
+
+def ask(model: nn.Module, batch: Any) -> Verdict:
+    return judged(model, batch, "label" if isinstance(batch, dict) else None, declared(model), seconds=60)
+
+
+def cured(verdict: Verdict, model: nn.Module, batch: Any) -> Any:
+    """The model's output by the code handed over, as a user would run it."""
+    assert verdict.way is not None
+    given, named = functions(verdict.way.code())[0](batch)
+    return model.eval()(*given, **named)
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=["0", "1", "fresh"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_planted_misfit_is_named_and_its_cure_runs(kind: str, seed: int) -> None:
+    """Our promise: the code of each kind, whatever the sizes, and lines with which the model takes the batch."""
+    plant, code = KINDS[kind]
+    print(f"seed {seed}")  # of a failure
+    torch.manual_seed(seed)
+    model, batch = plant(Draw(seed))
+    verdict = ask(model, batch)
+    assert not verdict.accepted
+    assert [m.code for m in verdict.misfits if m.field != TARGET][:1] == [code]
+    assert {m.code for m in verdict.misfits if m.field != TARGET} == {code}
+    assert verdict.error
+    out = cured(verdict, model, batch)
+    assert torch.isfinite(out).all()
+
+
+FITS: dict[str, Callable[[Draw], Planted]] = {
+    "pictures": lambda d: (Pictures(), (d.rand(N, 3, 20, 24), d.ids(0, 9, N))),
+    "a mapping": lambda d: (Pictures(), {"image": d.rand(N, 3, 20, 24), "label": d.ids(0, 9, N)}),
+    "words": lambda d: (Words(30), {"ids": d.ids(0, 29, N, 6), "label": d.ids(0, 2, N)}),
+    "its own names": lambda d: (ByName(30), {"input_ids": d.ids(0, 29, N, 6), "attention_mask": torch.ones(N, 6)}),
+    "its own key": lambda d: (ByKey(8), {"features": d.rand(N, 8), "label": d.ids(0, 2, N)}),
+    "time": lambda d: (Series(5, first=True), (d.rand(N, 20, 5), d.ids(0, 6, N))),
+    "a tensor alone": lambda d: (Rows(6, 3), d.rand(N, 6)),
+    "numbers to be learnt": lambda d: (Rows(6, 1), (d.rand(N, 6), d.rand(N, 1))),
+}
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_a_batch_that_fits_is_accepted_without_a_word(kind: str) -> None:
+    """Our promise: no false alarm."""
+    verdict = ask(*FITS[kind](Draw(FRESH)))
+    assert verdict.accepted
+    assert not verdict.misfits
+    assert verdict.error is None
+
+
+@pytest.mark.parametrize(
+    ("target", "out", "code"),
+    [
+        pytest.param(lambda d: d.ids(0, 4, N).int(), 5, "dtype-mismatch", id="int32"),
+        pytest.param(lambda d: d.ids(0, 4, N).float(), 5, "dtype-mismatch", id="float classes"),
+        pytest.param(lambda d: d.ids(1, 5, N), 5, "label-out-of-range", id="from one"),
+        pytest.param(lambda d: d.ids(0, 4, N, 1), 5, "shape-mismatch", id="a column"),
+        pytest.param(lambda d: d.ids(0, 9, N), 5, "label-out-of-range", id="more classes than outputs"),
+        pytest.param(lambda d: d.ids(0, 1, N), 1, "shape-mismatch", id="two classes for one output"),
+        pytest.param(lambda d: d.rand(N), 1, "shape-mismatch", id="would be broadcast"),
+    ],
+)
+def test_a_target_that_the_loss_refuses_is_named(target: Any, out: int, code: str) -> None:
+    """Our promise: the model takes the batch; what a loss says to the labels is told beside it."""
+    d = Draw(FRESH)
+    verdict = ask(Rows(6, out), (d.rand(N, 6), target(d)))
+    assert verdict.accepted
+    assert [(m.code, m.field) for m in verdict.misfits] == [(code, TARGET)]
+
+
+@pytest.mark.parametrize("scale", [1.0, 255.0])
+def test_values_on_another_scale_than_declared_are_told_and_mended(scale: float) -> None:
+    """timm's default_cfg, as its documentation shows it: mean and std of pictures divided by 255."""
+    d = Draw(FRESH)
+    model = Pictures()
+    mean, std = (0.5, 0.4, 0.3), (0.2, 0.25, 0.3)
+    model.default_cfg = {"mean": mean, "std": std, "input_size": (3, 20, 24)}  # type: ignore[assignment]  # as timm does
+    x = d.rand(N, 3, 20, 24)
+    verdict = ask(model, (x * scale, d.ids(0, 9, N)))
+    assert verdict.accepted
+    assert [m.code for m in verdict.misfits] == [SCALE]
+    assert verdict.way is not None
+    (mended,), _ = functions(verdict.way.code())[0]((x * scale, None))
+    wanted = (x - torch.tensor(mean).view(-1, 1, 1)) / torch.tensor(std).view(-1, 1, 1)
+    assert torch.allclose(mended, wanted, atol=1e-5)
+    assert not ask(model, (wanted, d.ids(0, 9, N))).misfits
+
+
+def test_a_batch_of_one_breaks_batch_normalisation_alone() -> None:
+    """torch's own behaviour: Expected more than 1 value per channel when training."""
+    for layer, breaks in ((nn.BatchNorm1d(4), True), (nn.LayerNorm(4), False)):
+        model = nn.Sequential(nn.Linear(6, 4), layer)
+        batch = torch.rand(N, 6)
+        way = judged(model, batch, None).way
+        assert way is not None
+        assert breaks_on_one(model, way, batch) is breaks
+
+
+def test_no_cure_is_made_up() -> None:
+    """Our promise: where no change of the batch makes the model run, only the error is told."""
+    verdict = ask(Rows(13, 3), (torch.rand(N, 8), torch.zeros(N, dtype=torch.long)))
+    assert verdict.way is None
+    assert "cannot be multiplied" in str(verdict.error)
+
+
+@pytest.mark.parametrize(
+    ("ids", "code"), [(torch.zeros(N, 6, dtype=torch.long), None), (torch.zeros(N, 6), "dtype-mismatch")]
+)
+def test_a_model_too_large_for_memory_is_judged_without_values(ids: torch.Tensor, code: str | None) -> None:
+    """Our promise: shapes, names and dtypes are judged on fake tensors as on real ones; 40 GB take no memory."""
+    model, context, batch = without_values(lambda: Words(1_600_000_000), {"ids": ids, "label": torch.zeros(N).long()})
+    with context:
+        verdict = ask(model, batch)
+    assert verdict.accepted is (code is None)
+    assert [m.code for m in verdict.misfits] == ([] if code is None else [code])
+
+
+class Preset:
+    def __init__(self) -> None:
+        self.mean, self.std, self.crop_size = [0.1], [0.2], [24]
+
+
+class Weights:
+    def transforms(self) -> Preset:
+        return Preset()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "expected"),
+    [
+        pytest.param("weights", Weights(), {"mean": [0.1], "std": [0.2], "size": 24}, id="torchvision"),
+        pytest.param("config", {"image_size": 30, "num_channels": 1}, {"size": 30, "channels": 1}, id="hugging face"),
+        pytest.param("config", {"vocab_size": 99}, {"vocabulary": 99}, id="a language model"),
+        pytest.param("other", 1, None, id="nothing"),
+    ],
+)
+def test_what_a_model_declares_is_read(attribute: str, value: Any, expected: dict[str, Any] | None) -> None:
+    """Our promise: declared where it stands, else unknown."""
+    model = nn.Linear(2, 2)
+    setattr(model, attribute, value)
+    found = declared(model)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert {k: v for k, v in found.items() if k != "by"} == expected
