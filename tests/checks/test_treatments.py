@@ -78,6 +78,14 @@ def test_nothing_is_proposed_where_nothing_is_wrong(seed: int, family: str) -> N
     assert found is None or (family == "laplace" and found["do"] == "clip")
 
 
+def test_statistics_hold_the_treatment() -> None:
+    """Our promise: the proposal stands beside the statistics that it would change, where it is asked for."""
+    numbers = Numbers(0.0)
+    numbers.see(np.concatenate([np.random.default_rng().normal(0, 1, 900), np.full(5, -999.0)]))
+    assert numbers.summary(treated=True)["treatment"]["arguments"] == {"value": -999.0}
+    assert numbers.summary()["treatment"] is None
+
+
 def test_cures_of_splits_say_what_they_would_change(tmp_path: Path) -> None:
     """Our promise: the samples that a cure takes or moves are counted, and the splits' sizes after it."""
     rng = np.random.default_rng()
@@ -101,4 +109,6 @@ def test_cures_of_splits_say_what_they_would_change(tmp_path: Path) -> None:
     sizes = {p: {s: sum(r[0] == p and r[1] == s for r in [*rows, *copied]) for s in ("train", "val")} for p in astride}
     assert groups.changed == sum(min(s.values()) for s in sizes.values())
     assert sum(groups.after.values()) == train + val
-    assert made["duplicate-samples"].changed == 5
+    assert (groups.field, overlap.field, overlap.unit, overlap.how) == ("person", None, "samples", "counted")
+    assert overlap.do == "drop from train what another split holds"
+    assert (made["duplicate-samples"].code, made["duplicate-samples"].changed) == ("duplicate-samples", 5)

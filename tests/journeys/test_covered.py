@@ -9,15 +9,18 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from dataloader_expert.report import AdviceLine, Figure, FindingLine
-from dataloader_expert.tools.characterize_dataset import Statistics
-from dataloader_expert.tools.diagnose_io import ForecastLine, Reading, StartMethod
+from dataloader_expert.report import AdviceLine, Figure, FindingLine, Picture
+from dataloader_expert.tools.characterize_dataset import Histogram, Statistics
+from dataloader_expert.tools.diagnose_io import ForecastLine, Predicted, Reading, StartMethod
+from dataloader_expert.tools.treatments import Treatment
+from tests.checks import test_treatments
 from tests.journeys import (
     test_attribution,
     test_hostile,
     test_moving,
     test_moving_more,
     test_planted,
+    test_repeated_checks,
     test_users_ways,
 )
 
@@ -129,6 +132,12 @@ COVERED: dict[str, str] = {
     "check_quality.overlaps.exact": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",
     "check_quality.overlaps.near": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",
     "check_quality.not_checked": "test_rows_across_the_splits_of_a_column_are_counted_by_pair",
+    "characterize_dataset.statistics.treatment": "test_statistics_hold_the_treatment",
+    **{
+        f"check_quality.treatments.{n}": "test_cures_of_splits_say_what_they_would_change"
+        for n in Treatment.model_fields
+    },
+    "check_quality.code": "test_what_is_planted_fails_its_test",
     "suggest_sampler.simulation.batches_missing_class": "metric objective",
 }
 
@@ -145,10 +154,29 @@ EXCUSED: dict[str, str] = {
     "diagnose_io.storage.to_device_gb_s": "no device",
     "diagnose_io.recommended.throughput_batch_size": "said of current; recommended shares its model",
     "diagnose_io.recommended.made_by": "said of current; recommended shares its model",
-    "check_quality.code": "not yet written",
+    **dict.fromkeys(
+        (
+            "characterize_dataset.class_counts_by_split",
+            *(f"characterize_dataset.histograms.{n}" for n in Histogram.model_fields),
+            "characterize_dataset.correlation.matrix",
+            "recommend_batch_spec.memory.by_batch_size",
+            *(f"diagnose_io.predicted.{n}" for n in Predicted.model_fields),
+            *(f"{ALL}.pictures.{n}" for n in Picture.model_fields),
+        ),
+        "of charts alone: tests/page compares what is drawn with it",
+    ),
 }
 
-MODULES = (test_attribution, test_planted, test_moving, test_moving_more, test_hostile, test_users_ways)
+MODULES = (
+    test_attribution,
+    test_planted,
+    test_moving,
+    test_moving_more,
+    test_hostile,
+    test_users_ways,
+    test_treatments,
+    test_repeated_checks,
+)
 
 
 def fields() -> set[str]:

@@ -76,6 +76,12 @@ ONLY_WHERE_IT_IS = {
     "max",
     "quantiles",
     "hotspots.called_from",  # the line itself is the user's
+    "class_counts_by_split",  # of data without splits or classes
+    "histograms.channel",
+    "treatments.field",
+    "by_batch_size.device_bytes",  # of a model
+    "by_batch_size.throughput",  # of sizes that were timed
+    "best single field's score",  # where no other field is left
     "quality.checks.field",  # of checks that are about one field
 }
 
