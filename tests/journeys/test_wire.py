@@ -106,7 +106,8 @@ def test_a_tool_says_what_it_does(answers: Answers, name: str) -> None:
     assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
     assert (hints.idempotent_hint, hints.open_world_hint) == (False, True)
     assert [a for a, schema in tool.input_schema["properties"].items() if not schema.get("description")] == []
-    assert tool.input_schema["required"] == ["source"]
+    needs = [] if name == "recommend_batch_spec" else ["source"]  # or input
+    assert tool.input_schema.get("required", []) == needs
 
 
 @every_tool

@@ -148,6 +148,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     failed = bool(errors) or "fail" in checklist.model_dump().values()
     passed = False if failed else True if complete and request.checks is None else None
     code, unknowns = repeated(facts, checklist)
+    if code is None and not unknowns and not any(u.what == "code" for u in measured.unknowns):
+        unknowns.append(Unknown("code", "only a call of check_quality for all checks makes it"))
     for name, status in checklist.model_dump().items():
         if status == "unknown":
             unknowns.append(Unknown(f"checklist.{name}", why[name]))

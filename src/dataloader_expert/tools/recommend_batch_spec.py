@@ -57,7 +57,7 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 class Request(Common):
     source: str = Field("", description="as in other tools, or give input")
-    input: Any = Field(None, description='without data: {"x": {"shape": ["B", 3, 224, 224]}}')
+    input: dict[str, Any] | None = Field(None, description='without data: {"x": {"shape": ["B", 3, 224, 224]}}')
     batch_size: int | None = Field(None, ge=1, description="if decided")
     model: str | None = Field(None, description="reference to nn.Module to feed")
     model_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
@@ -305,6 +305,11 @@ def model_line(facts: Facts) -> ModelCheckLine:
     return ModelCheckLine(**{k: value[k] for k in ModelCheckLine.model_fields if k != "cure"}, cure=cure)
 
 
+def _renamed(check: dict[str, Any] | None) -> dict[str, Any] | None:
+    """``predicted`` is the name of what only charts are made of."""
+    return None if check is None else {("expected" if k == "predicted" else k): v for k, v in check.items()}
+
+
 def fit_of(facts: Facts) -> dict[str, Any] | None:
     """The peak of each phase as the maximum of lines in the batch size, and how far off the trial at the size advised lay."""
     fit = facts.find(MEMORY_FIT)
@@ -315,7 +320,7 @@ def fit_of(facts: Facts) -> dict[str, Any] | None:
         phase: [{"base_bytes": round(base), "bytes_per_sample": round(each)} for base, each in found]
         for phase, found in value["phases"].items()
     }
-    return {**lines, "from_sizes": value["sizes"], "straight": value["straight"], "check": value["check"]}
+    return {**lines, "from_sizes": value["sizes"], "straight": value["straight"], "check": _renamed(value["check"])}
 
 
 def by_batch_size(facts: Facts, size: int, most: int, workers: int) -> list[AtSize] | None:
