@@ -54,7 +54,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Scan(share=0.45),
         MallocAsStarted(),
         Stages(share=0.2),
-        BatchLook(pictures=True),
+        BatchLook(pictures=True, ends=True),
         BatchSizes(share=0.2),
         Storage(),
         Draws(),

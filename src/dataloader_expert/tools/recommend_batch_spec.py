@@ -197,7 +197,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Environment(),
         Layout(),
         Scan(share=0.35, near=False),
-        BatchLook(request.batch_size, True),
+        BatchLook(request.batch_size, pictures=True, ends=True),
         *([BatchSizes(share=0.25)] if request.batch_size is None else []),
         *model,
         StandaloneCode(request.batch_size),

@@ -30,8 +30,9 @@ BATCHES = 4
 
 @dataclass(frozen=True)
 class BatchLook(Probe):
-    """Batches of the loader, and batches of the largest, the smallest and the odd samples of its whole range.
+    """Batches of the loader.
 
+    ``ends``: batches of the largest, the smallest and the odd samples of its whole range too, for which many are read.
     ``pictures``: small pictures of the first batch's images too.
     """
 
@@ -39,6 +40,7 @@ class BatchLook(Probe):
     doing: ClassVar[str] = "making a batch"
     batch_size: int | None = None
     pictures: bool = False
+    ends: bool = False
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         served = serving(bench, self.batch_size, None if bench.source.format == "reference" else 0)
@@ -55,7 +57,7 @@ class BatchLook(Probe):
                 break
         if not batches:
             raise RuntimeError("the loader delivers no batch: is drop_last set with fewer samples than a batch?")
-        found, ends, failed = at_the_ends(bench, served)
+        found, ends, failed = at_the_ends(bench, served) if self.ends else (None, [], None)
         sizes, more = [served.count(b) for b in batches], [served.count(b) for b in ends]
         leaves, further = [dict(flat(b)) for b in batches], [dict(flat(b)) for b in ends]
         padded = {n for b in leaves for n in b if f"{n}_lengths" in b} if served.collate_name == "pad" else set()
