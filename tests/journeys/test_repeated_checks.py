@@ -123,3 +123,28 @@ def test_your_own_dataset_is_read_by_its_name(asker: Asker, tmp_path: Path) -> N
     folder = tmp_path / "run"
     folder.mkdir()
     assert {n for n, passed in outcomes(report.code, folder).items() if not passed} == {"test_no_nan_or_infinity"}
+
+
+@pytest.mark.parametrize("tool", ["check_quality", "recommend_batch_spec", "suggest_sampler"])
+def test_no_name_of_the_data_becomes_code(
+    tool: str, asker: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our promise: names of folders, files, columns and classes are quoted in the code that is written, and run, from them."""
+    mark = tmp_path / "executed"
+    monkeypatch.setenv("EXECUTED", str(mark))
+    for quote in ('"""', "'''", '"', "'", "{", "}", "\\", "__SETTINGS__"):
+        named = f"x{quote}+__import__('os').mkdir(__import__('os').environ['EXECUTED'])+{quote}"
+        pictures = tmp_path / named
+        for split, n in (("train", 12), ("val", 6)):
+            for i in range(n):
+                path = pictures / split / f"{named}{i % 2}" / f"{i}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(np.random.default_rng([n, i]).integers(0, 256, (8, 8, 3), np.uint8)).save(path)
+        table = tmp_path / f"{named}.csv"
+        with table.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([[named, "label"], *([i * 1.5, f"{named}{i % 2}"] for i in range(30))])
+        for source in (pictures, table):
+            report: Any = asker.ask(tool, str(source), str(tmp_path))
+            assert report.code, (quote, report.unknowns)
+            compile(report.code, "written.py", "exec")  # no quote ends early
+    assert not mark.exists()

@@ -155,7 +155,7 @@ def test_reports_are_completed_the_newest_first(root: Path) -> None:
         async with Client(build(Settings((str(root),)))) as client:
             ids = []
             for _ in range(2):
-                result = await client.call_tool("characterize_dataset", {"source": str(root / "t.csv"), "budget_s": 1})
+                result = await client.call_tool("characterize_dataset", {"source": str(root / "t.csv")})
                 ids.append((result.structured_content or {})["report_uri"].removeprefix("report://"))
             ref = ResourceTemplateReference(uri="report://{id}")
             found = await client.complete(ref, {"name": "id", "value": ""})

@@ -39,7 +39,7 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[plain.Sample]], str]] = {
 }
 """Readers by format, and the kind of files they take."""
 MOST_S = 6.0
-HEAD = '''"""Checks of {name}, in plain code. Run it with pytest; DATA in the environment names another copy of the data."""
+HEAD = '''"""Checks of DATA, in plain code. Run it with pytest; DATA in the environment names another copy of the data."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def written(bench: Bench) -> str:
         named["PATHS"] = (str(whole.parent), str(root))
         named["MODULE"] = ".".join(whole.relative_to(root).with_suffix("").parts)
         named["NAME"], named["ARGUMENTS"] = bench.ref.name.rpartition(":")[2], dict(bench.ref.args)
-    lines = [HEAD.format(name=ascii(whole.name)), f'DATA = os.environ.get("DATA", {str(whole)!a})\n']
+    lines = [HEAD, f'DATA = os.environ.get("DATA", {str(whole)!a})\n']
     lines += [f"{name} = {value!a}\n" for name, value in named.items()]
     source_of = inspect.getsource(reader)
     functions: list[Any] = [one for one in (plain.rows_of, items_of) if f"{one.__name__}(" in source_of]

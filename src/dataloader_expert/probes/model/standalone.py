@@ -47,7 +47,7 @@ MODE = {mode!r}
 
 
 class Pictures(Dataset):
-    """{image} [C, H, W] uint8 (grey ones [H, W]), and {label} by the name of the folder."""
+    """A picture [C, H, W] uint8 (a grey one [H, W]), and its class by the name of the folder."""
 
     def __init__(self, folders):
         kinds = {suffixes!r}
@@ -259,7 +259,8 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_settings(lines: list[str], settings: dict[str, Any]) -> str:
-    return "\n".join(lines).replace(SETTINGS, pprint.pformat(settings, width=100, sort_dicts=False))
+    """The first mark alone is ours: a later one is a name of the data's."""
+    return "\n".join(lines).replace(SETTINGS, pprint.pformat(settings, width=100, sort_dicts=False), 1)
 
 
 def written(bench: Bench) -> str | None:
@@ -362,7 +363,7 @@ def _of_pictures(
     import os
 
     image = next((f for f in fields if f["dtype"] == "uint8"), None)
-    if image is None or len(fields) > 2:
+    if image is None or len(fields) > 2 or getattr(source, "partners", ()):
         return None
     label = next((f["name"] for f in fields if f is not image), "label")
     base = getattr(getattr(source, "listing", None), "base", None)
@@ -413,7 +414,7 @@ def _of_reference(bench: Bench) -> tuple[list[str], str, str] | None:
         os.chdir(folder)
     given = ", ".join(f"{k}={v!r}" for k, v in bench.ref.args.items())
     made = f"yours.{name}" if is_object(target) else f"yours.{name}({given})"
-    if not module.isidentifier():
+    if not all(part.isidentifier() for part in (module, *name.split("."), *bench.ref.args)):
         return None
     paths = list(dict.fromkeys([str(path.parent), str(project_root(path))]))
     return ["import sys", ""], "", REFERENCE.format(paths=paths, module=module, made=made)
