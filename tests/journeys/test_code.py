@@ -6,16 +6,21 @@ import json
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+from dataloader_expert.loaders.samples import SourceDataset
+from dataloader_expert.plan import SourceRef
 from dataloader_expert.report import Report
+from dataloader_expert.sources.registry import open_source
 from dataloader_expert.tools.recommend_batch_spec import Result
 from dataloader_expert.tools.rendering import in_detail
 from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
-from tests.making.tiny import TINY
+from tests.making.tiny import TINY, Made
 
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SECTIONS = [
@@ -113,19 +118,58 @@ def test_every_bare_figure_of_a_template_says_how_it_was_got(quickly: Asker, tmp
     assert all(re.search(rf"samples/s \(95 % .+ to .+, n=\d+, timed\)|{one}", line) for line in lines)
 
 
-@pytest.mark.parametrize("name", ["image-folder", "jsonl", "csv", "parquet, one file", "npz, shards", "reference"])
+@pytest.mark.parametrize("name", [*WAYS, "reference"])
 def test_the_code_of_a_specification_needs_only_torch(name: str, quickly: Asker, tmp_path: Path) -> None:
-    """Our promise: plain torch, a loader for each split, asserts on shapes, and it was run before it was told."""
+    """Our promise: plain torch, a loader for each split, asserts on shapes, run before it was told; samples as ours."""
     if name == "reference":
         report = quickly.ask("recommend_batch_spec", f"{USERS}:Fine", str(CHECKOUT), budget_s=20)
     else:
         made = TINY[name](tmp_path)
         report = quickly.ask("recommend_batch_spec", made.source, str(made.root), label=made.label, budget_s=20)
     assert isinstance(report, Result)
-    assert "dataloader_expert" not in report.code
-    assert "assert batch" in report.code
+    if name in NOT_PLAIN:
+        assert [u.why for u in report.unknowns if u.what == "code: without our package"]
+        return
+    assert "import dataloader_expert" not in report.code
+    assert "from dataloader_expert" not in report.code
+    assert "assert batch" in report.code or "assert isinstance(batch" in report.code
     assert f"'batch_size': {report.batch_size}" in report.code
     assert runs(rendered(quickly, report)) == 1
+    if name != "reference":
+        assert_same_samples(report.code, made)
+
+
+def test_the_code_splits_a_table_as_its_column_says(quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: where a column names the splits, the code draws none at random."""
+    rows = [f"{i / 7:.4f},{'ab'[i % 2]},{'train' if i % 5 else 'val'}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,label,split", *rows]), encoding="utf-8")
+    report = quickly.ask("recommend_batch_spec", str(tmp_path / "t.csv"), str(tmp_path), budget_s=20)
+    assert isinstance(report, Result)
+    assert "import dataloader_expert" not in report.code
+    module: dict[str, Any] = {"__name__": "written"}
+    exec(compile(report.code, "<written>", "exec"), module)
+    assert module["main"]() == {"train": 48, "val": 12}
+
+
+NOT_PLAIN = ("npz, ragged by offsets", "npy, side by side", "npy, one sample a file")
+
+
+def assert_same_samples(code: str, made: Made) -> None:
+    """What the code's datasets hold is what our own dataset holds."""
+    module: dict[str, Any] = {"__name__": "written"}
+    exec(compile(code, "<written>", "exec"), module)
+    source = open_source(SourceRef(made.source, (str(made.root),), label=made.label), [])
+    classes = module["FIELDS"].get(source.label)
+    ours = SourceDataset(source, module["SIZE"], tuple(classes) if isinstance(classes, list) else None)
+    theirs = [
+        sample for dataset in module["datasets"]().values() for sample in map(dataset.__getitem__, range(len(dataset)))
+    ]
+    assert sorted(map(told, theirs)) == sorted(told(ours[i]) for i in range(len(ours)))
+
+
+def told(sample: dict[str, Any]) -> str:
+    values = {k: torch.as_tensor(v) if isinstance(v, int | float) else v for k, v in sorted(sample.items())}
+    return repr({k: (v.dtype, v.tolist()) if isinstance(v, torch.Tensor) else v for k, v in values.items()})
 
 
 def test_a_model_without_data_is_asked_for_by_its_input(asker: Asker) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dataloader_expert.probes.data.repeating import READERS
 from dataloader_expert.probes.health.worker_content import WorkerContent
+from dataloader_expert.sources.plain import READERS
 from tests.making.asking import Asker
 from tests.making.tiny import TINY
 

@@ -101,6 +101,8 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
         found.having[name] += 1
         if value is None:
             continue
+        if hasattr(value, "getbands"):
+            value = np.asarray(value)  # a picture's pixels
         found.forms.setdefault(name, set()).add(form_of(value))
         if isinstance(value, float | np.ndarray | np.generic) and np.asarray(value).dtype.kind in "fc":
             if not np.isfinite(value).all():

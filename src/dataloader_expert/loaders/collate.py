@@ -9,6 +9,7 @@ import torch
 from torch.utils.data import default_collate
 
 from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.plain import pad
 
 
 def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -18,25 +19,14 @@ def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     if isinstance(samples, Gathered):
         return samples.batch
-    batch: dict[str, Any] = {}
-    for name in samples[0]:
-        values = [s[name] for s in samples]
-        first = values[0]
-        if isinstance(first, torch.Tensor) and first.ndim and len({v.shape for v in values}) > 1:
-            if len({v.shape[1:] for v in values}) > 1:
-                shapes = sorted({tuple(v.shape) for v in values})
-                raise ValueError(
-                    f"{name} has the shapes {shapes[:4]}, which neither stack nor pad; images can be brought to one: "
-                    "size=(height, width)"
-                )
-            lengths = torch.tensor([v.shape[0] for v in values])
-            batch[name] = torch.nn.utils.rnn.pad_sequence(values, batch_first=True)
-            batch[f"{name}_lengths"] = lengths
-        elif isinstance(first, torch.Tensor | int | float | str | bool):
-            batch[name] = default_collate(values)
-        else:
-            batch[name] = values
-    return batch
+    for name, first in samples[0].items():
+        shapes = {tuple(s[name].shape) for s in samples} if isinstance(first, torch.Tensor) and first.ndim else set()
+        if len({shape[1:] for shape in shapes}) > 1:
+            raise ValueError(
+                f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad; images can be brought to one: "
+                "size=(height, width)"
+            )
+    return pad(samples)
 
 
 COLLATES: dict[str, Any] = {"default": default_collate, "pad": pad_collate}

@@ -1,12 +1,13 @@
-"""Readers in little but the standard library and numpy: their source is handed over, so that checks run without this package.
+"""Readers in little but the standard library and numpy: their source is handed over, in checks and in loaders that run without this package.
 
 Each takes a file and yields its samples as dictionaries. They are strict only where that takes no code: the readers beside
-this module see more. Every function imports what it needs, since it is read apart from this module.
+this module see more. Every function imports what it needs, since it is read apart from this module; what the names in
+capitals hold is written above it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ from dataloader_expert.sources.items import items_of
 Sample = dict[str, Any]
 ROWS = True
 """Whether files hold many samples, a row each, or one."""
+COLUMNS: list[str] | None = None
+"""The columns to read; None: all."""
+TEXTS: tuple[str, ...] = ()
+"""Columns whose cells stay text, though they may look like numbers."""
+DELIMITER = ","
+NAMES: list[str] | None = None
+"""Names of the columns of a table without a header."""
 PATHS: tuple[str, ...] = ()
 MODULE, NAME = "", ""
 ARGUMENTS: dict[str, Any] = {}
@@ -22,12 +30,11 @@ ARGUMENTS: dict[str, Any] = {}
 
 
 def read_image(path: Path) -> Iterator[Sample]:
-    import numpy as np
     from PIL import Image
 
     with Image.open(path) as image:
         image.load()  # an image that was cut off raises here
-        yield {"image": np.asarray(image)}
+        yield {"image": image}
 
 
 def read_audio(path: Path) -> Iterator[Sample]:
@@ -35,19 +42,25 @@ def read_audio(path: Path) -> Iterator[Sample]:
 
     import numpy as np
 
-    if path.suffix.lower() != ".wav":
+    try:
+        with wave.open(str(path)) as sound:
+            frames, width, channels = sound.getnframes(), sound.getsampwidth(), sound.getnchannels()
+            data, rate = sound.readframes(frames), sound.getframerate()
+    except (wave.Error, EOFError):  # another codec, or a WAV of floats
         import soundfile  # pip install soundfile
 
-        yield {"audio": soundfile.read(path, always_2d=True)[0]}
+        values, rate = soundfile.read(path, dtype="float32", always_2d=True)
+        yield {"audio": values, "sample_rate": rate}
         return
-    with wave.open(str(path)) as sound:
-        frames, width, channels = sound.getnframes(), sound.getsampwidth(), sound.getnchannels()
-        data = sound.readframes(frames)
-        if len(data) < frames * width * channels:
-            raise ValueError(f"cut off: {len(data)} bytes of {frames * width * channels}")
-        dtype = {1: "u1", 2: "<i2", 4: "<i4"}.get(width)
-        values = np.frombuffer(data, dtype) if dtype else np.frombuffer(data, "u1")
-        yield {"audio": values.reshape(frames, -1)}
+    if len(data) < frames * width * channels:
+        raise ValueError(f"cut off: {len(data)} bytes of {frames * width * channels}")
+    if width == 3:
+        wide = np.zeros((frames * channels, 4), "u1")
+        wide[:, 1:] = np.frombuffer(data, "u1").reshape(-1, 3)
+        values = wide.view("<i4")[:, 0] >> 8
+    else:
+        values = np.frombuffer(data, {1: "u1", 2: "<i2", 4: "<i4"}[width])
+    yield {"audio": values.reshape(frames, -1), "sample_rate": rate}
 
 
 def read_text(path: Path) -> Iterator[Sample]:
@@ -57,22 +70,21 @@ def read_text(path: Path) -> Iterator[Sample]:
 def read_csv(path: Path) -> Iterator[Sample]:
     import csv
 
-    def value(text: str | None) -> Any:
+    def value(name: str, text: str | None) -> Any:
         if text is None or not text.strip():
             return None
-        for number in (int, float):
+        for number in (int, float) if name not in TEXTS else ():
             try:
                 return number(text)
             except ValueError:
                 continue
         return text
 
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file, delimiter=delimiter, strict=True):
+        for row in csv.DictReader(file, NAMES, delimiter=DELIMITER, strict=True):
             if None in row:
                 raise ValueError(f"a row has more cells than the header: {row[None]}")
-            yield {name: value(text) for name, text in row.items()}
+            yield {name: value(name, text) for name, text in row.items()}
 
 
 def read_jsonl(path: Path) -> Iterator[Sample]:
@@ -96,7 +108,7 @@ def read_json(path: Path) -> Iterator[Sample]:
 def read_parquet(path: Path) -> Iterator[Sample]:
     import pyarrow.parquet as pq
 
-    for batch in pq.ParquetFile(path).iter_batches():
+    for batch in pq.ParquetFile(path).iter_batches(columns=COLUMNS):
         yield from batch.to_pylist()
 
 
@@ -107,14 +119,15 @@ def read_arrow(path: Path) -> Iterator[Sample]:
         opened = pa.ipc.open_file(str(path))
     except pa.ArrowInvalid:
         opened = pa.ipc.open_stream(str(path))
-    yield from opened.read_all().to_pylist()
+    table = opened.read_all()
+    yield from (table if COLUMNS is None else table.select(COLUMNS)).to_pylist()
 
 
 def read_npz(path: Path) -> Iterator[Sample]:
     import numpy as np
 
     with np.load(path, allow_pickle=False) as held:
-        arrays = {name: held[name] for name in held.files}
+        arrays = {name: held[name] for name in COLUMNS or held.files}
     yield from rows_of(arrays)
 
 
@@ -142,40 +155,65 @@ def rows_of(arrays: Sample) -> Iterator[Sample]:
 
 
 def read_webdataset(path: Path) -> Iterator[Sample]:
+    for members in members_of(path):
+        yield sample_at(path, members)
+
+
+def members_of(path: Path) -> Iterator[dict[str, tuple[int, int]]]:
+    """Of each sample of a tar the offset and size of its members, by what follows the first dot of their names."""
+    import tarfile
+
+    with tarfile.open(path, "r:") as archive:
+        key, members = None, dict[str, tuple[int, int]]()
+        for member in archive:
+            folder, _, name = member.name.rpartition("/")
+            stem, dot, suffix = name.partition(".")
+            if not member.isfile() or not stem or not dot:
+                continue
+            if (folder, stem) != key and members:
+                yield members
+                members = {}
+            key = (folder, stem)
+            members[suffix.lower()] = (member.offset_data, member.size)
+        if members:
+            yield members
+
+
+def sample_at(path: Path, members: dict[str, tuple[int, int]]) -> Sample:
+    """The sample whose members lie there."""
+    sample: Sample = {}
+    with path.open("rb") as file:
+        for suffix, (start, size) in members.items():
+            name = suffix.rpartition(".")[0] or suffix
+            file.seek(start)
+            value = value_of(suffix.rpartition(".")[2], file.read(size))
+            if isinstance(value, dict):
+                sample |= {k: v for k, v in value.items() if isinstance(v, str | int | float)}
+            else:
+                sample[name] = value
+    return sample
+
+
+def value_of(suffix: str, data: bytes) -> Any:
+    """What a member of a tar holds, by its suffix."""
     import io
     import json
-    import tarfile
 
     import numpy as np
     from PIL import Image
 
-    def value(suffix: str, data: bytes) -> Any:
-        if suffix in ("jpg", "jpeg", "png", "webp", "bmp", "gif"):
-            with Image.open(io.BytesIO(data)) as image:
-                image.load()
-                return np.asarray(image)
-        if suffix == "npy":
-            return np.load(io.BytesIO(data), allow_pickle=False)
-        if suffix == "json":
-            return json.loads(data)
-        return int(data) if suffix in ("cls", "index") else data.decode() if suffix in ("txt", "text") else data
-
-    with tarfile.open(path) as archive:
-        key, sample = None, Sample()
-        for member in archive:
-            if not member.isfile():
-                continue
-            folder, _, name = member.name.rpartition("/")
-            stem, _, suffix = name.partition(".")
-            if (folder, stem) != key and sample:
-                yield sample
-                sample = Sample()
-            key = (folder, stem)
-            held = archive.extractfile(member)
-            assert held is not None
-            sample[suffix.lower()] = value(suffix.lower().rpartition(".")[2], held.read())
-        if sample:
-            yield sample
+    if suffix in ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff"):
+        image = Image.open(io.BytesIO(data))
+        image.load()
+        return image
+    if suffix == "npy":
+        return np.load(io.BytesIO(data), allow_pickle=False)
+    if suffix == "json":
+        return json.loads(data)
+    if suffix in ("cls", "cls2", "index", "inx", "id"):
+        text = data.decode().strip()
+        return int(text) if text.lstrip("+-").isdigit() else text
+    return data.decode() if suffix in ("txt", "text", "caption", "transcript") else data
 
 
 def read_dataset(path: Path) -> Iterator[Sample]:
@@ -191,3 +229,22 @@ def read_dataset(path: Path) -> Iterator[Sample]:
     dataset = made.dataset if hasattr(made, "batch_sampler") else made
     for i in range(len(dataset)):
         yield {name: value.numpy() if hasattr(value, "numpy") else value for name, value in items_of(dataset[i])}
+
+
+READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
+    "image-folder": (read_image, "image"),
+    "audio-folder": (read_audio, "audio"),
+    "text": (read_text, "text"),
+    "csv": (read_csv, "csv"),
+    "tsv": (read_csv, "tsv"),
+    "jsonl": (read_jsonl, "jsonl"),
+    "json": (read_json, "json"),
+    "parquet": (read_parquet, "parquet"),
+    "arrow": (read_arrow, "arrow"),
+    "hf-disk": (read_arrow, "arrow"),
+    "npz": (read_npz, "npz"),
+    "pt": (read_pt, "pt"),
+    "safetensors": (read_safetensors, "safetensors"),
+    "webdataset": (read_webdataset, "tar"),
+}
+"""Readers by format, and the kind of files they take."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import multiprocessing as mp
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,30 +13,15 @@ from dataloader_expert.checks.base import ROLES, Context
 from dataloader_expert.checks.fingerprint import content_fields
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.handing_over import literals, reading, sources_of, unread
 from dataloader_expert.sources import plain
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import SPLITS
 from dataloader_expert.sources.magic import SUFFIXES
+from dataloader_expert.sources.plain import READERS
 from dataloader_expert.sources.reference import project_root
 
 REPEATED = Quantity("repeated_checks", "", "a pytest file in plain code, which of its tests fail, and how long it ran")
-READERS: dict[str, tuple[Callable[[Path], Iterator[plain.Sample]], str]] = {
-    "image-folder": (plain.read_image, "image"),
-    "audio-folder": (plain.read_audio, "audio"),
-    "text": (plain.read_text, "text"),
-    "csv": (plain.read_csv, "csv"),
-    "tsv": (plain.read_csv, "tsv"),
-    "jsonl": (plain.read_jsonl, "jsonl"),
-    "json": (plain.read_json, "json"),
-    "parquet": (plain.read_parquet, "parquet"),
-    "arrow": (plain.read_arrow, "arrow"),
-    "hf-disk": (plain.read_arrow, "arrow"),
-    "npz": (plain.read_npz, "npz"),
-    "pt": (plain.read_pt, "pt"),
-    "safetensors": (plain.read_safetensors, "safetensors"),
-    "webdataset": (plain.read_webdataset, "tar"),
-}
-"""Readers by format, and the kind of files they take."""
 MOST_S = 6.0
 HEAD = '''"""Checks of DATA, in plain code. Run it with pytest; DATA in the environment names another copy of the data."""
 
@@ -85,16 +69,11 @@ class Repeating(Probe):
 
 def _unread(bench: Bench) -> str | None:
     """What of these data no plain reader reads; None: nothing."""
-    source = bench.source
     if bench.ref.split is not None:
         return "one split alone"
-    if source.iterable:
-        return "a stream"
-    if getattr(source, "partners", ()):
-        return "samples of several files"
-    if source.format == "reference":
+    if bench.source.format == "reference" and not bench.source.iterable:
         return None if bench.ref.name.rpartition(":")[0].endswith(".py") else "a Dataset that is not named by its file"
-    return None if source.format in READERS else f"the format {source.format}"
+    return unread(bench.source)
 
 
 def written(bench: Bench) -> str:
@@ -116,22 +95,19 @@ def written(bench: Bench) -> str:
         "SPLIT_WORDS": SPLITS if source.splits else {},
         "MOST_IMBALANCE": repeated.MOST_IMBALANCE,
     }
-    if "rows_of(" in inspect.getsource(reader):
-        named["ROWS"] = any(unit.samples > 1 for unit in source.units[:64])
     if reader is plain.read_dataset:
         root = project_root(whole)
         named["PATHS"] = (str(whole.parent), str(root))
         named["MODULE"] = ".".join(whole.relative_to(root).with_suffix("").parts)
         named["NAME"], named["ARGUMENTS"] = bench.ref.name.rpartition(":")[2], dict(bench.ref.args)
-    lines = [HEAD, f'DATA = os.environ.get("DATA", {str(whole)!a})\n']
-    lines += [f"{name} = {value!a}\n" for name, value in named.items()]
-    source_of = inspect.getsource(reader)
-    functions: list[Any] = [one for one in (plain.rows_of, items_of) if f"{one.__name__}(" in source_of]
+        readers: list[Any] = [items_of, reader]
+    else:
+        constants, readers = reading(source, reader)
+        named |= constants
     own = [repeated.Seen, repeated.files, repeated.split_of, repeated.form_of, repeated.parts_of, repeated.seen]
     tests = [test for tests in repeated.TESTS.values() for test in tests]
-    body = "\n\n".join(inspect.getsource(one) for one in (*functions, reader, *own, repeated.look, *tests))
-    body = body.replace("Iterator[Sample]", "Iterator[dict[str, Any]]").replace("Sample()", "{}")
-    return "".join(lines) + "\n\n" + body.replace("in read(path)", f"in {reader.__name__}(path)")
+    head = HEAD + f'DATA = os.environ.get("DATA", {str(whole)!a})\n'
+    return head + literals(named) + "\n\n" + sources_of((*readers, *own, repeated.look, *tests), reader)
 
 
 def _run(code: str, seconds: float) -> list[str] | None:

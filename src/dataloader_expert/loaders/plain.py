@@ -1,0 +1,219 @@
+"""Datasets and loaders in plain torch: the source of these is what ``recommend_batch_spec`` hands over.
+
+The names in capitals are written above them there: which files, which fields, the loaders' settings. ``read`` stands for
+the reader of the data's format (:mod:`dataloader_expert.sources.plain`), ``Samples`` for one of the datasets here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset, Subset, default_collate
+
+from dataloader_expert.sources.plain import members_of, sample_at
+
+ROOT = ""
+SPLITS: dict[str, list[str]] = {}
+SUFFIXES: set[str] = set()
+FIELDS: dict[str, Any] = {}
+MODES: dict[str, Any] = {}
+SIZE: tuple[int, int] | None = None
+LABEL: str | None = None
+SPLIT = ""
+SPLIT_NAMES: dict[Any, str] = {}
+NUMBERED = False
+SEED = 0
+SETTINGS: dict[str, dict[str, Any]] = {}
+COLLATE: Any = None
+CHUNK = 4096
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """The reader of the data's format."""
+    raise NotImplementedError
+
+
+def files(places: list[str]) -> list[Path]:
+    """The files named, and of a folder all below it with one of SUFFIXES."""
+    found: list[Path] = []
+    for place in places:
+        path = Path(ROOT, place)
+        below = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and not p.name.startswith("."))
+        found += below if path.is_dir() else [path]
+    return found
+
+
+def column(name: str, values: list[Any]) -> Any:
+    """Texts; classes by their place in the list; pictures; else a tensor, or tensors. What is missing is NaN, a class -1."""
+    import numpy as np
+
+    kind = FIELDS[name]
+    if name in MODES:
+        return [picture(name, value) for value in values]
+    if isinstance(kind, list):
+        return torch.tensor([place_of(kind, value) for value in values])
+    if kind == "str":
+        return ["" if value is None else str(value) for value in values]
+    there = [float("nan") if value is None else value for value in values]
+    if len({np.shape(value) for value in there}) == 1:
+        return torch.from_numpy(np.array(there, dtype=kind))
+    return [torch.from_numpy(np.array(value, dtype=kind)) for value in there]
+
+
+def place_of(names: list[str], value: Any) -> int:
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or value != value:
+        return -1
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if NUMBERED and isinstance(value, int) else names.index(str(value))
+
+
+def picture(name: str, value: Any) -> torch.Tensor:
+    """A picture, its bytes or its pixels [H, W, C], as [C, H, W]."""
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    if isinstance(value, dict):
+        value = value["bytes"]
+    if isinstance(value, bytes):
+        value = Image.open(io.BytesIO(value))
+    if hasattr(value, "getbands"):
+        value = value.convert(MODES[name])
+        value = value if SIZE is None else value.resize((SIZE[1], SIZE[0]))
+    pixels = torch.from_numpy(np.array(value))
+    return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
+
+
+def of_file(sample: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The sample as batches hold it; its class is the name of its folder where LABEL says so."""
+    if LABEL is not None:
+        sample[LABEL] = path.parent.name
+    return {name: column(name, [sample.get(name)])[0] for name in FIELDS}
+
+
+class Files(Dataset[Any]):
+    """A sample a file, read when it is asked for."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return of_file(next(read(self.paths[index])), self.paths[index])
+
+
+class Rows(Dataset[Any]):
+    """All samples of the files, held in memory column by column; pictures as they are stored."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        import itertools
+
+        parts: dict[str, list[Any]] = {name: [] for name in FIELDS}
+        samples = (sample for path in paths for sample in read(path))
+        while chunk := list(itertools.islice(samples, CHUNK)):
+            for name, part in parts.items():
+                values = [sample.get(name) for sample in chunk]
+                part.append(values if name in MODES else column(name, values))
+        self.columns = {name: joined(part) for name, part in parts.items()}
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        row = {name: values[index] for name, values in self.columns.items()}
+        return {name: picture(name, value) if name in MODES else value for name, value in row.items()}
+
+
+def joined(parts: list[Any]) -> Any:
+    """One tensor where the parts' rows have one shape, else the list of all rows."""
+    if all(isinstance(part, torch.Tensor) for part in parts) and len({part.shape[1:] for part in parts}) == 1:
+        return torch.cat(parts)
+    return [value for part in parts for value in part]
+
+
+class Shards(Dataset[Any]):
+    """Samples of tar files, each read by its place when it is asked for: only where they lie is held in memory."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.places = [(path, members) for path in paths for members in members_of(path)]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        path, members = self.places[index]
+        return of_file(sample_at(path, members), path)
+
+
+Samples: Any = Dataset
+
+
+def datasets() -> dict[str, Any]:
+    return {name: Samples(files(places)) for name, places in SPLITS.items()}
+
+
+def datasets_by_column() -> dict[str, Any]:
+    """The rows of each split, which the column SPLIT names."""
+    whole = Rows(files(SPLITS[""]))
+    values = [v.item() if hasattr(v, "item") else v for v in whole.columns[SPLIT]]
+    named = [SPLIT_NAMES.get(value, str(value)) for value in values]
+    names = [name for name in dict.fromkeys(named) if name not in ("", "nan")]
+    return {name: Subset(whole, [i for i, other in enumerate(named) if other == name]) for name in names}
+
+
+def pad(samples: Any) -> dict[str, Any]:
+    """Stacks what stacks; pads what varies in its first dimension with zeros and keeps the lengths; lists the rest."""
+    batch: dict[str, Any] = {}
+    for name, first in samples[0].items():
+        values = [sample[name] for sample in samples]
+        if isinstance(first, torch.Tensor) and first.ndim and len({v.shape for v in values}) > 1:
+            batch[name] = torch.nn.utils.rnn.pad_sequence(values, batch_first=True)
+            batch[f"{name}_lengths"] = torch.tensor([len(v) for v in values])
+        elif isinstance(first, torch.Tensor | int | float | str):
+            batch[name] = default_collate(values)
+        else:
+            batch[name] = values
+    return batch
+
+
+def split(parts: dict[str, Any]) -> dict[str, Any]:
+    """A dataset without splits, as 80, 10 and 10 % at random, the same in every run."""
+    if list(parts) != [""]:
+        return parts
+    whole = parts[""]
+    order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(SEED)).tolist()
+    tenth = len(whole) // 10
+    cuts = {"train": order[2 * tenth :], "val": order[:tenth], "test": order[tenth : 2 * tenth]}
+    return {name: Subset(whole, places) for name, places in cuts.items() if places}
+
+
+def loaders() -> dict[str, Any]:
+    made = {}
+    for name, dataset in split(datasets()).items():
+        kind = name if name in SETTINGS else "val" if name.startswith(("val", "dev")) else "test"
+        made[name] = DataLoader(dataset, collate_fn=COLLATE, **SETTINGS[kind])
+    return made
+
+
+def check(batch: Any) -> None:
+    """What a batch must be."""
+    raise NotImplementedError
+
+
+def main() -> dict[str, int]:
+    """Checks the first batch of each loader; gives the number of samples where it is known."""
+    counts = {}
+    for name, loader in loaders().items():
+        check(next(iter(loader)))
+        if hasattr(loader.dataset, "__len__"):
+            counts[name] = len(loader.dataset)
+        print(name, counts.get(name, "a stream of"), "samples")
+    return counts

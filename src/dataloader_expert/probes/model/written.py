@@ -1,0 +1,255 @@
+"""The text of a module in plain torch that builds a data set's loaders; its settings are left open."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from dataloader_expert.checks.pictures import MODES
+from dataloader_expert.facts import Json
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.data.layout import LABEL, PRESENT
+from dataloader_expert.probes.handing_over import literals, reading, sources_of, unread
+from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.pictures import GREY
+from dataloader_expert.sources.plain import READERS, read_dataset
+
+SETTINGS = "__SETTINGS__"
+MOST_PLACES = 50
+HELD = 8
+"""Times the bytes on disk that rows in memory may take, as far as is known before they are read."""
+IN_MEMORY = 0.5
+"""The share of the memory allowed that they may take."""
+
+HEAD = '''"""Training, validation and test loaders in plain torch{needs}. Run it: it checks the first batch of each."""
+
+from __future__ import annotations
+
+{imports}from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset, Subset, default_collate
+
+SETTINGS = __SETTINGS__
+"""Keyword arguments of each loader."""
+'''
+REFERENCE = '''
+sys.path[:0] = {paths!a}
+import {module} as yours  # noqa: E402  # found by the line above
+
+
+def datasets() -> dict[str, Any]:
+    """Your own dataset; give validation and test theirs here."""
+    return {{"train": {made}}}
+'''
+END = """
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+class NotWritten(Exception):
+    """``str()`` says what no plain code is written for."""
+
+
+def written(bench: Bench) -> str:
+    """The module.
+
+    Raises:
+        NotWritten: if none is written for this source.
+    """
+    from dataloader_expert.loaders import plain
+
+    source, batch = bench.source, bench.facts.value(BATCH)
+    if batch is None:
+        raise NotWritten("batches that were not made here")
+    if bench.facts.value(PRESENT) is not None:
+        raise NotWritten("a DataLoader of yours")
+    collate = bench.facts.value(COLLATE, {"name": "default", "generated": None, "size": None})
+    pads = collate["name"] == "pad" or collate["generated"] == "pad"
+    if collate["name"] == "list" and not pads:
+        raise NotWritten("samples that neither stack nor pad")
+    ends = [*([plain.pad] if pads else []), plain.split, plain.loaders]
+    reader: Any = read_dataset
+    kind = ""
+    if source.format == "reference":
+        body = of_reference(bench) + literals({"SEED": bench.seed})
+    else:
+        reader, kind, constants, parts = of_files(bench, source, batch["fields"], collate["size"])
+        body = literals({**constants, "SEED": bench.seed})
+        ends = [*parts, plain.datasets_by_column if "SPLIT" in constants else plain.datasets, *ends]
+    body += "\n\n" + sources_of(ends, reader) + "\n\n" + checks(batch, pads and collate["name"] == "list")
+    body += "\n\n" + sources_of([plain.main], reader) + END
+    body = body.replace("def datasets_by_column(", "def datasets(")
+    body = body.replace("Samples(files(", f"{kind}(files(")
+    body = body.replace("collate_fn=COLLATE", "collate_fn=pad" if pads else "collate_fn=None")
+    needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors)\b", body, re.MULTILINE))
+    needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
+    return HEAD.format(needs=needs, imports="import sys\n" if source.format == "reference" else "") + body
+
+
+def of_files(
+    bench: Bench, source: Source, fields: list[dict[str, Json]], size: Any
+) -> tuple[Callable[..., Any], str, dict[str, Any], list[Any]]:
+    """The reader, the name of the dataset's class, the constants, and the functions that read the source's files."""
+    from dataloader_expert.loaders import plain
+
+    why = unread(source)
+    if why is not None:
+        raise NotWritten(why)
+    listing = getattr(source, "listing", None)
+    places = None if listing is None else places_of(source)
+    if listing is None or places is None:
+        raise NotWritten("splits that lie in the same files, or in many")
+    reader = READERS[source.format][0]
+    constants, parts = reading(source, reader)
+    held, modes = fields_of(bench, source, fields), modes_of(bench, source, fields)
+    named = any(unit.label is not None for unit in source.units[:64])
+    kind: Any = plain.Files
+    if source.format == "webdataset":
+        kind, parts = plain.Shards, parts[:-1]
+    elif any(unit.samples > 1 for unit in source.units) or not file_each(source):
+        kind = plain.Rows
+        if HELD * source.bytes > IN_MEMORY * bench.limit_bytes:
+            raise NotWritten(f"rows of {source.bytes / 1e9:.2g} GB of files, which it would hold in memory")
+    constants |= {
+        "ROOT": str(listing.base.absolute()),
+        "SPLITS": places,
+        "SUFFIXES": {os.path.splitext(unit.file)[1].lower() for unit in source.units},
+        "FIELDS": held,
+        "MODES": modes,
+        "SIZE": None if size is None else tuple(size),
+        "LABEL": source.label if named else None,
+        "NUMBERED": source.classes is not None and not named,
+    }
+    own: list[Any] = [plain.files, plain.column, plain.place_of, plain.picture]
+    own += [plain.of_file, kind] if kind is not plain.Rows else [plain.Rows, plain.joined]
+    if kind is plain.Rows:
+        constants["CHUNK"] = plain.CHUNK
+    if "COLUMNS" in constants:
+        constants["COLUMNS"] = [name for name in held if name != constants["LABEL"]]
+    by = source.roles.split if source.roles is not None else None
+    if by is not None and source.roles is not None and not source.splits:
+        if kind is not plain.Rows or by.field not in held:
+            raise NotWritten(f"splits that {by.field!a} names")
+        constants |= {"SPLIT": by.field, "SPLIT_NAMES": dict(source.roles.splits)}
+    return reader, kind.__name__, constants, [*parts, *own]
+
+
+def file_each(source: Source) -> bool:
+    return len({unit.file for unit in source.units}) == len(source.units)
+
+
+def places_of(source: Source) -> dict[str, list[str]] | None:
+    """By split the files below the root, or where they are many the folders that hold no other split's files; None: none do."""
+    found: dict[str, dict[str, None]] = {}
+    for unit in source.units:
+        found.setdefault(unit.split or "", {})[unit.file] = None
+    every = [file for files in found.values() for file in files]
+    if len(set(every)) < len(every):
+        return None
+    if len(every) <= MOST_PLACES:
+        return {split: list(files) for split, files in found.items()}
+    for up in (2, 1):  # the folder of the classes' folders, else the files' own
+        folders = {s: _outermost({_above(file, up) for file in files}) for s, files in found.items()}
+        apart = [
+            (a, b) for s, of in folders.items() for t, others in folders.items() if s != t for a in of for b in others
+        ]
+        if not any(_below(a, b) for a, b in apart) and sum(map(len, folders.values())) <= MOST_PLACES:
+            return folders
+    return None
+
+
+def _above(path: str, up: int) -> str:
+    parts = path.split("/")[:-1]
+    return "/".join(parts[: max(0, len(parts) + 1 - up)])
+
+
+def _below(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+def _outermost(folders: Iterable[str]) -> list[str]:
+    kept: list[str] = []
+    for folder in sorted(folders):
+        if not any(_below(folder, other) for other in kept):
+            kept.append(folder)
+    return kept
+
+
+def fields_of(bench: Bench, source: Source, fields: list[dict[str, Json]]) -> dict[str, Any]:
+    """Of each field its dtype, ``str`` for texts, or the names of its classes."""
+    label = bench.facts.value(LABEL, {"name": None})["name"]
+    kinds: dict[str, Any] = {}
+    for f in fields:
+        name = f["name"]
+        stored = source.field(name)
+        if stored is None:
+            if name.endswith("_lengths") and source.field(name.removesuffix("_lengths")) is not None:
+                continue  # which padding adds
+            raise NotWritten(f"the field {name!a}")
+        if stored.kind == "time":
+            raise NotWritten(f"times, such as {name!a}")
+        kinds[name] = list(bench.classes) if name == label and bench.classes else f["dtype"]
+    return kinds
+
+
+def modes_of(bench: Bench, source: Source, fields: list[dict[str, Json]]) -> dict[str, str | None]:
+    """Fields of pictures that batches hold channels first, and the mode that they are converted to."""
+    deep = [m for m in bench.facts.value(MODES, {"modes": {}})["modes"] if m in GREY and m not in ("1", "L", "LA")]
+    found: dict[str, str | None] = {}
+    for f in fields:
+        stored = source.field(f["name"])
+        if stored is not None and stored.kind == "image" and len(f["shape"]) == 4:
+            if deep:
+                raise NotWritten(f"pictures of mode {deep[0]}")
+            if f["shape"][1:] != list(stored.shape) or f["shape"][1] not in stored.shape:
+                found[f["name"]] = "L" if f["shape"][1] == 1 else "RGB"
+    return found
+
+
+def of_reference(bench: Bench) -> str:
+    from dataloader_expert.sources.reference import is_object, named, project_root
+
+    where, _, name = bench.ref.name.rpartition(":")
+    if not where.endswith(".py"):
+        raise NotWritten("a Dataset that is not named by its file")
+    path = Path(where).absolute()
+    folder = os.getcwd()
+    try:
+        target = named(bench.ref.name, bench.ref.roots)
+    finally:
+        os.chdir(folder)
+    if not all(part.isidentifier() for part in (path.stem, *name.split("."), *bench.ref.args)):
+        raise NotWritten("names that Python does not take")
+    given = ", ".join(f"{k}={v!a}" for k, v in bench.ref.args.items())
+    made = f"yours.{name}" if is_object(target) else f"yours.{name}({given})"
+    paths = list(dict.fromkeys([str(path.parent), str(project_root(path))]))
+    return REFERENCE.format(paths=paths, module=path.stem, made=made) + "\n\n"
+
+
+def checks(batch: dict[str, Json], made_anew: bool) -> str:
+    """A function that asserts names, dtypes and the fixed part of shapes, as they were measured."""
+    lines = []
+    for f in batch["fields"] if batch["structure"] == "dict" and not made_anew else []:
+        name = f"batch[{f['name']!a}]"
+        if "." in f["name"] or not f["shape"] or f["shape"][0] != "B":
+            continue
+        if f["host"]:
+            lines.append(f"assert isinstance({name}, list)")
+            continue
+        rest = tuple(f["shape"][1:])
+        lines.append(f"assert {name}.dtype == torch.{f['dtype']}, {name}.dtype")
+        if None in rest:
+            lines.append(f"assert {name}.ndim == {len(f['shape'])}, {name}.shape")
+        else:
+            lines.append(f"assert tuple({name}.shape[1:]) == {rest!r}, {name}.shape")
+    body = "".join(f"    {line}\n" for line in lines or ["assert batch is not None"])
+    return f'def check(batch: Any) -> None:\n    """What a batch must be."""\n{body}'
