@@ -14,7 +14,7 @@ class SourceRef:
     """Which data: a path, or ``module:attribute`` / ``file.py:attribute`` with its arguments.
 
     ``roots`` bound what may be opened; ``code`` says that ``name`` is a Python reference; ``limit_bytes`` is what the processes that read may hold together.
-    ``train`` names the training split where it is not called ``train``.
+    ``train`` names the training split where it is not called ``train``; ``columns`` are the fields to read, None: all.
     """
 
     name: str
@@ -26,13 +26,16 @@ class SourceRef:
     label: str | None = None
     limit_bytes: int | None = None
     train: str | None = None
+    columns: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, Json]:
-        return {**asdict(self), "roots": list(self.roots)}
+        return {**asdict(self), "roots": list(self.roots), "columns": None if self.columns is None else [*self.columns]}
 
     @staticmethod
     def from_json(data: Mapping[str, Json]) -> SourceRef:
-        return SourceRef(**{**data, "roots": tuple(data["roots"])})
+        columns = data.get("columns")
+        tuples = {"roots": tuple(data["roots"]), "columns": None if columns is None else tuple(columns)}
+        return SourceRef(**{**data, **tuples})
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Ground files, which any member of a family may import:
 
 - sources: base (the contract), files (opening below the roots), magic (kinds of files), layout (splits and
   classes by folder), arrays, bundle, tables, samples (what several formats share), lines (text in ranges),
-  pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares).
+  pictures and sounds (decoding), npy_header, hub (features that Hugging Face declares), plain (readers handed over).
 - checks: base (the contract), fingerprint (a sample in few numbers), numbers (statistics that merge), pairs (of samples),
   alignment (of pictures), drawn (a sample of rows), places (of what was met), alike (names spelt in two ways),
   binned (counts in bins).
@@ -45,6 +45,8 @@ GROUND = {
             "roles",
             "subset",
             "vocabulary",
+            "plain",
+            "chosen",
         ),
     },
     "checks": {"base", "fingerprint", "numbers", "pairs", "alignment", "drawn", "places", "alike", "binned"},

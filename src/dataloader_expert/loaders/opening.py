@@ -16,6 +16,7 @@ def open_dataset(
     format: str | None = None,
     split: str | None = None,
     label: str | None = None,
+    columns: list[str] | None = None,
     size: tuple[int, int] | None = None,
     classes: list[str] | None = None,
     nullable: list[str] | None = None,
@@ -28,6 +29,7 @@ def open_dataset(
     Args:
         source: folder, file or glob in any format that ``characterize_dataset`` reads.
         format, split, label: as there; null: found.
+        columns: the fields to read, and the one that names each sample's split if there is one; None: all.
         size: height and width to which images are resized; None where they all agree.
         classes: class names in index order; None: as the data set declares them.
         nullable: fields in which some sample has no value, which become float64; None: found by reading once.
@@ -39,7 +41,8 @@ def open_dataset(
     """
     from dataloader_expert.sources.registry import open_source
 
-    ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label)
+    only = None if columns is None else tuple(columns)
+    ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label, columns=only)
     opened = open_source(ref, [])
     names = tuple(classes) if classes is not None else opened.classes
     return SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)

@@ -6,6 +6,7 @@ the reader of the data's format (:mod:`dataloader_expert.sources.plain`), ``Samp
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,15 @@ from dataloader_expert.sources.plain import members_of, sample_at
 ROOT = ""
 SPLITS: dict[str, list[str]] = {}
 SUFFIXES: set[str] = set()
-FIELDS: dict[str, Any] = {}
-MODES: dict[str, Any] = {}
+FIELDS: dict[str, tuple[Any, Any]] = {}
+LATE: set[str] = set()
 SIZE: tuple[int, int] | None = None
 LABEL: str | None = None
 SPLIT = ""
 SPLIT_NAMES: dict[Any, str] = {}
-NUMBERED = False
 SEED = 0
 SETTINGS: dict[str, dict[str, Any]] = {}
 COLLATE: Any = None
-CHUNK = 4096
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
@@ -39,59 +38,83 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
 def files(places: list[str]) -> list[Path]:
     """The files named, and of a folder all below it with one of SUFFIXES."""
     found: list[Path] = []
-    for place in places:
-        path = Path(ROOT, place)
+    for path in (Path(ROOT, place) for place in places):
         below = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and not p.name.startswith("."))
         found += below if path.is_dir() else [path]
     return found
 
 
-def column(name: str, values: list[Any]) -> Any:
-    """Texts; classes by their place in the list; pictures; else a tensor, or tensors. What is missing is NaN, a class -1."""
+def numbers(values: list[Any], dtype: str) -> Any:
+    """A tensor, or tensors where shapes differ; NaN where a value is missing."""
     import numpy as np
 
-    kind = FIELDS[name]
-    if name in MODES:
-        return [picture(name, value) for value in values]
-    if isinstance(kind, list):
-        return torch.tensor([place_of(kind, value) for value in values])
-    if kind == "str":
-        return ["" if value is None else str(value) for value in values]
     there = [float("nan") if value is None else value for value in values]
     if len({np.shape(value) for value in there}) == 1:
-        return torch.from_numpy(np.array(there, dtype=kind))
-    return [torch.from_numpy(np.array(value, dtype=kind)) for value in there]
+        return torch.from_numpy(np.array(there, dtype))
+    return [torch.from_numpy(np.array(value, dtype)) for value in there]
 
 
-def place_of(names: list[str], value: Any) -> int:
-    value = value.item() if hasattr(value, "item") else value
-    if value is None or value != value:
-        return -1
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if NUMBERED and isinstance(value, int) else names.index(str(value))
+def texts(values: list[Any], _: None) -> list[str]:
+    return ["" if value is None else str(value) for value in values]
 
 
-def picture(name: str, value: Any) -> torch.Tensor:
-    """A picture, its bytes or its pixels [H, W, C], as [C, H, W]."""
+def classes(values: list[Any], names: list[str]) -> torch.Tensor:
+    """Places in the list of names; -1 where a value is missing."""
+    plain = [value.item() if hasattr(value, "item") else value for value in values]
+    whole = [int(v) if isinstance(v, float) and v.is_integer() else v for v in plain]
+    return torch.tensor([-1 if v is None else names.index(str(v)) for v in whole])
+
+
+def indices(values: list[Any], names: list[str]) -> torch.Tensor:
+    """Places in the list of names, as stored; -1 where a value is missing."""
+    return torch.tensor([-1 if value is None or value != value else int(value) for value in values])
+
+
+def times(values: list[Any], dtype: str) -> Any:
+    """Seconds of the epoch, of the day for a time without a date, or of a duration."""
+    import calendar
+    import datetime as dt
+
+    def seconds(value: Any) -> float:
+        value = dt.datetime.fromisoformat(value) if isinstance(value, str) else value
+        if isinstance(value, dt.timedelta):
+            return value.total_seconds()
+        if isinstance(value, dt.time):
+            value = dt.datetime.combine(dt.date(1970, 1, 1), value)
+        if not isinstance(value, dt.datetime):
+            value = dt.datetime.combine(value, dt.time())
+        return float(calendar.timegm(value.utctimetuple())) + value.microsecond / 1e6
+
+    return numbers([None if value is None else seconds(value) for value in values], dtype)
+
+
+def pictures(values: list[Any], mode: str) -> list[torch.Tensor]:
+    """Pictures, their bytes or their pixels [H, W, C], as [C, H, W]."""
     import io
 
     import numpy as np
     from PIL import Image
 
-    if isinstance(value, dict):
-        value = value["bytes"]
-    if isinstance(value, bytes):
-        value = Image.open(io.BytesIO(value))
-    if hasattr(value, "getbands"):
-        value = value.convert(MODES[name])
-        value = value if SIZE is None else value.resize((SIZE[1], SIZE[0]))
-    pixels = torch.from_numpy(np.array(value))
-    return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
+    def picture(value: Any) -> torch.Tensor:
+        value = value["bytes"] if isinstance(value, dict) else value
+        value = Image.open(io.BytesIO(value)) if isinstance(value, bytes) else value
+        if hasattr(value, "getbands"):
+            value = value.convert(mode)
+            value = value if SIZE is None else value.resize((SIZE[1], SIZE[0]))
+        pixels = torch.from_numpy(np.array(value))
+        return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
+
+    return [picture(value) for value in values]
+
+
+def column(name: str, values: list[Any]) -> Any:
+    """Values of a field as batches hold them."""
+    convert, how = FIELDS[name]
+    return convert(values, how)
 
 
 def of_file(sample: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The sample as batches hold it; its class is the name of its folder where LABEL says so."""
+    """The sample as batches hold it; LABEL is the name of its folder."""
     if LABEL is not None:
         sample[LABEL] = path.parent.name
     return {name: column(name, [sample.get(name)])[0] for name in FIELDS}
@@ -111,17 +134,15 @@ class Files(Dataset[Any]):
 
 
 class Rows(Dataset[Any]):
-    """All samples of the files, held in memory column by column; pictures as they are stored."""
+    """All samples of the files, in memory column by column; the fields LATE are converted when they are asked for."""
 
     def __init__(self, paths: list[Path]) -> None:
-        import itertools
-
         parts: dict[str, list[Any]] = {name: [] for name in FIELDS}
         samples = (sample for path in paths for sample in read(path))
-        while chunk := list(itertools.islice(samples, CHUNK)):
+        while chunk := list(itertools.islice(samples, 4096)):
             for name, part in parts.items():
                 values = [sample.get(name) for sample in chunk]
-                part.append(values if name in MODES else column(name, values))
+                part.append(values if name in LATE else column(name, values))
         self.columns = {name: joined(part) for name, part in parts.items()}
 
     def __len__(self) -> int:
@@ -129,7 +150,7 @@ class Rows(Dataset[Any]):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         row = {name: values[index] for name, values in self.columns.items()}
-        return {name: picture(name, value) if name in MODES else value for name, value in row.items()}
+        return row | {name: column(name, [row[name]])[0] for name in LATE}
 
 
 def joined(parts: list[Any]) -> Any:

@@ -16,7 +16,7 @@ from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.plain import READERS
 
 Reader = Callable[[Path], Iterator[plain.Sample]]
-CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES")
+CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS")
 """What readers look up."""
 
 

@@ -3,6 +3,7 @@ which also say what a batch becomes; validated before use."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
@@ -51,6 +52,12 @@ class Arrow(Table):
         return source
 
     schemas: dict[str, Any]
+    only: frozenset[str] | None = None
+    """The columns that become values; None: all."""
+
+    def read_only(self, names: Sequence[str]) -> None:
+        self.only = frozenset(names)
+
     dictionaries: dict[str, list[Message]]
 
     def entries(self, listing: Listing) -> list[Entry]:
@@ -117,6 +124,7 @@ class Arrow(Table):
                 batch = pa.ipc.open_stream(stream).read_next_batch()
             else:
                 batch = pa.ipc.read_record_batch(pa.ipc.read_message(pa.BufferReader(raw)), schema)
+            batch = batch if self.only is None else batch.select([n for n in batch.schema.names if n in self.only])
             batch.validate(full=True)
             columns = columns_of(batch, unit.file, problems, unit.start)
         except (pa.ArrowException, OSError, ValueError, EOFError) as e:

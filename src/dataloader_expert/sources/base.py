@@ -233,6 +233,9 @@ class Source(ABC):
         """Takes the values of this field for the names of splits; False where samples have no such field."""
         return False
 
+    def read_only(self, names: Sequence[str]) -> None:  # noqa: B027  # most formats read a sample whole
+        """Told that no field but these is asked for: a reader that can leaves the others unread."""
+
     def keep_split(self, split: str) -> None:
         """Leaves only the units of ``split``; sample indices stay those of the whole data set."""
         self.units = [unit for unit in self.units if unit.split == split]

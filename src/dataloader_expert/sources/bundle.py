@@ -8,7 +8,8 @@ import zipfile
 import zlib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
@@ -29,6 +30,19 @@ class Bundle(Source):
     """A member says what a file's arrays are: ``headers`` (cheap, no payload where possible) and ``load``."""
 
     listing: Listing
+    only: frozenset[str] | None = None
+    """The fields that are asked for; None: all."""
+
+    def read_only(self, names: Sequence[str]) -> None:
+        self.only = frozenset(names)
+
+    def wants(self, name: str) -> bool:
+        return self.only is None or name in self.only
+
+    def narrowed(self, part: Part) -> Part:
+        """The part with the fields alone that are asked for."""
+        arrays, ragged = (tuple(pair for pair in pairs if self.wants(pair[0])) for pairs in (part.arrays, part.ragged))
+        return replace(part, arrays=arrays, ragged=ragged)
 
     @abstractmethod
     def headers(self, entry: Entry) -> dict[str, Header]: ...
@@ -167,7 +181,7 @@ class Bundle(Source):
             if unit.label is not None and "label" not in columns:
                 columns["label"] = Column([unit.label])
             return Block(unit, columns, (raw,) if isinstance(raw, bytes) else ())
-        return Block(unit, cut(unit.at[0], arrays, unit.file))
+        return Block(unit, cut(self.narrowed(unit.at[0]), arrays, unit.file))
 
 
 def one_sample_each(known: Mapping[str, Mapping[str, Header]], entries: list[Entry]) -> bool:

@@ -6,6 +6,7 @@ import csv as stdlib_csv
 import io
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,10 +17,8 @@ from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.lines import record_ranges, utf8
+from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
-
-NULLS = ["", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None"]
-"""Texts that mean absent. ``nan`` is not among them: it is a number that is none, and counted as such."""
 
 SAMPLE = 256 << 10
 
@@ -80,6 +79,12 @@ class Csv(Table):
         return source
 
     dialects: dict[str, Dialect]
+    only: list[str] | None = None
+    """The columns that are converted; None: all."""
+
+    def read_only(self, names: Sequence[str]) -> None:
+        self.only, self.types = [n for n in self.types or () if n in names], None
+
     types: dict[str, Any] | None
 
     def _dialect(self, entry: Entry) -> Dialect:
@@ -134,7 +139,11 @@ class Csv(Table):
                     invalid_row_handler=wrong,
                 ),
                 convert_options=pc.ConvertOptions(
-                    null_values=NULLS, strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=types
+                    null_values=list(NULLS),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                    column_types=types,
+                    include_columns=self.only,
                 ),
             )
 

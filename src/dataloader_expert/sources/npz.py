@@ -38,14 +38,14 @@ class Npz(Bundle):
         import numpy as np
 
         archive = open_zip(raw, unit.file)
-        wanted = set()
+        wanted: set[str | None] = set()
         if unit.at:
-            part = unit.at[0]
-            wanted = {k for _, k in part.arrays} | {k for _, k in part.ragged} | {part.offsets}
+            part = self.narrowed(unit.at[0])
+            wanted = {part.offsets, *(key for _, key in (*part.arrays, *part.ragged))}
         arrays = {}
         for info in members(archive, unit.file):
             name = info.filename.removesuffix(".npy")
-            if wanted and name not in wanted:
+            if name not in wanted if unit.at else not self.wants(name):
                 continue
             try:
                 data = archive.read(info)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
@@ -18,6 +19,8 @@ from dataloader_expert.sources.tables import Table, absent_columns, columns_of, 
 SAME_CELLS = 100
 """Cells that a file whose rows are all the same may claim for each of its bytes, beyond those that any may."""
 STEP_BYTES = 64 << 20
+Spans = list[tuple[int, bytes]]
+"""Pieces of a file, each with its offset."""
 
 
 class Parquet(Table):
@@ -119,26 +122,36 @@ class Parquet(Table):
         no_inflation(sum(c.total_uncompressed_size for c in chunks), entry.size, "the file", entry.path)
         return metadata
 
-    def read(self, unit: Unit) -> bytes:
-        _, lo, hi, _ = unit.at
-        return self.listing.span(unit.file, lo, hi)
+    only: tuple[str, ...] | None = None
+    """The columns that are read; None: all."""
+
+    def read_only(self, names: Sequence[str]) -> None:
+        self.only = tuple(names)
+
+    def read(self, unit: Unit) -> Spans:
+        """The bytes of the row group's columns, those that lie side by side in one piece."""
+        group, lo, hi, _ = unit.at
+        spans = [(lo, hi)]
+        if self.only is not None:
+            spans = _spans(self.metadata[unit.file].row_group(group), self.only)
+        return [(lo, self.listing.span(unit.file, lo, hi)) for lo, hi in spans]
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        group, lo, _, keys = unit.at
+        group, _, _, keys = unit.at
         problems: list[Unreadable] = []
         try:
             flat, nested = _shared_texts(self.metadata[unit.file].row_group(group))
             reader = pq.ParquetFile(
-                pa.PythonFile(_Window(raw, lo), mode="r"),
+                pa.PythonFile(_Window(raw), mode="r"),
                 metadata=self.metadata[unit.file],
                 page_checksum_verification=True,
                 pre_buffer=False,
                 read_dictionary=flat,  # what they expand to is known before it is made
             )
-            table = _bounded(reader, unit, group, nested)
+            table = _bounded(reader, unit, group, nested, self.only)
             columns = columns_of(table, unit.file, problems, unit.start)
         except Unreadable:
             raise
@@ -164,15 +177,15 @@ def _shared_texts(group: Any) -> tuple[list[str], int]:
     return flat, nested
 
 
-def _bounded(reader: Any, unit: Unit, group: int, largest: int) -> Any:
+def _bounded(reader: Any, unit: Unit, group: int, largest: int, only: Sequence[str] | None) -> Any:
     """The row group as a table, in steps where a nested text of at most ``largest`` bytes may be repeated."""
     import pyarrow as pa
 
     if unit.samples * largest <= STEP_BYTES:
-        return reader.read_row_group(group, use_threads=False)
+        return reader.read_row_group(group, columns=only, use_threads=False)
     batches, made = [], 0
     rows = max(1, STEP_BYTES // largest)
-    for batch in reader.iter_batches(rows, row_groups=[group], use_threads=False):
+    for batch in reader.iter_batches(rows, row_groups=[group], columns=only, use_threads=False):
         batches.append(batch)
         made += batch.nbytes
         no_inflation(made, unit.bytes, f"row group {group}", unit.file)
@@ -180,10 +193,11 @@ def _bounded(reader: Any, unit: Unit, group: int, largest: int) -> Any:
 
 
 class _Window(io.RawIOBase):
-    """A file of which only the bytes from ``start`` are held, at their true offsets."""
+    """A file of which only some spans of bytes are held, at their true offsets."""
 
-    def __init__(self, data: bytes, start: int) -> None:
-        self._data, self._start, self._at = memoryview(data), start, 0
+    def __init__(self, spans: Spans) -> None:
+        self._spans, self._at = [(start, memoryview(data)) for start, data in spans], 0
+        self._end = max((start + len(data) for start, data in spans), default=0)
 
     def readable(self) -> bool:
         return True
@@ -192,19 +206,22 @@ class _Window(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, self._start + len(self._data))[whence]
+        self._at = offset + (0, self._at, self._end)[whence]
         return self._at
 
     def tell(self) -> int:
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        lo = self._at - self._start
-        if lo < 0:
-            raise OSError(f"offset {self._at} lies outside the row group")
-        data = bytes(self._data[lo : lo + size] if size >= 0 else self._data[lo:])
-        self._at += len(data)
-        return data
+        for start, held in self._spans:
+            lo = self._at - start
+            if 0 <= lo < len(held):
+                data = bytes(held[lo : lo + size] if size >= 0 else held[lo:])
+                self._at += len(data)
+                return data
+        if self._at >= self._end:
+            return b""
+        raise OSError(f"offset {self._at} lies outside what was read of the row group")
 
 
 def _constant(metadata: Any) -> bool:
@@ -218,15 +235,30 @@ def _constant(metadata: Any) -> bool:
 
 
 def _span(group: Any) -> tuple[int, int]:
-    lows, highs = [], []
-    for i in range(group.num_columns):
-        chunk = group.column(i)
-        at = chunk.data_page_offset
-        if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-            at = min(at, chunk.dictionary_page_offset)
-        lows.append(at)
-        highs.append(at + chunk.total_compressed_size)
-    return (min(lows), max(highs)) if lows else (0, 0)
+    chunks = [_place(group.column(i)) for i in range(group.num_columns)]
+    return (min(lo for lo, _ in chunks), max(hi for _, hi in chunks)) if chunks else (0, 0)
+
+
+def _spans(group: Any, names: Sequence[str]) -> list[tuple[int, int]]:
+    """Where the columns lie, in order; those that touch are one."""
+    chunks = [group.column(i) for i in range(group.num_columns)]
+    within = tuple(f"{name}." for name in names)
+    wanted = [c for c in chunks if c.path_in_schema in names or c.path_in_schema.startswith(within)]
+    spans: list[tuple[int, int]] = []
+    for lo, hi in sorted(map(_place, wanted)):
+        if spans and lo <= spans[-1][1]:
+            spans[-1] = spans[-1][0], max(hi, spans[-1][1])
+        else:
+            spans.append((lo, hi))
+    return spans
+
+
+def _place(chunk: Any) -> tuple[int, int]:
+    """Where a column chunk begins and ends in its file."""
+    at = chunk.data_page_offset
+    if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+        at = min(at, chunk.dictionary_page_offset)
+    return at, at + chunk.total_compressed_size
 
 
 def _schema(metadata: Any, file: str) -> Any:

@@ -23,6 +23,8 @@ TEXTS: tuple[str, ...] = ()
 DELIMITER = ","
 NAMES: list[str] | None = None
 """Names of the columns of a table without a header."""
+NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
+"""Cells that mean absent. ``nan`` is not among them: it is a number that is none, and counted as such."""
 PATHS: tuple[str, ...] = ()
 MODULE, NAME = "", ""
 ARGUMENTS: dict[str, Any] = {}
@@ -71,7 +73,7 @@ def read_csv(path: Path) -> Iterator[Sample]:
     import csv
 
     def value(name: str, text: str | None) -> Any:
-        if text is None or not text.strip():
+        if text is None or text in NULLS:
             return None
         for number in (int, float) if name not in TEXTS else ():
             try:

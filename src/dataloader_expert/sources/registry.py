@@ -15,6 +15,7 @@ from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
 from dataloader_expert.sources.magic import SUFFIXES
@@ -52,7 +53,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
 
     Raises:
         RequestError: ``source-not-found``, ``outside-roots``, ``format-unknown``, ``label-not-found``,
-            ``invalid-argument`` (a split that is not there) or ``import-failed``.
+            ``invalid-argument`` (a split or a column that is not there) or ``import-failed``.
     """
     known = {**formats(), **plugins(unknowns)}
     if ref.code:
@@ -99,7 +100,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.label, source.label_how = ref.label, "as asked"
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
-    return source
+    return source if ref.columns is None else chosen(source, ref.columns, ref.label)
 
 
 def _call_train(name: str, source: Source, kept: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +62,9 @@ class Subset(Source):
         raise NotImplementedError(
             "made of an opened source"
         )  # it is no format of its own, and none of those that are opened
+
+    def read_only(self, names: Sequence[str]) -> None:
+        self.source.read_only(names)
 
     def read(self, unit: Unit) -> Any:
         return self.source.read(unit.at[0])

@@ -56,6 +56,10 @@ class Request(BaseModel):
         """What the request itself says of the training, for the rules to judge by."""
         return ()
 
+    def fields_read(self) -> tuple[str, ...] | None:
+        """The only fields that are wanted; None: all."""
+        return None
+
 
 NO_CUDA = "device='cuda' was asked, and no CUDA device is visible to the measuring process: the CPU stood in for it"
 

@@ -103,7 +103,9 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
     split = split or request.split
     if split == "train" and request.train_split is not None:
         split = request.train_split
-    given = {"format": request.format, "split": split, "label": request.label}
+    columns = request.fields_read()
+    given: dict[str, Any] = {"format": request.format, "split": split, "label": request.label}
+    given["columns"] = None if columns is None else list(columns)
     arguments = "".join(f", {k}={v!r}" for k, v in given.items() if v is not None)
     if collate["size"]:
         arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
@@ -160,6 +162,7 @@ def ref_of(request: Request, source: str, roots: tuple[str, ...], code: bool) ->
         request.split,
         request.label,
         train=request.train_split,
+        columns=request.fields_read(),
     )
 
 

@@ -67,7 +67,7 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
         return replace(ref_of(request, "", roots, True), format="input")
     code = is_reference(source) and stat_of(_find(source, roots)) is None
     splits = (("split", request.split), ("train_split", request.train_split))
-    named = [argument for argument, value in splits if value is not None]
+    named = [argument for argument, value in (*splits, ("columns", request.fields_read())) if value is not None]
     if code and (named or request.format not in (None, "reference")):
         which = named[0] if named else "format"
         raise RequestError(

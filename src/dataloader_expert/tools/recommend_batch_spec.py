@@ -58,6 +58,7 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 class Request(Common):
     source: str = Field("", description="as in other tools, or give input")
     input: dict[str, Any] | None = Field(None, description='without data: {"x": {"shape": ["B", 3, 224, 224]}}')
+    columns: list[str] | None = Field(None, description="only these fields")
     batch_size: int | None = Field(None, ge=1, description="if decided")
     model: str | None = Field(None, description="reference to nn.Module to feed")
     model_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
@@ -73,7 +74,12 @@ class Request(Common):
             raise ValueError("give source, or input in its place, and not both")
         if self.input is not None and self.model is None:
             raise ValueError("input describes what a model is fed: pass model= too")
+        if self.input is not None and self.columns is not None:
+            raise ValueError("columns names fields of source, and input stands in its place")
         return self
+
+    def fields_read(self) -> tuple[str, ...] | None:
+        return None if self.columns is None else tuple(self.columns)
 
 
 class BatchField(Model):

@@ -76,29 +76,39 @@ def written(bench: Bench) -> str:
     pads = collate["name"] == "pad" or collate["generated"] == "pad"
     if collate["name"] == "list" and not pads:
         raise NotWritten("samples that neither stack nor pad")
-    ends = [*([plain.pad] if pads else []), plain.split, plain.loaders]
     reader: Any = read_dataset
-    kind = ""
     if source.format == "reference":
-        body = of_reference(bench) + literals({"SEED": bench.seed})
+        body, kind = of_reference(bench) + "\n\n", ""
     else:
-        reader, kind, constants, parts = of_files(bench, source, batch["fields"], collate["size"])
-        body = literals({**constants, "SEED": bench.seed})
-        ends = [*parts, plain.datasets_by_column if "SPLIT" in constants else plain.datasets, *ends]
-    body += "\n\n" + sources_of(ends, reader) + "\n\n" + checks(batch, pads and collate["name"] == "list")
-    body += "\n\n" + sources_of([plain.main], reader) + END
-    body = body.replace("def datasets_by_column(", "def datasets(")
-    body = body.replace("Samples(files(", f"{kind}(files(")
-    body = body.replace("collate_fn=COLLATE", "collate_fn=pad" if pads else "collate_fn=None")
+        reader, constants, parts, table = of_files(bench, source, batch["fields"], collate["size"])
+        kind = parts[-1].__name__
+        by = plain.datasets_by_column if "\nSPLIT = " in constants else plain.datasets
+        body = f"{constants}\n\n{sources_of(parts[:-1], reader)}\n\n{table}\n\n{sources_of([parts[-1], by], reader)}\n\n"
+    splits = list(bench.source.splits) if source.format != "reference" else ["train"]
+    alone = not splits and "def datasets_by_column" not in body
+    ends: list[Any] = [plain.pad] if pads else []
+    if alone:
+        body += literals({"SEED": bench.seed}) + "\n\n"
+        ends.append(plain.split)
+    body += sources_of([*ends, plain.loaders], reader) + "\n\n"
+    body += checks(batch, pads and collate["name"] == "list") + "\n\n" + sources_of([plain.main], reader) + END
+    for ours, theirs in (
+        ("def datasets_by_column(", "def datasets("),
+        ("Samples(files(", f"{kind}(files("),
+        ("in split(datasets())", "in datasets()" if not alone else "in split(datasets())"),
+        ("collate_fn=COLLATE", "collate_fn=pad" if pads else "collate_fn=None"),
+    ):
+        body = body.replace(ours, theirs)
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors)\b", body, re.MULTILINE))
     needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
-    return HEAD.format(needs=needs, imports="import sys\n" if source.format == "reference" else "") + body
+    modules = [name for name in ("itertools", "sys") if f"{name}." in body]
+    return HEAD.format(needs=needs, imports="".join(f"import {name}\n" for name in modules)) + body
 
 
 def of_files(
     bench: Bench, source: Source, fields: list[dict[str, Json]], size: Any
-) -> tuple[Callable[..., Any], str, dict[str, Any], list[Any]]:
-    """The reader, the name of the dataset's class, the constants, and the functions that read the source's files."""
+) -> tuple[Callable[..., Any], str, list[Any], str]:
+    """The reader; constants; the functions that read the source's files, the dataset's class last; the table of fields."""
     from dataloader_expert.loaders import plain
 
     why = unread(source)
@@ -110,8 +120,8 @@ def of_files(
         raise NotWritten("splits that lie in the same files, or in many")
     reader = READERS[source.format][0]
     constants, parts = reading(source, reader)
-    held, modes = fields_of(bench, source, fields), modes_of(bench, source, fields)
     named = any(unit.label is not None for unit in source.units[:64])
+    held = fields_of(bench, source, fields, named)
     kind: Any = plain.Files
     if source.format == "webdataset":
         kind, parts = plain.Shards, parts[:-1]
@@ -119,28 +129,27 @@ def of_files(
         kind = plain.Rows
         if HELD * source.bytes > IN_MEMORY * bench.limit_bytes:
             raise NotWritten(f"rows of {source.bytes / 1e9:.2g} GB of files, which it would hold in memory")
-    constants |= {
-        "ROOT": str(listing.base.absolute()),
-        "SPLITS": places,
-        "SUFFIXES": {os.path.splitext(unit.file)[1].lower() for unit in source.units},
-        "FIELDS": held,
-        "MODES": modes,
-        "SIZE": None if size is None else tuple(size),
-        "LABEL": source.label if named else None,
-        "NUMBERED": source.classes is not None and not named,
-    }
-    own: list[Any] = [plain.files, plain.column, plain.place_of, plain.picture]
-    own += [plain.of_file, kind] if kind is not plain.Rows else [plain.Rows, plain.joined]
-    if kind is plain.Rows:
-        constants["CHUNK"] = plain.CHUNK
     if "COLUMNS" in constants:
-        constants["COLUMNS"] = [name for name in held if name != constants["LABEL"]]
+        constants["COLUMNS"] = [name for name in held if not (named and name == source.label)]
+    constants |= {"ROOT": str(listing.base.absolute()), "SPLITS": places}
+    constants["SUFFIXES"] = {os.path.splitext(unit.file)[1].lower() for unit in source.units}
+    used = dict.fromkeys(convert for convert, _ in held.values())
+    if plain.pictures in used:
+        constants["SIZE"] = None if size is None else tuple(size)
+    if kind is plain.Rows:
+        constants["LATE"] = {name for name, (convert, _) in held.items() if convert is plain.pictures}
+    else:
+        constants["LABEL"] = source.label if named else None
     by = source.roles.split if source.roles is not None else None
     if by is not None and source.roles is not None and not source.splits:
         if kind is not plain.Rows or by.field not in held:
             raise NotWritten(f"splits that {by.field!a} names")
         constants |= {"SPLIT": by.field, "SPLIT_NAMES": dict(source.roles.splits)}
-    return reader, kind.__name__, constants, [*parts, *own]
+    if plain.times in used:
+        used = {plain.numbers: None, **used}
+    own = [plain.files, *used, plain.column, *((plain.joined,) if kind is plain.Rows else (plain.of_file,)), kind]
+    table = "".join(f"    {name!a}: ({convert.__name__}, {how!a}),\n" for name, (convert, how) in held.items())
+    return reader, literals(constants), [*parts, *own], f"FIELDS = {{\n{table}}}\n"
 
 
 def file_each(source: Source) -> bool:
@@ -184,35 +193,33 @@ def _outermost(folders: Iterable[str]) -> list[str]:
     return kept
 
 
-def fields_of(bench: Bench, source: Source, fields: list[dict[str, Json]]) -> dict[str, Any]:
-    """Of each field its dtype, ``str`` for texts, or the names of its classes."""
+def fields_of(
+    bench: Bench, source: Source, fields: list[dict[str, Json]], named: bool
+) -> dict[str, tuple[Callable[..., Any], Any]]:
+    """Of each field the function that makes of it what batches hold, and its argument. ``named``: folders are classes."""
+    from dataloader_expert.loaders import plain
+
     label = bench.facts.value(LABEL, {"name": None})["name"]
-    kinds: dict[str, Any] = {}
+    deep = [m for m in bench.facts.value(MODES, {"modes": {}})["modes"] if m in GREY and m not in ("1", "L", "LA")]
+    held: dict[str, tuple[Callable[..., Any], Any]] = {}
     for f in fields:
-        name = f["name"]
-        stored = source.field(name)
+        name, stored = f["name"], source.field(f["name"])
         if stored is None:
             if name.endswith("_lengths") and source.field(name.removesuffix("_lengths")) is not None:
                 continue  # which padding adds
             raise NotWritten(f"the field {name!a}")
-        if stored.kind == "time":
-            raise NotWritten(f"times, such as {name!a}")
-        kinds[name] = list(bench.classes) if name == label and bench.classes else f["dtype"]
-    return kinds
-
-
-def modes_of(bench: Bench, source: Source, fields: list[dict[str, Json]]) -> dict[str, str | None]:
-    """Fields of pictures that batches hold channels first, and the mode that they are converted to."""
-    deep = [m for m in bench.facts.value(MODES, {"modes": {}})["modes"] if m in GREY and m not in ("1", "L", "LA")]
-    found: dict[str, str | None] = {}
-    for f in fields:
-        stored = source.field(f["name"])
-        if stored is not None and stored.kind == "image" and len(f["shape"]) == 4:
+        if name == label and bench.classes:
+            numbered = source.classes is not None and not named and stored.dtype != "str"
+            held[name] = (plain.indices if numbered else plain.classes, list(bench.classes))
+        elif f["dtype"] == "str":
+            held[name] = (plain.texts, None)
+        elif stored.kind == "image" and len(f["shape"]) == 4 and f["shape"][1:] != list(stored.shape):
             if deep:
                 raise NotWritten(f"pictures of mode {deep[0]}")
-            if f["shape"][1:] != list(stored.shape) or f["shape"][1] not in stored.shape:
-                found[f["name"]] = "L" if f["shape"][1] == 1 else "RGB"
-    return found
+            held[name] = (plain.pictures, "L" if f["shape"][1] == 1 else "RGB")
+        else:
+            held[name] = (plain.times if stored.kind == "time" else plain.numbers, f["dtype"])
+    return held
 
 
 def of_reference(bench: Bench) -> str:
