@@ -294,7 +294,11 @@ class Integrity(Check):
             dtypes[_dtype(shape)] += n
             tails[_tail(shape)] += n
         usual = dtypes.most_common(1)[0][0], tails.most_common(1)[0][0]
-        rare = sorted((s for s, _ in top[1:]), key=lambda s: ((_dtype(s), _tail(s)) == usual, shapes[s], s))
+        rare = sorted(
+            (s for s, _ in top[1:]), key=lambda s: (not _empty(s), (_dtype(s), _tail(s)) == usual, shapes[s], s)
+        )
+        if name not in {f.name for f in self.context.fields}:
+            rare = list(shapes)
         places = [(s, place) for s in rare[: 3 * MAX_PLACES] for place in self.examples.of((name, s))]
         return {
             "shapes": dict(top[:20]),
@@ -302,6 +306,7 @@ class Integrity(Check):
             "total": sum(shapes.values()),
             "dtypes": dict(dtypes.most_common()),
             "tails": dict(tails.most_common(20)),
+            "empty": sum(n for shape, n in shapes.items() if _empty(shape)),
             "ranks": len({shape.count(",") - shape.count("[]") for shape in shapes}),
             "odd": [{"shape": s, **place} for s, place in places[: 3 * MAX_PLACES]],
         }
@@ -329,12 +334,34 @@ class Integrity(Check):
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)
         shapes: dict[str, int] = fact.value["shapes"]
+        if field is None and 2 * fact.value["total"] < (fact.evidence.seen or 0):
+            n = fact.value["total"]
+            yield finding(
+                "extra-key",
+                "info",
+                f"{name} is in {n} of {fact.evidence.seen} samples only",
+                fact,
+                f"leave {name} out, or write it in every sample",
+                self._odd(fact, lambda shape: True),
+                n,
+            )
         if field is None or fact.value["distinct"] < 2 or field.kind == "mask":
             return  # a mask is as large as its picture
         if field.kind in ("text", "category", "number", "boolean", "time", "other"):
             yield from self._judge_types(fact, name)
             return
         total, (common, most) = fact.value["total"], next(iter(shapes.items()))
+        empty = fact.value["empty"]
+        if field.kind != "tokens" and 0 < empty < total:  # tokens have a check of their own
+            yield finding(
+                "shape-drift",
+                "error",
+                f"{name}: {empty} of {total} samples have no length",
+                fact,
+                "leave them out: most models and the default collate fail on them",
+                self._odd(fact, _empty),
+                empty,
+            )
         dtypes, tails = fact.value["dtypes"], fact.value["tails"]
         rare = max(1, total // 20)
         if field.kind in LONG and len(tails) > 1:  # lengths differ by nature, the other axes do not
@@ -354,8 +381,9 @@ class Integrity(Check):
             )
             if len(spread) < 2 or (field.kind in LONG and len(tails) < 2):
                 return  # the axes agree
-            common, most = spread.most_common(1)[0]
-            common = f"[{common}"
+            if field.kind not in LONG:
+                common, most = spread.most_common(1)[0]
+                common = f"[{common}"
         few = total - most <= rare
         axes, tail = common.partition("[")[2], next(iter(tails))
         long = field.kind in LONG  # lengths that differ are no fault
@@ -464,6 +492,10 @@ def _dtype(shape: str) -> str:
 def _axes(shape: str) -> str:
     """All axes: ``80, 12]`` of ``float32[80, 12]``."""
     return shape.partition("[")[2]
+
+
+def _empty(shape: str) -> bool:
+    return _axes(shape).startswith(("0,", "0]"))
 
 
 def _tail(shape: str) -> str:

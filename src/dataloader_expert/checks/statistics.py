@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from dataloader_expert.checks.base import HISTOGRAM, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
+from dataloader_expert.checks.classes import LABELS_BLANK
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
@@ -227,8 +228,24 @@ class Statistics(Check):
         for fact in facts.all(MISSING):
             name, seen = fact.at["field"], fact.evidence.seen or 1
             places = facts.value(NAN_PLACES, [], field=name, code="missing")
-            # without places whole files lack the field: that is a missing key; and what nearly none has is extra there
-            if fact.value and places and fact.value <= NEARLY_ALL * seen:
+            mostly = 2 * fact.value <= seen
+            if (
+                not fact.value
+                or (mostly and not places)  # whole files lack it: that is a missing key
+                or (name == self.context.label and facts.value(LABELS_BLANK, {}).get("count"))
+            ):
+                continue
+            if fact.value > NEARLY_ALL * seen or not places:
+                yield finding(
+                    "extra-key",
+                    "info",
+                    f"{name} has a value in {seen - fact.value} of {seen} samples only",
+                    fact,
+                    f"leave {name} out, or write it in every sample",
+                    [{"field": name}],
+                    seen - fact.value,
+                )
+            else:
                 yield finding(
                     "missing-values",
                     "warning",
@@ -253,6 +270,9 @@ def _moments(numbers: Numbers) -> dict[str, float | None]:
 
 def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     s, name = fact.value, fact.at["field"]
+    field, missing = next((f for f in context.fields if f.name == name), None), facts.find(MISSING, field=name)
+    # what few samples have, or is no field of most: that it is there says something
+    rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
     for code, word in (("nan", "NaN"), ("inf", "infinite values")):
         if s[code]:
             places = facts.value(NAN_PLACES, [], field=name, code=code)
@@ -267,6 +287,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             )
     if (
         s["distribution"] == "constant"
+        and not rare
         and (context.samples or 2) > 1
         and s["n"] > 1
         and name not in (context.label, "sample_rate")
@@ -274,13 +295,17 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         yield finding(
             "constant-field",
             "warning",
-            f"{name} is {s['min']:g} in every value" if s["min"] is not None else f"{name} never has a value",
+            f"{name} never has a value"
+            if s["min"] is None
+            else f"{name} is the same text in every sample"
+            if field is not None and field.dtype == "str"
+            else f"{name} is {s['min']:g} in every value",
             fact,
             f"drop {name}: it carries no information",
             [{"field": name}],
         )
     outliers = s["outliers"]
-    kind = next((f.kind for f in context.fields if f.name == name), "")
+    kind = field.kind if field is not None else ""
     if outliers and outliers["count"] and name != context.label and kind != "category":
         yield finding(
             "outliers",

@@ -18,6 +18,8 @@ from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.lines import record_ranges, utf8
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
 
+MOST_ODD = 1000
+"""Odd cells of one column that are placed, of one unit."""
 NULLS = ["", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None"]
 """Texts that mean absent. ``nan`` is not among them: it is a number that is none, and counted as such."""
 
@@ -215,8 +217,13 @@ def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
     odd = [i for i, v in present if not _number(v)]
     if not odd or len(odd) * 10 > len(present):
         return []
-    text = f"{name} holds numbers but for {len(odd)} texts such as {values[odd[0]][:40]!r}: read as text"
-    return [Unreadable("dtype-drift", text, file=unit.file, field=name, sample=unit.start + odd[0])]
+    of = f"{name} holds numbers but for {len(odd)} texts such as"
+    return [
+        Unreadable(
+            "dtype-drift", f"{of} {values[i][:40]!r}: read as text", file=unit.file, field=name, sample=unit.start + i
+        )
+        for i in odd[:MOST_ODD]
+    ]
 
 
 def _quoted(lines: list[str], delimiter: str) -> bool:

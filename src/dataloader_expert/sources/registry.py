@@ -14,6 +14,7 @@ from pathlib import Path
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
@@ -73,6 +74,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             text = f"{kind} files stand beside the samples and are not read: only whether each is there was checked"
             unknowns.append(Unknown(f"field {name}", text))
         source.problems += idle_files(source, listing, listing.of(kinds))
+        source.problems += absent_parts(source, listing, [e.path for e in listing.of(kinds)])
         source.problems = [
             *listing.problems,
             *_foreign(listing, kinds, getattr(source, "beside", frozenset())),

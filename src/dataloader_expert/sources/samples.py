@@ -10,7 +10,7 @@ from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import empty_class_folders, read_folders
+from dataloader_expert.sources.layout import read_folders
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 
 T = TypeVar("T")
@@ -32,11 +32,7 @@ class FileSamples(Source):
         splits, labels, names = read_folders(paths)
         if listing.single and len(entries) == 1:
             splits = [None]
-        self.problems = [
-            Unreadable("empty-class", "a class folder without samples", file=folder)
-            for folder in empty_class_folders(listing.folders, labels, paths)
-        ]
-        self.problems += pairing.problems
+        self.problems = list(pairing.problems)
         self.beside = frozenset(pairing.beside)
         """Paths of files that are no samples themselves and belong to one."""
         kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}

@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
-from dataloader_expert.sources.magic import sniff
+from dataloader_expert.sources.magic import guess_text, sniff
 
 
 def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = None) -> tuple[Any, int]:
@@ -35,6 +35,8 @@ def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = Non
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
     except Exception as e:  # libsndfile's errors are RuntimeErrors of many kinds
+        if guess_text(data[:512]) is not None:
+            raise Unreadable("not-the-format", "is not a sound: holds text", file=name) from None
         raise Unreadable("unreadable", f"does not decode: {str(e)[:160]}", file=name) from None
     return samples, int(rate)
 

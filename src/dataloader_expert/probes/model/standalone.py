@@ -363,7 +363,7 @@ def _of_pictures(
     import os
 
     image = next((f for f in fields if f["dtype"] == "uint8"), None)
-    if image is None or len(fields) > 2 or getattr(source, "partners", ()):
+    if image is None or len(fields) > 2 or len(getattr(source, "partners", "")):
         return None
     label = next((f["name"] for f in fields if f is not image), "label")
     base = getattr(getattr(source, "listing", None), "base", None)
