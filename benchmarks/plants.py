@@ -684,6 +684,32 @@ def not_utf8(tree: Tree) -> Expected:
     return Expected(("encoding-error",), "warning", ((tree.table.name, str(n if tree.format == "jsonl" else n - 1)),))
 
 
+@plant("csv", "tsv")
+def nul_in_a_row(tree: Tree) -> Expected:
+    write_table(tree)
+    tree.written = True
+    lines = tree.table.read_bytes().splitlines()
+    numbers = sorted(tree.rng.sample(range(20, 200), 2))
+    for n in numbers:
+        lines[n] = lines[n].replace(b" ", b"\0", 2)
+    tree.table.write_bytes(b"\n".join(lines) + b"\n")
+    return Expected(("encoding-error", "parse-error"), "warning", tree.rows_at([n - 1 for n in numbers]))
+
+
+@plant("csv", "tsv", "jsonl")
+def latin_in_two_rows(tree: Tree) -> Expected:
+    """Two lines in Latin-1 among others in UTF-8."""
+    write_table(tree)
+    tree.written = True
+    lines = tree.table.read_bytes().splitlines()
+    numbers = sorted(tree.rng.sample(range(20, 200), 2))
+    for n in numbers:
+        lines[n] = lines[n].replace(b" ", b" \xe9t\xe9 ", 1)
+    tree.table.write_bytes(b"\n".join(lines) + b"\n")
+    header = tree.format != "jsonl"
+    return Expected(("encoding-error",), "warning", tree.rows_at([n - header for n in numbers]))
+
+
 # arrays
 
 

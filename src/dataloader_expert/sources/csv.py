@@ -86,7 +86,7 @@ class Csv(Table):
 
     def _dialect(self, entry: Entry) -> Dialect:
         head = self.listing.head(entry.path, SAMPLE)
-        if b"\0" in head:
+        if head.count(b"\0") > head.count(b"\n"):
             raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=entry.path)
         return sniff_dialect(head, self.delimiters, len(head) == entry.size)
 
@@ -102,7 +102,8 @@ class Csv(Table):
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
-        table = self._table(unit, utf8(raw, unit.file, problems, unit.start), problems)
+        data = _without_nul(utf8(raw, unit.file, problems, unit.start), unit, problems)
+        table = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema}
         columns = columns_of(table, unit.file, problems, unit.start)
@@ -152,6 +153,17 @@ class Csv(Table):
                 text = f"{name} was {self.types[name]}, here {table.schema.field(name).type} ({str(e)[:80]})"
                 problems.append(Unreadable("dtype-drift", text, file=unit.file, field=name))
             return table
+
+
+def _without_nul(data: bytes, unit: Unit, problems: list[Unreadable]) -> bytes:
+    """The bytes without NUL, which no reader takes; each line that holds some is a problem."""
+    if b"\0" not in data:
+        return data
+    for n, line in enumerate(data.split(b"\n")):
+        if b"\0" in line:
+            text = f"{line.count(0)} NUL bytes in the row: left out"
+            problems.append(Unreadable("encoding-error", text, file=unit.file, sample=unit.start + n))
+    return data.replace(b"\0", b"")
 
 
 def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
