@@ -22,7 +22,7 @@ def absent_parts(source: Source, listing: Listing, paths: Sequence[str]) -> list
         Unreadable("empty-class", "a class folder without samples", file=folder)
         for folder in empty_class_folders(listing.folders, labels, read)
     ]
-    if source.in_shards and len(read) > 2 * len(set(read)):  # a file is a shard, not one sample
+    if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is no sample
         found += [Unreadable("missing-shard", f"{name} is not there", file=name) for name in missing_shards(paths)]
     return found
 
