@@ -139,6 +139,10 @@ SILENT = {
     "drift": {
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
         "few rows": Data({"x": NUMBERS}, splits=HALVES),
+        "a placeholder in one split": Data(
+            {"x": np.where(np.arange(400) % 12 == 0, np.where(np.arange(400) < 200, -999.0, NOISE), NOISE)},
+            splits=LARGE_HALVES,
+        ),
         "mostly zeros, by chance more in one split": Data(
             {"x": np.r_[np.repeat([0.0, 8.0], [188, 12]), np.repeat([0.0, 1.0, 8.0], [184, 8, 8])]}, splits=LARGE_HALVES
         ),

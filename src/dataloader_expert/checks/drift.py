@@ -1,8 +1,8 @@
 """How splits differ: their labels, their fields, and how they were preprocessed.
 
 Two splits of one preparation have one dtype, one channel order, one scale. Numbers are compared by their quantiles:
-``scale`` is the ratio of the ranges between the 5th and the 95th percentile, or of the standard deviations if that is
-less; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same
+``scale`` is the ratio of the ranges between the 5th and the 95th percentile, of the middle halves or of the standard
+deviations, whichever is least; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same
 shape at another scale is preparation, another shape is drift. Labels and categories: total variation distance with a
 chi-squared test.
 """
@@ -263,8 +263,11 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
     if min(ranges) <= 0:
         return False
     spreads = one["std"] or 0.0, two["std"] or 0.0
-    # both must say so: of few distinct values a percentile jumps, of heavy tails the deviation does
-    ratio = min(max(ranges) / min(ranges), max(spreads) / min(spreads)) if min(spreads) > 0 else 1.0
+    # all must say so: of few distinct values a percentile jumps, of heavy tails the deviation does, and a placeholder
+    # such as -999 moves both but not the middle half
+    middles = a[4] - a[2], b[4] - b[2]
+    measures = [ranges, spreads, *([middles] if min(middles) > 0 else [])]
+    ratio = min(max(m) / min(m) for m in measures) if min(spreads) > 0 else 1.0
     if ratio >= ANY_SHAPE:
         return True
     apart = max(abs((x - a[1]) / ranges[0] - (y - b[1]) / ranges[1]) for x, y in zip(a, b, strict=True))
