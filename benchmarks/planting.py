@@ -29,7 +29,7 @@ ALIKE = (
         "splits-near-overlap",
         "label-conflict",
     },
-    {"severe-imbalance", "label-drift"},
+    {"severe-imbalance", "label-drift", "class-missing-in-split"},
 )
 """Codes that tell of one defect from several sides."""
 
