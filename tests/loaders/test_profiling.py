@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from dataloader_expert.loaders import profile_dataloader
-from dataloader_expert.loaders.profiling import _moved, _samples
+from dataloader_expert.loaders.trainers.profiling import _moved, _samples
 from tests.loaders.material import Numbers, Stream, made
 
 Pair = namedtuple("Pair", "x y")
@@ -22,7 +22,7 @@ Pair = namedtuple("Pair", "x y")
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at the clock is one second behind the last."""
     seconds = count(100.0)
-    monkeypatch.setattr("dataloader_expert.loaders.profiling.time.perf_counter", lambda: next(seconds))
+    monkeypatch.setattr("dataloader_expert.loaders.trainers.profiling.time.perf_counter", lambda: next(seconds))
 
 
 def test_as_many_batches_are_timed_as_asked(clock: None) -> None:

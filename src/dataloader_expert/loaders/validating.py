@@ -14,9 +14,9 @@ from torch.utils.data import DataLoader, Subset
 
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.epochs import wrapped
-from dataloader_expert.loaders.hub_images import GenericImageDataset
 from dataloader_expert.loaders.jasper.dataset import KEYS, JASPERSteeringDataset
 from dataloader_expert.loaders.jasper.integrity import ROUNDING
+from dataloader_expert.loaders.layouts.images import GenericImageDataset
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.samplers.base import EpochSampler
 
