@@ -11,17 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.samplers import ClassBalancedBatchSampler, StratifiedBatchSampler, balanced, base, bucketed
+from dataloader_expert.samplers import (
+    ClassBalancedBatchSampler,
+    StratifiedBatchSampler,
+    balanced,
+    base,
+    bucketed,
+    ordering,
+)
 from dataloader_expert.samplers import grouped as grouped_module
 from dataloader_expert.samplers import stratified as stratified_module
 from dataloader_expert.samplers import weighted as weighted_module
-from dataloader_expert.samplers.base import class_codes, grouped_by, shuffled, shuffled_segments
+from dataloader_expert.samplers.ordering import class_codes, grouped_by, shuffled, shuffled_segments
 from tests.samplers import test_balanced, test_bucketed, test_contract, test_grouped, test_stratified, test_weighted
 from tests.samplers.judging import surprise
 from tests.samplers.makers import BY_LENGTH, MAKERS
 
 SMALL = {"CHUNK": 16, "BINNED": 8, "TOGETHER": 12, "ALONE": 5, "BLOCK": 16, "PIECE": 4, "MERGED": 16, "WALKED": 3}
-MODULES = [base, balanced, bucketed, grouped_module, stratified_module, weighted_module]
+MODULES = [base, ordering, balanced, bucketed, grouped_module, stratified_module, weighted_module]
 
 
 @pytest.fixture
@@ -90,7 +97,7 @@ def test_keys_are_grouped_stably(kind: Any, in_small_pieces: None) -> None:
 def test_codes_are_places_among_the_sorted_labels(labels: list[int], kind: Any) -> None:
     """Counted or sorted, in the narrowest type."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "CHUNK", 16)
+        patch.setattr(ordering, "CHUNK", 16)
         codes, counts = class_codes(np.array(labels, kind))
     _, places, times = np.unique(labels, return_inverse=True, return_counts=True)
     assert codes.dtype == np.uint8

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import (
+from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.ordering import (
     TOGETHER,
-    BlockPlan,
-    EpochBatchSampler,
     Indices,
     Keys,
-    Plan,
-    State,
     class_codes,
     few_sorted,
     grouped_by,

@@ -9,7 +9,8 @@ import numpy as np
 import torch.distributed
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type, shuffled_blocks
+from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 
 
 class ShuffleSampler(IndexSampler, RandomSampler):
@@ -45,9 +46,7 @@ class ShuffleSampler(IndexSampler, RandomSampler):
         return {**super()._identity(), "samples": self.draws}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
-        for block in shuffled_blocks(self._rng(), self.draws):
-            yield block[start:]
-            start = max(0, start - len(block))
+        return after(shuffled_blocks(self._rng(), self.draws), start)
 
 
 class OrderedSampler(IndexSampler, SequentialSampler):
@@ -128,11 +127,6 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # typ
     def num_samples(self) -> int:  # type: ignore[override]  # torch's two samplers mean two things; a rank's share here
         """Indices of a rank."""
         return len(self)
-
-    @property
-    def draws(self) -> int:
-        """Indices in an epoch, of all ranks: every sample's."""
-        return len(self.data_source)
 
     def _identity(self) -> dict[str, State]:
         return {**super()._identity(), "shuffle": self.shuffle}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
-from dataloader_expert.samplers.base import Indices, index_type
+from dataloader_expert.samplers.ordering import Indices, index_type
 from dataloader_expert.samplers.shuffled import ShuffleSampler
 
 

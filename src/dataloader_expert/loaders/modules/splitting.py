@@ -16,7 +16,7 @@ from dataloader_expert.loaders.sharding import whole
 from dataloader_expert.loaders.streaming import StreamingDataset
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import split_by_group
-from dataloader_expert.samplers.base import class_codes
+from dataloader_expert.samplers.ordering import class_codes
 
 logger = logging.getLogger(__name__)
 
