@@ -15,7 +15,6 @@ from dataloader_expert.samplers import (
     ClassBalancedBatchSampler,
     StratifiedBatchSampler,
     balanced,
-    base,
     bucketed,
     ordering,
 )
@@ -28,7 +27,7 @@ from tests.samplers.judging import surprise
 from tests.samplers.makers import BY_LENGTH, MAKERS
 
 SMALL = {"CHUNK": 16, "BINNED": 8, "TOGETHER": 12, "ALONE": 5, "BLOCK": 16, "PIECE": 4, "MERGED": 16, "WALKED": 3}
-MODULES = [base, ordering, balanced, bucketed, grouped_module, stratified_module, weighted_module]
+MODULES = [ordering, balanced, bucketed, grouped_module, stratified_module, weighted_module]
 
 
 @pytest.fixture
@@ -115,7 +114,7 @@ def test_codes_hold_as_many_classes_as_there_are() -> None:
 @pytest.mark.usefixtures("in_small_pieces")
 def test_all_orders_through_bins_come_equally_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bins are random and each is shuffled: no order of four is rarer than another, of indices or of values."""
-    monkeypatch.setattr(base, "BINNED", 2)
+    monkeypatch.setattr(ordering, "BINNED", 2)
     rng = np.random.Generator(np.random.SFC64([7]))
     places = {order: i for i, order in enumerate(permutations(range(4)))}
     for values in (None, np.arange(4, dtype=np.int32)):
@@ -126,8 +125,8 @@ def test_all_orders_through_bins_come_equally_often(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("alone", [2, 3, 4, 100])
 def test_segments_keep_their_values_in_any_order(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments come in their order, and all orders of each, and of two of them together, equally often."""
-    monkeypatch.setattr(base, "ALONE", alone)
-    monkeypatch.setattr(base, "TOGETHER", 6)
+    monkeypatch.setattr(ordering, "ALONE", alone)
+    monkeypatch.setattr(ordering, "TOGETHER", 6)
     rng = np.random.Generator(np.random.SFC64([7]))
     values = np.array([5, 6, 7, 8, 1, 2, 3, 9], np.int32)
     starts, sizes = np.array([0, 4, 1, 7]), np.array([3, 3, 3, 1])

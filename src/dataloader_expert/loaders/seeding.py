@@ -142,12 +142,12 @@ class SeededSamples(Dataset[Any]):
         return getattr(self.dataset, name)
 
     def __getitem__(self, index: Any) -> Any:
-        with _kept_states():
+        with states_kept():
             return self._read(index, _named(index, self.epoch), alone=True)[0]
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         epoch = self.epoch
-        with _kept_states():
+        with states_kept():
             kept = [
                 sample for index in indices for sample in self._read(index, _named(index, epoch) + self._unnamed(index))
             ]
@@ -216,7 +216,8 @@ def set_states(seed: int) -> None:
 
 
 @contextmanager
-def _kept_states() -> Iterator[None]:
+def states_kept() -> Iterator[None]:
+    """Puts the global random states back at the end."""
     kept = kept_states()
     try:
         yield
