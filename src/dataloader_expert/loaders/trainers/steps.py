@@ -109,7 +109,8 @@ def get_train_dataloader_steps(
     """
     if _is_loader(train_steps_per_epoch):
         names = ("train_steps_per_epoch", "gradient_accumulation_steps", "dp_size", "train_batch_size")
-        return get_train_dataloader_steps(train_steps_per_epoch, **_said(dataloader, names)).num_train_steps
+        found: TrainSteps = get_train_dataloader_steps(train_steps_per_epoch, **_said(dataloader, names))
+        return found.num_train_steps
     _at_least_one("gradient_accumulation_steps", gradient_accumulation_steps)
     _at_least_one("dp_size", dp_size)
     batch_size = _batch_size(dataloader)
@@ -163,7 +164,8 @@ def get_val_dataloader_steps(
     """
     if _is_loader(val_steps_per_epoch):
         names = ("val_steps_per_epoch", "num_sanity_val_steps", "dp_size")
-        return get_val_dataloader_steps(val_steps_per_epoch, **_said(dataloader, names)).num_val_steps
+        found: ValSteps = get_val_dataloader_steps(val_steps_per_epoch, **_said(dataloader, names))
+        return found.num_val_steps
     _at_least_one("dp_size", dp_size)
     if num_sanity_val_steps < 0:
         raise ValueError(f"num_sanity_val_steps is {num_sanity_val_steps}; it is at least 0")
