@@ -103,12 +103,12 @@ class NothingReadable(RuntimeError):
 
 
 class SeededSamples(Dataset[Any]):
-    """A dataset whose random choices follow from seed, epoch and draw alone: whoever reads a sample, and whenever.
+    """A dataset whose random choices depend on seed, epoch and draw only, not on which worker reads a sample, or when.
 
     Around each read, the global states of ``random``, numpy and torch are set from these three and put back, so that
     neither the number of workers or ranks nor a resumed epoch changes an augmentation. Where an index comes several
     times in an epoch, as of weighted draws, its place in the order counts too
-    (:class:`~dataloader_expert.samplers.draws.Draw`): each draw is augmented anew.
+    (:class:`~dataloader_expert.samplers.draws.Draw`): each draw gets an augmentation of its own.
 
     Args:
         dataset: map-style.

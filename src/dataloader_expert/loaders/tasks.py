@@ -137,6 +137,6 @@ def _tiny_text(
 
 
 def get_default_task_specs() -> dict[str, TaskSpec]:
-    """The presets by name, each made anew."""
+    """The presets by name, a new object each."""
     made = (TaskSpec.lm_tiny(), TaskSpec.cls_tiny(), TaskSpec.seq2seq_tiny(), TaskSpec.vision_tiny())
     return {spec.name: spec for spec in made}

@@ -1,4 +1,4 @@
-"""A look at the first batch before hours are spent on the others."""
+"""A check of the first batch, before hours of training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every sampler is: an order drawn from seed and epoch alone, sharded across ranks, resumable within an epoch."""
+"""What all samplers share: an order that depends on seed and epoch only, sharded across ranks, resumable within an epoch."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class EpochSampler(Sampler[T]):
     """Seeded, epoch-aware, sharded across ranks, resumable.
 
     The order of an epoch is a pure function of ``seed`` and epoch. In a single process each pass after the first
-    moves on to the next epoch by itself; :meth:`set_epoch` names it. With several ranks only :meth:`set_epoch`
-    moves on, because ranks that counted for themselves could disagree.
+    starts the next epoch; :meth:`set_epoch` chooses one. With several ranks only :meth:`set_epoch` starts a new epoch,
+    because ranks that counted for themselves could disagree.
 
-    A ``DistributedSampler`` to those who ask, unless it is for one process alone: trainers that shard other samplers
-    leave it alone.
+    ``isinstance`` takes it for a ``DistributedSampler``, unless it is for a single process: trainers that shard other
+    samplers then leave it as it is.
 
     Args:
         seed: of every random choice; at least 0.
@@ -88,7 +88,7 @@ class EpochSampler(Sampler[T]):
         return (self._ranks or process_group())[0]
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of ``epoch`` (at least 0), from its beginning; or from where a state of it was just loaded."""
+        """Sets the epoch of the next pass, at least 0; it starts at its beginning, or where a state just loaded was taken."""
         if epoch < 0:
             raise ValueError(f"epoch is {epoch}; it must be at least 0")
         if self._start and int(epoch) == self.epoch:
@@ -106,7 +106,7 @@ class EpochSampler(Sampler[T]):
         return {**self._identity(), "epoch": self.epoch, "taken": self._taken if taken is None else taken}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass goes on where ``state`` stands.
+        """The next pass resumes where ``state`` was taken.
 
         Raises:
             ValueError: if ``state`` is of another sampler, seed, number of samples or number of ranks.
@@ -120,7 +120,7 @@ class EpochSampler(Sampler[T]):
         self._move(self._start)
 
     def restart(self) -> None:
-        """The next pass is of this epoch from its beginning, whatever state was loaded."""
+        """The next pass starts this epoch at its beginning, even if a state was loaded."""
         self._start, self._begun = 0, False
         self._move(0)
 
@@ -191,11 +191,11 @@ class IndexSampler(EpochSampler[int]):
         return self._share(self.draws)
 
     def blocks(self) -> Iterator[Indices]:
-        """This rank's epoch, array by array; moves on as a pass does."""
+        """This rank's epoch, array by array; counts as a pass."""
         return self._of_rank(self._begin())
 
     def epoch_indices(self) -> Indices:
-        """This rank's whole epoch as one array, int32 where indices fit, [len(self)]; moves on as a pass does."""
+        """This rank's whole epoch as one array, int32 where indices fit, [len(self)]; counts as a pass."""
         start = self._begin()
         wanted, at = len(self) - start, 0
         whole = np.zeros(0, index_type(0))

@@ -14,7 +14,7 @@ from dataloader_expert.samplers.ordering import Indices, after, index_type, shuf
 
 
 class ShuffleSampler(IndexSampler, RandomSampler):
-    """Each sample once an epoch, in an order that seed and epoch decide; a ``RandomSampler`` to those who ask.
+    """Each sample once an epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
 
     Args:
         data: the dataset, or how many samples it has.
@@ -50,7 +50,7 @@ class ShuffleSampler(IndexSampler, RandomSampler):
 
 
 class OrderedSampler(IndexSampler, SequentialSampler):
-    """The samples in their own order, for validation and test; a ``SequentialSampler`` to those who ask.
+    """The samples in their stored order, for validation and test; a subclass of ``SequentialSampler``.
 
     Args:
         data: the dataset, or how many samples it has.
@@ -88,12 +88,12 @@ def in_order(count: int, start: int) -> Iterator[Indices]:
 
 
 class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # type: ignore[override]  # attributes of torch's are properties
-    """:class:`ShuffleSampler` over ranks; a ``DistributedSampler`` to those who ask, and with its arguments.
+    """:class:`ShuffleSampler` sharded across ranks: a subclass of ``DistributedSampler`` with the same arguments.
 
     Args:
         dataset: the dataset, or how many samples it has.
         num_replicas, rank: None: those of the default process group.
-        shuffle: False: the samples in their own order.
+        shuffle: False keeps the stored order.
         seed, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:

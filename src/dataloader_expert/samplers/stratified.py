@@ -1,4 +1,4 @@
-"""Batches in which every class has its share."""
+"""Batches with the class proportions of the data."""
 
 from __future__ import annotations
 

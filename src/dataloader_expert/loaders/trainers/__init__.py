@@ -1,1 +1,1 @@
-"""For trainers that count steps and go on in the midst of an epoch: steps, state, throughput."""
+"""For training loops: steps per epoch, a loader that resumes within an epoch, throughput."""
