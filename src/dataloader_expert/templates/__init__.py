@@ -48,7 +48,7 @@ def _page_environment() -> Environment:
     )
     environment.filters.update(
         num=number, fig=figure, size=size, name=isolated, safe_text=printable, sentence=sentence, plain=plain, cell=cell,
-        picture_alt=picture_alt, basename=lambda path: str(path).rsplit("/", 1)[-1],
+        picture_alt=picture_alt, by_reason=by_reason, basename=lambda path: str(path).rsplit("/", 1)[-1],
     )  # fmt: skip
     environment.tests["picture"] = lambda data: isinstance(data, str) and PICTURE.fullmatch(data) is not None
     return environment
@@ -103,7 +103,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(q=quoted, num=number, fig=figure, size=size, pct=percent, short=short, code=in_code)
+    environment.filters.update(
+        q=quoted, num=number, fig=figure, size=size, pct=percent, short=short, code=in_code,
+        ms=milliseconds, capital=capital, by_reason=by_reason,
+    )  # fmt: skip
     return environment
 
 
@@ -150,6 +153,25 @@ def figure(value: Any) -> str:
     parts += [f"n={value.n}"] if value.n is not None else []
     parts.append(value.how)
     return f"{number(value.value)} {value.unit} ({', '.join(parts)})".replace("  ", " ")
+
+
+def milliseconds(value: float | None) -> str:
+    """Three decimals at most, never an exponent."""
+    return "—" if value is None else number(round(value, 3))
+
+
+def capital(text: str) -> str:
+    """A sentence with its capital, unless it begins with a code or a name."""
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+def by_reason(unknowns: Any) -> list[tuple[str, list[str]]]:
+    """What was not measured, together where the reason is the same: each reason with its fields."""
+    found: dict[str, list[str]] = {}
+    for one in unknowns:
+        found.setdefault(one.why, []).append(one.what)
+    return list(found.items())
 
 
 def size(value: float | None) -> str:
