@@ -167,7 +167,7 @@ class Structure(Check):
             yield finding(
                 "collinear-fields",
                 "info",
-                f"{len(same)} {many} say the same: {listed}",
+                f"{len(same)} {many} carry the same information: {listed}",
                 fact,
                 "drop one of each pair",
                 [{"field": p["b"]} for p in same] if self.named else [{"field": self.fields[0]}],
