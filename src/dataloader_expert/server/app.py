@@ -254,7 +254,13 @@ def _function(server: Server, tool: Tool) -> Any:
         default: Any = inspect.Parameter.empty
         if not info.is_required():
             default = info.get_default(call_default_factory=True)
-        annotation: Any = Annotated[(info.annotation, *constraints, Field(description=info.description))]
+        annotation: Any = Annotated[
+            (
+                info.annotation,
+                *constraints,
+                Field(description=info.description, json_schema_extra=info.json_schema_extra),
+            )
+        ]
         parameters.append(
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         )

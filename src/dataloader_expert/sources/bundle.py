@@ -115,7 +115,7 @@ class Bundle(Source):
         )
         self.sharding = "one file per sample"
         if names:
-            self.label, self.label_how = "label", "by the folders' names"
+            self.label, self.label_how = "label", "from the folder names"
 
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
@@ -139,7 +139,7 @@ class Bundle(Source):
                 if "f" not in dtype and self.samples:
                     self.label, self.label_how = (
                         scalars[0],
-                        "the only scalar array beside the data; pass label= if wrong",
+                        "guessed: the only scalar array besides the data; pass label= if it is another",
                     )
         fields = [
             array_field(

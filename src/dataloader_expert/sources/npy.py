@@ -107,7 +107,7 @@ class Npy(Source):
             )
         fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
         if names:
-            self.label, self.label_how = "label", "by the folders' names"
+            self.label, self.label_how = "label", "from the folder names"
             fields.append(Field("label", "category", "str"))
         self.fields = tuple(fields)
         self.sharding = "one file per sample"

@@ -63,7 +63,7 @@ class FileSamples(Source):
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
         if names:
-            self.label, self.label_how = "label", "by the folders' names"
+            self.label, self.label_how = "label", "from the folder names"
             self.classes = tuple(names)
 
     def other_fields(self) -> tuple[Field, ...]:

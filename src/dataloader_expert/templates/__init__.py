@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.facts import in_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -138,7 +139,7 @@ def short(value: Any) -> str:
     """A list or map of constants, at most six of them."""
     if isinstance(value, dict):
         shown = ", ".join(f"{quoted(k)} {number(v)}" for k, v in list(value.items())[:6])
-        return shown + (f" … ({len(value)} fields)" if len(value) > 6 else "")
+        return f"({shown}{f', … {len(value)} fields' if len(value) > 6 else ''})"
     if isinstance(value, list):
         return "[" + ", ".join(number(v) for v in value[:6]) + (" …]" if len(value) > 6 else "]")
     return number(value)
@@ -176,13 +177,7 @@ def by_reason(unknowns: Any) -> list[tuple[str, list[str]]]:
 
 def size(value: float | None) -> str:
     """Bytes in the nearest unit of 1000."""
-    if value is None:
-        return "unknown"
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(value) < 1000:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
+    return "unknown" if value is None else in_bytes(value)
 
 
 def percent(value: float | None) -> str:
