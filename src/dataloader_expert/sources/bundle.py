@@ -54,7 +54,7 @@ class Bundle(Source):
             why = first.told() if first else "no arrays"
             raise RequestError(
                 "format-unknown",
-                f"no file of {cls.format} could be read ({why}): write them anew, or pass another source",
+                f"no file of {cls.format} could be read ({why}): write them again, or pass another source",
             )
         shards = sum(p is not None for p in seen.values()) * 2 > len(seen)
         if shards and one_sample_each(known, entries):

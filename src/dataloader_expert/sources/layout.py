@@ -110,4 +110,4 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     for known in WEAK_LABELS:
         if known in lower:
             return lower[known], "chosen by its name; pass label= if it is another"
-    return None, "no field is named like a label; pass label= to name one"
+    return None, "no field is named like a label; pass label="

@@ -97,7 +97,7 @@ class FileSamples(Source):
         picture = block.columns[self.value].values[0]
         size = (getattr(picture, "height", None), getattr(picture, "width", None))
         if size[0] is not None and mask.shape[:2] != size:
-            text = f"{mask.shape[0]} x {mask.shape[1]} pixels, and its picture {size[0]} x {size[1]}"
+            text = f"{mask.shape[0]} x {mask.shape[1]} pixels, and its image {size[0]} x {size[1]}"
             block.problems.append(Unreadable("length-mismatch", text, file=path))
         return mask.astype(np.uint8) if mask.dtype == bool else mask
 
@@ -121,7 +121,7 @@ def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
         problems.append(Unreadable("encoding-error", f"not UTF-8 at byte {e.start}: {at!r}", file=name))
         text = data.decode("utf-8", "replace")
     if "\0" in text:
-        raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=name)
+        raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=name)
     return text
 
 

@@ -123,7 +123,7 @@ class Draws(Probe):
         served = serving(bench, self.batch_size, 0)
         seen = n if rows is None else len(bench.train)
         if served.user_loader is None and len(served.dataset) != seen:
-            yield Unknown("throughput of the sampler", "not every sample was read, so its indices are not known")
+            yield Unknown("throughput of the sampler", "not every sample was read, so indices are unknown")
             return
         if served.fit(bench, 0.05 * bench.left()):
             yield Unknown("throughput of the sampler", "a batch takes too long to load: raise budget_s")
