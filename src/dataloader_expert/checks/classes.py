@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from dataloader_expert.checks.alike import twins
-from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
+from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -15,11 +15,10 @@ from dataloader_expert.sources.base import Block, Column
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 TRAIN_IMBALANCE = Quantity(
-    "train_imbalance_ratio", "", "the same in the training split, which is what a sampler draws from"
+    "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
 )
-IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class over those of the smallest")
-LABEL_PLACES = Quantity("label_places", "", "where samples of the classes are that few samples of a file have")
-LABELS_BLANK = Quantity("labels_blank", "samples", "samples without a label in splits that label most, and where")
+IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class divided by those of the smallest")
+LABEL_PLACES = Quantity("label_places", "", "places of samples whose class is rare in their file")
 CLASS_LIMIT = 10_000
 RARE = 1_000
 """Labels whose places are kept."""
@@ -117,9 +116,9 @@ class Classes(Check):
                 if self.floats
                 else "its values are arrays"
                 if self.odd
-                else "too many"
+                else "there are too many"
             )
-            yield Unknown("classes", f"{self.context.label} is no class label: {why}")
+            yield Unknown("classes", f"{self.context.label} is not a class label: {why}")
 
     def facts(self) -> Iterable[Fact]:
         if not self.usable():
@@ -180,7 +179,7 @@ class Classes(Check):
             yield finding(
                 "severe-imbalance",
                 "info" if handled or self.context.guessed else "warning",
-                f"{large} has {classes[large]} samples, {small} {classes[small]}: {ratio.value:.1f} to 1{handled}",
+                f"{large} has {classes[large]} samples, {small} {classes[small]}: {ratio.value:.1f}:1{handled}",
                 [ratio, all_],
                 "draw balanced batches or weight the loss; suggest_sampler shows what each does",
             )
@@ -189,9 +188,9 @@ class Classes(Check):
             yield finding(
                 "label-singleton",
                 "info",
-                f"{len(once)} classes have a single sample: {', '.join(once[:5])}",
+                f"{len(once)} class{'es have' if len(once) > 1 else ' has'} a single sample: {', '.join(once[:5])}",
                 all_,
-                "it cannot be split or balanced: add samples or merge the class",
+                "add samples or merge the class: a single sample can be neither split nor balanced",
                 places(once),
                 len(once),
             )
@@ -211,9 +210,9 @@ class Classes(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"labels that differ by case or blanks: {', '.join(map(repr, names))}",
+                f"labels that differ only in case or spaces: {', '.join(map(repr, names))}",
                 all_,
-                "spell the class one way",
+                "use one spelling",
                 places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one
                 len(names),
             )
@@ -223,7 +222,7 @@ class Classes(Check):
             yield finding(
                 "label-out-of-range",
                 "error",
-                f"labels that are no declared class: {', '.join(out[:5])}",
+                f"labels that are not declared classes: {', '.join(out[:5])}",
                 all_,
                 f"the data set declares {len(self.context.classes or ())} classes; fix the label or the list",
                 places(out),
@@ -245,7 +244,7 @@ class Classes(Check):
                 yield finding(
                     "class-missing-in-split",
                     "warning",
-                    f"{split} has no sample of {len(absent)} classes: {', '.join(absent[:5])}",
+                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {', '.join(absent[:5])}",
                     fact,
                     "split again, stratified by class",
                     [{"split": split}],

@@ -247,9 +247,9 @@ def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
     return finding(
         "preprocessing-differs",
         "error",
-        f"{escaped(name)} was prepared differently: {text}",
+        f"{escaped(name)} is preprocessed differently: {text}",
         facts,
-        "prepare every split by the same code, with constants from the training split",
+        "preprocess every split with the same code, using statistics of the training split",
         [{"field": name, "split": other.at["split"]}],
     )
 
@@ -348,7 +348,7 @@ def _drifts(name: str, text: str, one: Fact, two: Fact) -> Finding:
         "info",
         f"{escaped(name)} drifts: {text}",
         [one, two],
-        "look at why the splits differ; if they should not, split again at random or by group",
+        "find out why the splits differ; if they should not, split again at random or by group",
         [{"field": name, "split": two.at["split"]}],
     )
 

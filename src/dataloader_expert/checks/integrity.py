@@ -66,23 +66,23 @@ BROKEN = {
 """Codes of files and samples that could not be read: of some, because reading ended the process that tried."""
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
-    "empty-file": "fetch the file again or take it out of the data set",
-    "not-the-format": "look at the first bytes: an error page or a pointer was probably saved; fetch it again",
-    "wrong-extension": "rename the file to what it holds",
-    "bomb": "check where the file is from; re-encode it at its real size",
+    "empty-file": "fetch the file again or remove it from the data set",
+    "not-the-format": "inspect the first bytes: this is probably a saved error page or pointer; fetch it again",
+    "wrong-extension": "rename the file to match its format",
+    "bomb": "check where the file comes from; re-encode it at its real size",
     "executable-payload": "store plain arrays (numpy.save with allow_pickle=False, safetensors); never unpickle data from others",
-    "outside-root": "start with --root naming the folder that the link leads to, or copy the file in",
+    "outside-root": "pass --root with the folder that the link points to, or copy the file in",
     "junk-file": "delete it",
     "foreign-file": "move it out of the data set's folder",
-    "checksum-mismatch": "fetch the file again: its bytes changed since it was written",
+    "checksum-mismatch": "fetch the file again: its bytes have changed since it was written",
     "dtype-drift": "write all shards with one dtype",
     "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",
     "missing-key": "write every sample with the same fields",
-    "missing-pair": "add the file that is missing, or take its partner out: a dataset that zips both lists shifts every later pair",
+    "missing-pair": "add the missing file, or remove its partner: a dataset that zips both lists mismatches every later pair",
     "extra-key": "write every sample with the same fields, or leave this one out",
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
-    "empty-class": "delete the folder or add samples: torchvision's ImageFolder refuses it",
+    "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }
 
 
@@ -323,7 +323,7 @@ class Integrity(Check):
                 severity,
                 f"{lead}{f' in {where}' if where else ''}: {value['message']}",
                 fact,
-                FIXES.get(code, "repair or leave out what is named; the loader will meet it too"),
+                FIXES.get(code, "repair or remove these files; the loader will fail on them too"),
                 value["where"],
                 n,
             )
@@ -425,9 +425,9 @@ class Integrity(Check):
             yield finding(
                 "dtype-drift",
                 "warning",
-                f"{name} holds values of several types: {listed}",
+                f"{name} has values of several types: {listed}",
                 fact,
-                "write one type in every sample",
+                "write one type for all samples",
                 [{"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]],
                 sum(list(dict(families.most_common()).values())[1:]),
             )

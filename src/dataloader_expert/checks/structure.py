@@ -176,7 +176,7 @@ class Structure(Check):
             yield finding(
                 "collinear-fields",
                 "info",
-                f"{len(same)} {many} say the same: {listed}",
+                f"{len(same)} {many} carry the same information: {listed}",
                 fact,
                 "drop one of each pair",
                 [{"field": p["b"]} for p in same] if fields else [{"field": self.content[0]}],

@@ -68,7 +68,7 @@ class Csv(Table):
                 units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
                 start += records
         if not units:
-            raise RequestError("format-unknown", f"no {cls.format} file with records; give a file with data")
+            raise RequestError("format-unknown", f"no {cls.format} file has records; give a file with data")
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source._check_headers()
@@ -87,7 +87,7 @@ class Csv(Table):
     def _dialect(self, entry: Entry) -> Dialect:
         head = self.listing.head(entry.path, SAMPLE)
         if head.count(b"\0") > head.count(b"\n"):
-            raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=entry.path)
+            raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=entry.path)
         return sniff_dialect(head, self.delimiters, len(head) == entry.size)
 
     def _check_headers(self) -> None:
@@ -229,7 +229,7 @@ def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
     odd = [i for i, v in present if not _number(v)]
     if not odd or len(odd) * 10 > len(present):
         return []
-    of = f"{name} holds numbers but for {len(odd)} texts such as"
+    of = f"{name} holds numbers except for {len(odd)} texts such as"
     return [
         Unreadable(
             "dtype-drift", f"{of} {values[i][:40]!r}: read as text", file=unit.file, field=name, sample=unit.start + i

@@ -37,7 +37,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("empty-file", "0 bytes", file=name)
     seen = sniff(data[:512])
     if seen == "image/jp2":
-        raise Unreadable("unreadable", "JPEG 2000 is not decoded: that plug-in is never tried", file=name)
+        raise Unreadable("unreadable", "JPEG 2000 is not decoded, as its plug-in is never tried", file=name)
     if seen not in IMAGE_TYPES:
         what = f"holds {seen}" if seen else f"begins with {data[:16]!r}"
         raise Unreadable("not-the-format", f"is not an image: {what}", file=name)
@@ -59,7 +59,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     except Image.DecompressionBombError:
         raise Unreadable("bomb", "header claims more than 178 million pixels", file=name) from None
     except MemoryError:
-        raise Unreadable("bomb", "decoding needs more memory than there is", file=name) from None
+        raise Unreadable("bomb", "decoding needs more memory than is available", file=name) from None
     except Exception as e:  # Pillow raises OSError, SyntaxError, ValueError, struct.error… on hostile bytes
         text = str(e)
         cut = "truncated" in text or "broken data stream" in text or "Truncated" in text
@@ -146,7 +146,7 @@ def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadabl
     except ValueError as e:
         text = str(e)
         if _LEFT_OVER.search(text):  # every pixel was there before them
-            problems.append(Unreadable("trailing-bytes", f"inside the picture: {text[:120]}", file=name))
+            problems.append(Unreadable("trailing-bytes", f"inside the image: {text[:120]}", file=name))
         elif _DAMAGE.search(text):
             code = "truncated" if "remature end" in text else "unreadable"
             raise Unreadable(code, f"does not decode: {text[:160]}", file=name) from None

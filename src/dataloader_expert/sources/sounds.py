@@ -50,7 +50,7 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     at, form, body = 12, None, None
     while at + 8 <= len(data):
         if not data[at : at + 4].isascii() or not data[at : at + 4].decode("latin-1").isprintable():
-            problems.append(Unreadable("trailing-bytes", f"{len(data) - at} bytes that are no chunk", file=name))
+            problems.append(Unreadable("trailing-bytes", f"{len(data) - at} bytes that are not a chunk", file=name))
             break
         kind, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         if kind == b"fmt ":
@@ -58,7 +58,7 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
         elif kind == b"data":
             if at + 8 + size > len(data):
                 raise Unreadable(
-                    "truncated", f"header promises {size} bytes of sound, {len(data) - at - 8} are there", file=name
+                    "truncated", f"header promises {size} bytes of sound, {len(data) - at - 8} are present", file=name
                 )
             body = data[at + 8 : at + 8 + size]
         at += 8 + size + (size & 1)
@@ -82,5 +82,5 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     elif (tag, bits) in kinds:
         samples = np.frombuffer(body, kinds[tag, bits])
     else:
-        raise Unreadable("unreadable", f"WAV codec {tag} with {bits} bits is not read", file=name)
+        raise Unreadable("unreadable", f"WAV codec {tag} with {bits} bits is not supported", file=name)
     return samples.reshape(-1, channels), rate
