@@ -72,6 +72,12 @@ async def timed_call(opened: Any, tool: str, arguments: dict[str, Any]) -> tuple
     return spent, result.structured_content
 
 
+async def whole(opened: Any, result: dict[str, Any]) -> dict[str, Any]:
+    """The whole report, of which a call's result shortens long lists."""
+    held = await opened.read_resource(f"{result['report_uri']}.json")
+    return dict(json.loads(held.contents[0].text))
+
+
 def keep(name: str, run: dict[str, Any]) -> None:
     """Appends a run to ``results/NAME.jsonl``; nothing is ever taken out."""
     RESULTS.mkdir(exist_ok=True)

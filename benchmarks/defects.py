@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import client, keep, real_data, timed_call
+from benchmarks.common import client, keep, real_data, timed_call, whole
 
 NAME = "defects"
 SOURCES = {
@@ -97,6 +97,7 @@ async def check(source: Path, root: Path) -> dict[str, Any]:
         async with client(root) as opened:
             asked = {"source": str(source), "detail": "full", "budget_s": 120}
             _, found = await timed_call(opened, "check_quality", asked)
+            found = await whole(opened, found)
     except* RuntimeError as e:
         leaf: BaseException = e
         while isinstance(leaf, BaseExceptionGroup):

@@ -82,7 +82,7 @@ def measured(folder: Path) -> dict[str, Any]:
     with tempfile.TemporaryFile() as out, subprocess.Popen(arguments, stdout=out) as process:
         while process.poll() is None:
             most = max(most, held(process.pid))
-            time.sleep(0.5)
+            time.sleep(0.5)  # between two looks at what it holds
         out.seek(0)
         result = json.loads(out.read())
     wall = time.perf_counter() - begun

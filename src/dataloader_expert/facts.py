@@ -110,6 +110,15 @@ class Clash(ValueError):
     """Two different values were given for the same quantity at the same point."""
 
 
+def in_bytes(value: float) -> str:
+    """Bytes in words, in the nearest unit of 1000: ``1.5 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
 class Facts:
     """An ordered set of facts; refuses two different values at one point."""
 

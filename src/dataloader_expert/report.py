@@ -113,11 +113,11 @@ class Shortened(Model):
 class Report(Model):
     """The fields that all tools' results have."""
 
-    tool: str = Field(description="the tool that made this")
-    source: str = Field(description="what was asked")
-    format: str = Field(description="what it was taken for")
+    tool: str = Field(description="the tool that made this result")
+    source: str = Field(description="the source as requested")
+    format: str = Field(description="the format found")
     modality: str | None = Field(description="image, tabular, text, tokens, audio, sequence, embedding, array…")
-    summary: str = Field(description="three sentences at most")
+    summary: str = Field(description="at most three sentences")
     findings: list[FindingLine]
     coverage: Coverage
     environment: Environment
@@ -127,13 +127,13 @@ class Report(Model):
     elapsed_s: float
     report_uri: str | None = Field(None, description="the full report, kept until the server ends")
     shortened: dict[str, Shortened] = Field(
-        default_factory=dict, description="lists and maps cut in concise detail, by path, with shown and total"
+        default_factory=dict, description="lists and maps shortened in concise detail, by path, with shown and total"
     )
     pictures: list[Picture] | None = Field(
         None, description="thumbnails of a batch and of odd samples; at report_uri only, as JSON or HTML"
     )
-    rest: str | None = Field(None, description="how to get what was shortened; null where nothing was")
-    report_markdown: str = Field("", description="the rendered report; the text block is the same")
+    rest: str | None = Field(None, description="how to get all of it; null if nothing was shortened")
+    report_markdown: str = Field("", description="the rendered report, the same as the text block")
 
 
 class Unsupported(ValueError):

@@ -24,7 +24,7 @@ def said(gain: float, pays: bool = True, **more: Any) -> list[Any]:
 def test_the_file_the_columns_and_the_gain_are_named() -> None:
     """Our promise: one finding says what is read, what is used, what reading less gains, and what to write."""
     [told] = said(4.0)
-    assert "of 24 columns read for a sample from /d/rows.parquet 2 are used (x, y)" in told.message
+    assert "a sample reads 24 columns from /d/rows.parquet and uses 2 (x, y)" in told.message
     assert "4.00 times as fast (99 % 3.60 to 4.40)" in told.message
     assert told.fix == "pass columns=['x', 'y'] where the file is read"
 
@@ -38,5 +38,5 @@ def test_what_would_save_nothing_is_not_told(more: Any) -> None:
 def test_columns_that_were_not_all_tried_are_an_upper_bound() -> None:
     """Our promise: where the budget ended the search the columns used are at most so many, and none are prescribed."""
     [told] = said(4.0, complete=False, used=9)
-    assert "at most 9 are used" in told.message
+    assert "uses at most 9 " in told.message
     assert "'x'" not in told.fix

@@ -100,6 +100,7 @@ SILENT = {
     },
     "classes": {
         "ten to one": tabled(["a"] * 20 + ["b"] * 2),
+        "a split that is left unlabelled": tabled(["a", "b"] * 3 + [None] * 6, splits=HALVES),
         "names that differ in more than case": tabled(["cat", "cats", "Dog", "owl"] * 3),
         "numbers within the declared classes": tabled(np.array([0, 1, 2] * 4), classes=("a", "b", "c")),
         "every class in every split": tabled(["a", "b"] * 6, splits=HALVES),
@@ -138,8 +139,16 @@ SILENT = {
     "drift": {
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
         "few rows": Data({"x": NUMBERS}, splits=HALVES),
+        "a placeholder in one split": Data(
+            {"x": np.where(np.arange(400) % 12 == 0, np.where(np.arange(400) < 200, -999.0, NOISE), NOISE)},
+            splits=LARGE_HALVES,
+        ),
         "mostly zeros, by chance more in one split": Data(
             {"x": np.r_[np.repeat([0.0, 8.0], [188, 12]), np.repeat([0.0, 1.0, 8.0], [184, 8, 8])]}, splits=LARGE_HALVES
+        ),
+        "pictures of many tints, by chance more red ones in one split": Data(
+            {"image": [reddish(i, swapped=i % 12 >= (7 if i < 24 else 5)) for i in range(48)]},
+            splits=["train"] * 24 + ["test"] * 24,
         ),
         "pictures of all sizes": Data({"image": [picture(i, size=48 + 6 * (i % 5)) for i in range(12)]}, splits=HALVES),
         "whole numbers that only one split has": Data(
@@ -259,6 +268,8 @@ SPEAKS = {
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
         "a class of one sample": (tabled(["a", "b"] * 5 + ["c"]), "label-singleton", "info"),
         "case and blanks": (tabled(["cat", "Cat ", "dog", "dog"] * 3), "label-twins", "warning"),
+        "a sample without a label": (tabled(["a", "b", None, "a", "b", "b"] * 2), "label-blank", "error"),
+        "a class beside its rarer spelling": (tabled(["cat"] * 22 + ["dog"] * 22 + ["Dog"]), "label-twins", "warning"),
         "a blank": (tabled(["a", " ", "b"] * 4), "label-blank", "error"),
         "beyond the declared classes": (
             tabled(np.array([0, 1, 7] * 4), classes=("a", "b", "c")),
@@ -557,6 +568,11 @@ SPEAKS = {
     },
     "structure": {
         "one column twice": (Data({"a": NOISE, "b": 3 * NOISE + 1}), "collinear-fields", "info"),
+        "one column twice beside a text": (
+            Data({"a": NOISE[:48], "b": 3 * NOISE[:48], "note": TEXTS * 4}),
+            "collinear-fields",
+            "info",
+        ),
         "one column mirrored": (Data({"a": NOISE, "b": -NOISE}), "collinear-fields", "info"),
     },
     "references": {

@@ -110,5 +110,5 @@ def test_cures_of_splits_say_what_they_would_change(tmp_path: Path) -> None:
     assert groups.changed == sum(min(s.values()) for s in sizes.values())
     assert sum(groups.after.values()) == train + val
     assert (groups.field, overlap.field, overlap.unit, overlap.how) == ("person", None, "samples", "counted")
-    assert overlap.do == "drop from train what another split holds"
+    assert overlap.do == "drop from train what is also in another split"
     assert (made["duplicate-samples"].code, made["duplicate-samples"].changed) == ("duplicate-samples", 5)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.npm import installed, with_path
 from tests.driving import environment, free_port, listens, until
+from tests.making.npm import installed, with_path
 
 pytestmark = pytest.mark.client
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def judged(version: str, address: str, folder: Path, *options: str) -> tuple[int, str]:
     """The suite's exit status and what it printed."""
-    bins = installed(f"conformance-{version}", (f"@modelcontextprotocol/conformance@{version}", "conformance"))
+    bins = installed(f"conformance-{version}", f"@modelcontextprotocol/conformance@{version}")
     command = [str(bins / "conformance"), "server", "--url", address, *options]
     done = subprocess.run(command, cwd=folder, env=with_path(bins), capture_output=True, text=True, timeout=300)
     return done.returncode, done.stdout + done.stderr

@@ -56,7 +56,7 @@ VARIANTS = {("tsv", "csv"), ("hf_disk", "arrow")}
 ALSO_AT_TOP = {
     "checks/fingerprint.py": {"xxhash"},  # small, and tried: a user's interpreter may lack it
     "loaders/": {"torch", "numpy"},
-    "loaders/stateful.py": {"torchdata"},  # an extra that its class derives from: imported when it is asked for
+    "loaders/trainers/stateful.py": {"torchdata"},  # an extra, of which its class is a kind: imported when asked for
     "samplers/": {"torch", "numpy"},
     "report.py": {"pydantic"},
     "tools/": {"pydantic"},

@@ -69,7 +69,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def bins() -> Path:
-    return installed(claude="@anthropic-ai/claude-code", mcpb="@anthropic-ai/mcpb")
+    return installed("claude-code", "@anthropic-ai/claude-code", "@anthropic-ai/mcpb")
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dataloader_expert.tools.base import all_tools
-from tests.conformance.npm import installed, with_path
 from tests.driving import SERVE, http
+from tests.making.npm import installed, with_path
 from tests.making.tiny import TINY
 
 pytestmark = pytest.mark.client
@@ -22,7 +22,7 @@ TOOL_IS_ERROR = 5
 
 @pytest.fixture(scope="module")
 def bin_folder() -> Path:
-    return installed("inspector", (INSPECTOR, "mcp-inspector"))
+    return installed("inspector", INSPECTOR)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_it_calls_each_tool(bin_folder: Path, root: Path, name: str, request: py
     server = (
         [*SERVE, "--root", str(root)] if over_stdio else [request.getfixturevalue("address"), "--transport", "http"]
     )
-    arguments = json.dumps({"source": str(root), "budget_s": 1})
+    arguments = json.dumps({"source": str(root), "budget_s": 5})
     call = ("--method", "tools/call", "--tool-name", name, "--tool-args-json", arguments)
     status, printed, said = asked(bin_folder, root, *server, *call)
     assert status == 0, said

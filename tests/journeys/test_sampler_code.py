@@ -91,7 +91,7 @@ def test_for_a_stream_nothing_is_drawn_and_nothing_else_is_offered(quickly: Aske
     assert (report.strategy, report.sampler.class_, report.simulation) == ("stream", "none", None)
     assert report.alternatives == [] and report.classes.after is None
     assert [u.why for u in report.unknowns if u.what == "simulation"] == [
-        "a stream has no indices: no sampler applies and no epoch can be drawn"
+        "a stream takes no sampler, so no epoch can be drawn"
     ]
     assert "drawn epoch" not in report.summary
     made(report.code)

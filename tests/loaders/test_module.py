@@ -23,8 +23,8 @@ from dataloader_expert.loaders import (
     create_seeded_generator,
     get_default_task_specs,
 )
-from dataloader_expert.loaders.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, label_column, pixels
-from dataloader_expert.loaders.splitting import Part, StreamPart, split
+from dataloader_expert.loaders.modules.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, label_column, pixels
+from dataloader_expert.loaders.modules.splitting import Part, StreamPart, split
 from tests.loaders.looking import in_children
 from tests.loaders.material import (
     Noisy,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
 from torch.utils.data import TensorDataset
 
 from dataloader_expert.loaders import profile_dataloader
-from dataloader_expert.loaders.profiling import _moved, _samples
 from tests.loaders.material import Numbers, Stream, made
 
 Pair = namedtuple("Pair", "x y")
@@ -22,7 +21,7 @@ Pair = namedtuple("Pair", "x y")
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at the clock is one second behind the last."""
     seconds = count(100.0)
-    monkeypatch.setattr("dataloader_expert.loaders.profiling.time.perf_counter", lambda: next(seconds))
+    monkeypatch.setattr("dataloader_expert.loaders.trainers.profiling.time.perf_counter", lambda: next(seconds))
 
 
 def test_as_many_batches_are_timed_as_asked(clock: None) -> None:
@@ -65,8 +64,24 @@ def test_batches_are_copied_where_asked(clock: None) -> None:
     assert "2 batches (8 samples): 1000.000 ms to fetch each, 1000.000 ms to cpu; 2.0 samples/s, 0.5 batches/s" in str(
         profile
     )
-    moved = _moved({"a": [torch.ones(1), ("x", torch.ones(1))], "n": 3}, torch.device("meta"))
-    assert moved["a"][0].is_meta and moved["a"][1][1].is_meta and moved["a"][1][0] == "x" and moved["n"] == 3
+
+
+class Told(torch.Tensor):
+    """A tensor that notes where it is copied to."""
+
+    to_where: ClassVar[list[str]] = []
+
+    def to(self, *where: Any, **keywords: Any) -> Any:
+        Told.to_where.append(str(where[0]))
+        return super().to(*where, **keywords)
+
+
+def test_every_tensor_of_a_batch_is_copied() -> None:
+    """However deep it lies; what is no tensor is passed over."""
+    Told.to_where.clear()
+    one, other = torch.ones(1).as_subclass(Told), torch.ones(1).as_subclass(Told)
+    profile_dataloader([{"a": [one, ("x", other)], "n": 3}], 1, device="meta")
+    assert Told.to_where == ["meta", "meta"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +105,7 @@ def test_batches_are_copied_where_asked(clock: None) -> None:
 )
 def test_samples_are_those_of_the_first_tensor(batch: Any, due: int) -> None:
     """Else of the first list."""
-    assert _samples(batch) == due
+    assert profile_dataloader([batch], 1).samples == due
 
 
 def test_what_cannot_be_timed_is_said() -> None:

@@ -26,7 +26,7 @@ from dataloader_expert.loaders import (
     build_model_embedding_loader,
     set_epoch,
 )
-from dataloader_expert.loaders.archives import read_array, read_strings, section
+from dataloader_expert.loaders.layouts.archives import read_array, read_strings, section
 from tests.making.jasper import Touch
 
 
@@ -202,7 +202,7 @@ def test_an_archive_is_read_once(tmp_path: Path, values: Any, monkeypatch: pytes
         reads.append(path)
         return read_array(path, key)
 
-    monkeypatch.setattr("dataloader_expert.loaders.parameters.read_array", noting)
+    monkeypatch.setattr("dataloader_expert.loaders.layouts.parameters.read_array", noting)
     assert all(torch.equal(dataset[i], first[i]) for i in range(12))
     assert not reads
     small = ModelParameterDataset(tmp_path / "p", normalize=False, cache_bytes=0)

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from dataloader_expert import loaders
 from dataloader_expert.loaders import StreamingDataset, create_seeded_generator
-from dataloader_expert.loaders.stateful import StatefulDataLoader
+from dataloader_expert.loaders.trainers.stateful import StatefulDataLoader
 from dataloader_expert.samplers import (
     OrderedSampler,
     ShuffleSampler,
@@ -213,7 +213,7 @@ def test_streams_go_on_in_their_midst(paths: list[str], workers: int) -> None:
 def test_without_torchdata_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package is an extra; the rest of the loaders does without."""
     assert loaders.StatefulDataLoader is StatefulDataLoader
-    monkeypatch.delitem(sys.modules, "dataloader_expert.loaders.stateful")
+    monkeypatch.delitem(sys.modules, "dataloader_expert.loaders.trainers.stateful")
     monkeypatch.setitem(sys.modules, "torchdata.stateful_dataloader", None)
     with pytest.raises(ImportError, match=r"pip install 'dataloader-expert\[stateful\]'"):
         loaders.StatefulDataLoader  # noqa: B018  # asked for

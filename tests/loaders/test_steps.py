@@ -18,7 +18,7 @@ from dataloader_expert.loaders import (
     get_train_dataloader_steps,
     get_val_dataloader_steps,
 )
-from dataloader_expert.loaders.steps import is_sharded
+from dataloader_expert.loaders.trainers.steps import is_sharded
 from dataloader_expert.samplers import ShuffleSampler, TokenBudgetBatchSampler
 from tests.loaders.material import Numbers, Stream, made
 

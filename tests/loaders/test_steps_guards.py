@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import pytest
 from torch.utils.data import DataLoader, DistributedSampler
 
-from dataloader_expert.loaders import StatefulDataLoader, StreamingDataset, create_seeded_generator, profiling, steps
+from dataloader_expert.loaders import StatefulDataLoader, StreamingDataset, create_seeded_generator
+from dataloader_expert.loaders.trainers import profiling, steps
 
 LINES = "".join(f"{i}\n" for i in range(20))
 

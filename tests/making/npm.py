@@ -1,4 +1,4 @@
-"""Programs that npm installs, for tests of clients that are not ours.
+"""Packages of npm for tests of clients that are not ours.
 
 They are kept in the folder that DATALOADER_EXPERT_NPM names, else one in the temporary directory.
 """
@@ -18,28 +18,29 @@ NODE = "node@22"
 LONGEST_S = 240
 
 
-def installed(**packages: str) -> Path:
-    """The folder of programs that holds Node and each program, given as ``program=package``; skips where npm cannot."""
+def installed(room: str, *packages: str) -> Path:
+    """The folder of programs, Node's among them; ``room`` keeps versions of one package apart. Skips where npm cannot."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not there: the client cannot be installed")
     place = os.environ.get("DATALOADER_EXPERT_NPM")
-    folder = Path(place) if place else Path(tempfile.gettempdir()) / "dataloader-expert-clients"
-    bins = folder / "node_modules" / ".bin"
+    folder = (Path(place) if place else Path(tempfile.gettempdir()) / "dataloader-expert-npm") / room
+    modules = folder / "node_modules"
     folder.mkdir(parents=True, exist_ok=True)
-    for program, package in {"node": NODE, **packages}.items():
-        if (bins / program).exists():
+    for package in (NODE, *packages):
+        scope, _, name = package.rpartition("/")
+        if (modules / scope / name.partition("@")[0]).exists():
             continue
-        command = [npm, "install", "--no-fund", "--no-audit", "--loglevel=error", package]
+        command = [npm, "install", "--no-fund", "--no-audit", "--loglevel=error", "--prefix", str(folder), package]
         try:
             done = subprocess.run(
-                command, cwd=folder, env=with_path(bins), capture_output=True, text=True, timeout=LONGEST_S
+                command, cwd=folder, env=with_path(modules / ".bin"), capture_output=True, text=True, timeout=LONGEST_S
             )
         except subprocess.TimeoutExpired:
             pytest.skip(f"npm did not install {package} within {LONGEST_S} s")
         if done.returncode:
             pytest.skip(f"npm could not install {package}: {done.stderr.strip()[-200:]}")
-    return bins
+    return modules / ".bin"
 
 
 def with_path(*folders: Path) -> dict[str, str]:

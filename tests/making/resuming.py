@@ -31,7 +31,7 @@ from dataloader_expert.loaders.creating import create_loader
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
-from dataloader_expert.loaders.module import UniversalDataModule
+from dataloader_expert.loaders.modules.module import UniversalDataModule
 from dataloader_expert.loaders.streaming import StreamingDataset
 from dataloader_expert.samplers import TorchShuffleSampler
 from tests.making import jasper
@@ -282,7 +282,7 @@ def _engine(case: Case, log: Path, folder: Path, how: dict[str, Any]) -> Any:
     """A loader of the engine, of the samples or of files that hold their ids."""
     if case.name == MODULE:
         return _OfModule(UniversalDataModule(Logged(log), val_split=0, batch_size=BATCH, seed=7, **how))
-    from dataloader_expert.loaders.stateful import StatefulDataLoader
+    from dataloader_expert.loaders.trainers.stateful import StatefulDataLoader
 
     if case.name == STATEFUL:
         return StatefulDataLoader(Logged(log), BATCH, sampler=TorchShuffleSampler(SAMPLES, 7), **how)

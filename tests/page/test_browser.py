@@ -1,7 +1,6 @@
 """The page in a headless Chromium, light and dark, wide and narrow: no message, no request, no finding of axe.
 
-playwright-core and axe-core are installed by npm into the folder that DATALOADER_EXPERT_NPM names, else one in the
-temporary directory, and kept there; Chromium is the system's (``apt install chromium``), or the one that
+Chromium is the system's (``apt install chromium``), or the one that
 DATALOADER_EXPERT_CHROMIUM names. SCREENSHOTS names a folder for pictures of what was seen.
 """
 
@@ -11,7 +10,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,9 @@ import pytest
 from dataloader_expert.page.rendering import page
 from dataloader_expert.report import Report
 from dataloader_expert.server.pages import shell
+from tests.making.npm import installed
 
 pytestmark = pytest.mark.client
-PACKAGES = ("playwright-core@1", "axe-core@4")
 SCRIPT = Path(__file__).with_name("browser.cjs")
 DARK, LIGHT = "rgb(13, 17, 23)", "rgb(255, 255, 255)"
 
@@ -38,21 +36,7 @@ def chromium() -> str:
 
 @pytest.fixture(scope="module")
 def modules() -> Path:
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not there: playwright-core cannot be installed")
-    place = os.environ.get("DATALOADER_EXPERT_NPM")
-    folder = Path(place) if place else Path(tempfile.gettempdir()) / "dataloader-expert-browser"
-    folder.mkdir(parents=True, exist_ok=True)
-    if not all((folder / "node_modules" / p.split("@")[0]).exists() for p in PACKAGES):
-        command = [npm, "install", "--no-fund", "--no-audit", "--loglevel=error", *PACKAGES]
-        try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm did not install playwright-core within 240 s")
-        if done.returncode:
-            pytest.skip(f"npm could not install playwright-core: {done.stderr.strip()[-200:]}")
-    return folder / "node_modules"
+    return installed("browser", "playwright-core@1", "axe-core@4").parent
 
 
 def seen(chromium: str, modules: Path, mode: str, *files: Path) -> Any:

@@ -11,17 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.samplers import ClassBalancedBatchSampler, StratifiedBatchSampler, balanced, base, bucketed
+from dataloader_expert.samplers import (
+    ClassBalancedBatchSampler,
+    StratifiedBatchSampler,
+    balanced,
+    bucketed,
+    ordering,
+)
 from dataloader_expert.samplers import grouped as grouped_module
 from dataloader_expert.samplers import stratified as stratified_module
 from dataloader_expert.samplers import weighted as weighted_module
-from dataloader_expert.samplers.base import class_codes, grouped_by, shuffled, shuffled_segments
+from dataloader_expert.samplers.ordering import class_codes, grouped_by, shuffled, shuffled_segments
 from tests.samplers import test_balanced, test_bucketed, test_contract, test_grouped, test_stratified, test_weighted
 from tests.samplers.judging import surprise
 from tests.samplers.makers import BY_LENGTH, MAKERS
 
 SMALL = {"CHUNK": 16, "BINNED": 8, "TOGETHER": 12, "ALONE": 5, "BLOCK": 16, "PIECE": 4, "MERGED": 16, "WALKED": 3}
-MODULES = [base, balanced, bucketed, grouped_module, stratified_module, weighted_module]
+MODULES = [ordering, balanced, bucketed, grouped_module, stratified_module, weighted_module]
 
 
 @pytest.fixture
@@ -90,7 +96,7 @@ def test_keys_are_grouped_stably(kind: Any, in_small_pieces: None) -> None:
 def test_codes_are_places_among_the_sorted_labels(labels: list[int], kind: Any) -> None:
     """Counted or sorted, in the narrowest type."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base, "CHUNK", 16)
+        patch.setattr(ordering, "CHUNK", 16)
         codes, counts = class_codes(np.array(labels, kind))
     _, places, times = np.unique(labels, return_inverse=True, return_counts=True)
     assert codes.dtype == np.uint8
@@ -108,7 +114,7 @@ def test_codes_hold_as_many_classes_as_there_are() -> None:
 @pytest.mark.usefixtures("in_small_pieces")
 def test_all_orders_through_bins_come_equally_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bins are random and each is shuffled: no order of four is rarer than another, of indices or of values."""
-    monkeypatch.setattr(base, "BINNED", 2)
+    monkeypatch.setattr(ordering, "BINNED", 2)
     rng = np.random.Generator(np.random.SFC64([7]))
     places = {order: i for i, order in enumerate(permutations(range(4)))}
     for values in (None, np.arange(4, dtype=np.int32)):
@@ -119,8 +125,8 @@ def test_all_orders_through_bins_come_equally_often(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("alone", [2, 3, 4, 100])
 def test_segments_keep_their_values_in_any_order(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Segments come in their order, and all orders of each, and of two of them together, equally often."""
-    monkeypatch.setattr(base, "ALONE", alone)
-    monkeypatch.setattr(base, "TOGETHER", 6)
+    monkeypatch.setattr(ordering, "ALONE", alone)
+    monkeypatch.setattr(ordering, "TOGETHER", 6)
     rng = np.random.Generator(np.random.SFC64([7]))
     values = np.array([5, 6, 7, 8, 1, 2, 3, 9], np.int32)
     starts, sizes = np.array([0, 4, 1, 7]), np.array([3, 3, 3, 1])

@@ -109,16 +109,16 @@ def test_a_resumed_epoch_draws_no_block_before_its_place(tabled: bool, monkeypat
     monkeypatch.setattr(weighted, "TABLED", 1 << 25 if tabled else 0)
     sampler = WeightedSampler(np.ones(50), 730)
     sampler.load_state_dict(sampler.state_dict(taken=555))
-    begun: list[tuple[int, ...]] = []
-    rng = sampler._rng
+    generators: list[object] = []
+    generator = np.random.Generator
 
-    def noted(*part: int) -> np.random.Generator:
-        begun.append(part)
-        return rng(*part)
+    def noted(bits: Any) -> np.random.Generator:
+        generators.append(bits)
+        return generator(bits)
 
-    monkeypatch.setattr(sampler, "_rng", noted)
+    monkeypatch.setattr(np.random, "Generator", noted)
     assert len(list(sampler)) == 175
-    assert begun == [(5,), (6,), (7,)]
+    assert len(generators) == 3  # one for each of the blocks of draws 500 to 729
 
 
 def test_a_uniform_number_of_0_draws_no_weight_of_0(monkeypatch: pytest.MonkeyPatch) -> None:

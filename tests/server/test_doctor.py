@@ -141,9 +141,9 @@ def test_two_workers_hand_their_batches_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        pytest.param(["/nowhere/dataloader-expert"], "is not there", id="no such command"),
+        pytest.param(["/nowhere/dataloader-expert"], "does not exist", id="no such command"),
         pytest.param([sys.executable, "-c", "raise SystemExit('no module torch')"], "no module torch", id="it ends"),
-        pytest.param([sys.executable, "-c", "print('hello'); input()"], "something else than MCP", id="no MCP"),
+        pytest.param([sys.executable, "-c", "print('hello'); input()"], "its answer is not MCP", id="no MCP"),
         pytest.param([sys.executable, "-c", "import time; time.sleep(60)"], "did not answer within 1 s", id="it hangs"),
     ],
 )
@@ -180,7 +180,7 @@ def test_each_configured_client_is_started_as_it_would_start_it(tmp_path: Path) 
     assert f"version {__version__}, " in checks["Claude Code, project"].found
     assert checks["Claude Code, project, subagent"].status == "warning"
     assert checks["Cursor, project"].status == "error"
-    assert f"{tmp_path}/gone is not there" in checks["Cursor, project"].found
+    assert f"{tmp_path}/gone does not exist" in checks["Cursor, project"].found
     assert "install cursor --project" in checks["Cursor, project"].fix
     assert checks["VS Code, project"].status == "error" and "line 1" in checks["VS Code, project"].found
     assert checks["Cursor, user"].status == "ok" and "over HTTP" in checks["Cursor, user"].found

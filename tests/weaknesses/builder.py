@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from dataloader_expert.loaders.jasper import allotting, checking, curriculum, finalizing, negatives
+from dataloader_expert.loaders.jasper import allotting, curriculum, finalizing, negatives
 from dataloader_expert.loaders.jasper.config import BuildConfig
 from dataloader_expert.loaders.jasper.drawing import draw_untaken
 from dataloader_expert.loaders.jasper.finalizing import DatasetFinalizer
+from dataloader_expert.loaders.jasper.integrity import check_finished
 from dataloader_expert.loaders.jasper.splitting import DatasetSplitter
 from tests.weaknesses.base import Weakness, planted
 
@@ -21,7 +22,7 @@ CONFIG = "tests/loaders/jasper/test_config.py::test_"
 FINALIZING = "tests/loaders/jasper/test_finalizing.py::test_"
 
 Splitter: Any = DatasetSplitter
-_split, _check_embeddings = Splitter.split, checking._check_embeddings
+_split = Splitter.split
 
 
 def _across_tiers(pool: Any, taken: Any, count: int, rng: Any) -> Any:
@@ -44,10 +45,10 @@ def _reseeding(self: Any, *arguments: Any, **keywords: Any) -> Any:
     return _split(self, *arguments, **keywords)
 
 
-def _at_least_one_keyword(artifacts: Any) -> None:
-    if not artifacts.rows("keyword_embs"):
+def _at_least_one_keyword(tables: Any, *others: Any) -> None:
+    if not len(tables.keyword_embs):
         raise ValueError("keyword_embs must have at least 1 rows")
-    _check_embeddings(artifacts)
+    check_finished(tables, *others)
 
 
 def _always(self: Any) -> bool:
@@ -94,7 +95,7 @@ WEAKNESSES = [
         (
             "a data set without keywords is refused by the finaliser of its own builder",
             FINALIZING + "a_data_set_without_keywords_is_complete",
-            planted((checking, "_check_embeddings", _at_least_one_keyword)),
+            planted((finalizing, "check_finished", _at_least_one_keyword)),
         ),
         (
             "a data set without a test split cannot be finished",
@@ -109,7 +110,7 @@ WEAKNESSES = [
         (
             "rows below zero pass the finaliser",
             FINALIZING + "a_broken_directory_is_refused_and_nothing_is_changed[source-below-zero]",
-            planted((finalizing, "check_artifacts", _nothing)),
+            planted((finalizing, "check_finished", _nothing)),
         ),
     ]
 ]

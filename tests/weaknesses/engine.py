@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils.data import TensorDataset, default_collate
 
-from dataloader_expert.loaders import factory, module, seeding, splitting
+from dataloader_expert.loaders import factory, seeding
 from dataloader_expert.loaders.collators import registry, vision
 from dataloader_expert.loaders.collators.base import CollatorInfo
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
@@ -19,7 +19,8 @@ from dataloader_expert.loaders.collators.text import LanguageModelingDataCollato
 from dataloader_expert.loaders.collators.vision import VisionDataCollator
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
-from dataloader_expert.loaders.module import DataModuleProtocol, UniversalDataModule
+from dataloader_expert.loaders.modules import module, splitting
+from dataloader_expert.loaders.modules.module import DataModuleProtocol, UniversalDataModule
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
 from tests.weaknesses.base import Instead, Weakness, planted

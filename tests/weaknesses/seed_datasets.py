@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.loaders import archives, embeddings, hub_images, parameters, tokens
-from dataloader_expert.loaders.hub_images import GenericImageDataset
-from dataloader_expert.loaders.parameters import FeatureStatistics, ModelParameterDataset
+from dataloader_expert.loaders.layouts import archives, embeddings, parameters, tokens
+from dataloader_expert.loaders.layouts import images as hub_images
+from dataloader_expert.loaders.layouts.images import GenericImageDataset
+from dataloader_expert.loaders.layouts.parameters import FeatureStatistics, ModelParameterDataset
 from dataloader_expert.samplers.balanced import ClassBalancedBatchSampler
 from dataloader_expert.samplers.base import EpochSampler, Plan
 from tests.weaknesses.base import Instead, Weakness, planted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.conclusions import Advice
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.memory import (
@@ -87,7 +87,7 @@ def batch_advice(facts: Facts, size: int, why: str, memory: int | None) -> list[
     if batch is None:
         return []
     speeds = [f for q in (STEP_SPEED, BATCH_SIZES) for f in facts.all(q) if f.at["batch_size"] == size]
-    cost = f"{memory / 1e6:.2f} MB per batch" if memory is not None else "not known"
+    cost = f"{in_bytes(memory)} per batch" if memory is not None else "not known"
     return [Advice("batch_size", size, None, why, None, cost, (batch.cite(), *(f.cite() for f in speeds)))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dataloader_expert.conclusions import Advice, Finding, saved
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Fact, Facts, in_bytes
 from dataloader_expert.probes.experiments.sample_cache import CACHED
 
 MOST_MEMORY = 0.5
@@ -28,9 +28,9 @@ def cache_advice(facts: Facts, memory_bytes: int, findings: Iterable[Finding] = 
         return []
     gain = {"value": found.value, "unit": "x", "low": low, "high": high, "n": found.evidence.seen, "how": "timed"}
     workers = found.evidence.conditions["workers"]
-    why = f"{found.value:.2f} times the throughput from the second epoch on at {workers} workers, measured in"
+    why = f"{found.value:.2f}x the throughput from the second epoch on with {workers} workers, measured in"
     why += " alternation on the same samples; only if nothing in __getitem__ is meant to be random"
-    cost = f"{found.at['bytes'] / 1e6:,.1f} MB for all samples, and reading them before the first epoch; "
+    cost = f"{in_bytes(found.at['bytes'])} for all samples, and reading them before the first epoch; "
     cost += "each worker keeps its own copy unless the cache is filled before the fork"
     value = "CachedDataset(dataset).fill()  # from dataloader_expert.loaders"
     return [Advice("dataset", value, "dataset", why, gain, cost, (found.cite(),))]

@@ -48,9 +48,9 @@ def starving(facts: Facts) -> Iterator[Finding]:
     waits = 0.0 if now is None else stall_share(step_ms, current["batch_size"], current["num_workers"], now)
     if waits <= STARVES:
         return
-    text = f"with a training step of {step_ms:.4g} ms the consumer waits for data {waits:.0%} of the time"
+    text = f"with a {step_ms:.4g} ms training step, training waits for data {waits:.0%} of the time"
     hidden = workers_needed(facts, step_ms) is not None
-    fix = "make samples cheaper to load: no number of workers tried hides the loading"
+    fix = "make samples cheaper to load: no number of workers tried keeps up with the step"
     cited = [f for f in (speedup, throughput_at(facts, {"num_workers": 0})) if f is not None]
     yield finding("accelerator-starves", "warning", text, cited, "use the recommended settings" if hidden else fix)
 

@@ -29,7 +29,7 @@ def loader(facts: Facts) -> Iterator[Finding]:
     text, fix = v["error"], "run the loader with num_workers=0 to see where it fails"
     if v["locked"]:
         code = "client-used-across-fork" if v["client"] else "deadlock"
-        text = f"{fact.at['workers']} workers wait for a lock and use no CPU: it was held at the fork, or the fork did"
+        text = f"{fact.at['workers']} workers are deadlocked: they wait for a lock that was held at the fork, or the fork did"
         text += " not copy the threads that would release it"
         fix = "create locks, threads and clients in each worker on first use; start workers before threads"
     yield finding(code, "error", text + (f", in {v['where']}" if v["where"] else ""), fact, fix)

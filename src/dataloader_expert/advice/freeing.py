@@ -33,7 +33,7 @@ def freeing_advice(facts: Facts) -> list[Advice]:
     low, high = found.evidence.interval
     gain = {"value": found.value, "unit": "x", "low": low, "high": high, "n": found.evidence.seen, "how": "timed"}
     why = f"in alternating runs a fresh process that keeps freed memory read {found.value:.2f} times the samples/s"
-    cost = "a process holds up to a gibibyte more than it uses"
+    cost = "each process may hold up to 1 GiB more than it uses"
     return [Advice("worker_init_fn", VALUE, None, why, gain, cost, (found.cite(),))]
 
 

@@ -33,7 +33,7 @@ def pickling(facts: Facts) -> Iterator[Finding]:
         fix = "use functions and classes defined at module level, and open handles on first use"
         yield finding("unpicklable", severity, text, fact, fix)
     if v["start_method"] != "fork" and v["seconds"] * v["workers"] > 1.0:
-        text = f"{v['start_method']} pickles the dataset ({v['bytes'] / 1e6:.0f} MB) for one worker after another:"
+        text = f"{v['start_method']} pickles the dataset ({v['bytes'] / 1e6:.0f} MB) for each worker in turn:"
         text += f" {v['seconds']:.1f} s each"
         fix = "keep the data in files or shared memory, not in attributes of the dataset"
         yield finding("slow-worker-start", "warning", text, fact, fix)

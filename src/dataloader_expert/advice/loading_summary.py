@@ -41,7 +41,7 @@ def _settings(facts: Facts, stepped: bool) -> str:
     now = throughput_at(facts, current)
     said = "The present settings delivered nothing (see findings and unknowns)"
     if now is not None:
-        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it is predicted to deliver"
+        delivers = "delivers" if now.evidence.how == "timed" else "was not timed; it should deliver"
         said = f"num_workers={current['num_workers']} {delivers} {rate(now.value)} samples/s at batch size {now.at['batch_size']}"
     elif speedup is not None:
         said = "The present settings could not be timed"
@@ -66,15 +66,13 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     elif unproved is not None:
         u = unproved.value
         helps = " or with a larger budget_s" if u["by_time"] else ""
-        text = (
-            f"{u['settings']} looked {u['ratio']:.2f} times as fast, but rates vary too much to prove it: repeat on an"
-        )
+        text = f"{u['settings']} looked {u['ratio']:.2f} times as fast, but the rates varied too much to prove it; repeat on an"
         parts.append(f"{text} idle machine{helps}")
     if predicted is not None:
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
-        text = f"{predicted.at['settings']} was not tried for lack of time; its predicted rate is {predicted.value:.1f}"
-        of = "the best tried" if facts.find(TRIALS) is not None else "the present settings'"
-        parts.append(f"{text} times {of} ({low:.1f} to {high:.1f}): raise budget_s")
+        text = f"{predicted.at['settings']} was not tried for lack of time (predicted {predicted.value:.1f}"
+        of = "the best tried" if facts.find(TRIALS) is not None else "the present rate"
+        parts.append(f"{text} times {of}, {low:.1f} to {high:.1f}); raise budget_s to try it")
     if not parts:
         tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
         none = "no other setting could be tried (see unknowns)" if refused else ""

@@ -26,11 +26,7 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         severity: Severity = "warning" if target or misfit["code"] in WARNED else "error"
         who = "the loss" if target else "the model"
         text = f"{misfit['field']}: {misfit['says']}"
-        fix = (
-            f"the lines of model_check.cure, with which {who} was run"
-            if value["cure"]
-            else "match the data to the model"
-        )
+        fix = f"apply model_check.cure: {who} ran with it" if value["cure"] else "match the data to the model"
         if "make its table larger" in misfit["says"]:
             fix += "; or make the embedding larger"
         yield finding(misfit["code"], severity, text, fact, fix, [{"field": misfit["field"]}])

@@ -36,7 +36,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
             "applied": None,
         }
     trained = any(True for _ in facts.all(TRAIN_MOMENTS))
-    on = "the training split" if trained else "all samples read, as there is no training split"
+    on = "the training split" if trained else "all samples read, for lack of a training split"
     images = [n for n in numeric if fields[n]["kind"] == "image"]
     if images:
         parts = list(facts.all(STATISTICS, field=images[0]))
@@ -90,9 +90,10 @@ def normalization_advice(facts: Facts) -> list[Advice]:
             "normalization",
             found["method"],
             None,
-            f"inputs on one scale train faster; constants come from {found['computed_on']}, so no other split leaks in",
+            f"inputs on one scale train faster; statistics from {found['computed_on']}"
+            f"{', so no other split leaks in' if any(True for _ in facts.all(TRAIN_MOMENTS)) else ''}",
             None,
-            "one multiplication and addition per value; negligible on the device",
+            "one multiply-add per value, negligible on the device",
             (cited.cite(),),
         )
     ]

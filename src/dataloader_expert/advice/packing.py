@@ -19,7 +19,7 @@ def many_small_tensors(facts: Facts) -> Iterator[Finding]:
     low, high = fact.evidence.interval or (fact.value, fact.value)
     workers = fact.at["workers"]
     text = f"a batch has {fact.at['tensors']} tensors of {fact.at['dtypes']} dtype{'s' * (fact.at['dtypes'] > 1)};"
-    text += " packed into one tensor per dtype, batches came"
+    text += " packed into one tensor per dtype, batches arrive"
     text += f" {fact.value:.2f} times as fast from {workers} worker{'s' * (workers > 1)}"
     text += f" (99 % {low:.2f} to {high:.2f})"
     fix = "concatenate fields of the same dtype in __getitem__ and slice them apart once the batch is on the device"

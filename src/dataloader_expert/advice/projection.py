@@ -26,8 +26,8 @@ def unused_columns(facts: Facts) -> Iterator[Finding]:
     if told["share"] * saved(low) < LEAST_SAVED:
         return
     kind = KINDS.get(told["format"], "columns")
-    text = f"of {told['read']} {kind} read for a sample from {told['file'] or told['format']} "
-    text += f"{'' if told['complete'] else 'at most '}{told['used']} {'is' if told['used'] == 1 else 'are'} used ({listed(told['needed'])}); reading only these is {gain.value:.2f} "
+    text = f"a sample reads {told['read']} {kind} from {told['file'] or told['format']} and uses "
+    text += f"{'' if told['complete'] else 'at most '}{told['used']} ({listed(told['needed'])}); reading only these is {gain.value:.2f} "
     text += f"times as fast (99 % {low:.2f} to {high:.2f}), and reading is {told['share']:.0%} of a sample's time"
     places = [{"file": told["file"]}]
     cost = told["share"] * saved(low)

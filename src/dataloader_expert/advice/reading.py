@@ -63,7 +63,9 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
-        fix = "read less at a time (smaller row groups or chunks, only the columns used), or shuffle by groups to use "
+        fix = (
+            "read less at a time (smaller row groups or chunks, only the columns used), or shuffle by row group to use "
+        )
         fix += "all that was read"
         yield finding("read-amplification", "warning", text, fact, fix)
 

@@ -21,7 +21,7 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     cost = "none"
     if drawn is not None and drawn.value["unique_fraction"] < 1:
         cost = (
-            f"an epoch covers {drawn.value['unique_fraction']:.0%} of the samples and repeats one of them "
+            f"an epoch covers {drawn.value['unique_fraction']:.0%} of the samples and draws one of them "
             f"{drawn.value['max_repeats']} times"
         )
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]

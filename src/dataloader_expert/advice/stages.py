@@ -33,7 +33,7 @@ def latency(facts: Facts) -> Iterator[Finding]:
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:
             continue
         text = f"{fact.at['stage']} waits {v['wait_ms']:.2f} of {v['ms']:.2f} ms per sample"
-        fix = "use more workers than cores: their waits overlap"
+        fix = "use more workers than cores, so that waits overlap"
         yield finding("latency-bound", "info", text, fact, fix)
 
 

@@ -19,7 +19,7 @@ def sharding(facts: Facts) -> Iterator[Finding]:
     v = fact.value
     if v["copied"]:
         text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
-        fix = "shard in __iter__: yield every num_workers-th sample, from torch.utils.data.get_worker_info().id on"
+        fix = "shard in __iter__: start at torch.utils.data.get_worker_info().id and yield every num_workers-th sample"
         yield finding("iterable-not-sharded", "error", text, fact, fix)
     if v["ended"] and v["total"] and min(v["by_worker"]) == 0:
         text = "one of two workers yields nothing: there are fewer shards than workers"

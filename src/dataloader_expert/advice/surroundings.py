@@ -83,7 +83,7 @@ def cores(facts: Facts) -> Iterator[Finding]:
     many, few = [n for n in rates if n > cpus], [n for n in rates if 0 < n <= cpus]
     if many and few and rates[max(many)] < 1.03 * rates[max(few)]:
         text = f"{max(many)} workers are no faster than {max(few)}: the {cpus:g} cores are busy"
-        fix = "make samples cheaper, or add cores; more workers only take memory"
+        fix = "make samples cheaper or add cores; more workers only take memory"
         yield finding("cores-used-up", "info", text, tried, fix)
 
 

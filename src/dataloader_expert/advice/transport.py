@@ -31,8 +31,8 @@ def head_of_line(facts: Facts) -> Iterator[Finding]:
     if fact is None or fact.value["low"] <= 1 or fact.value["gain"] < 1.1:
         return
     text = (
-        f"with {fact.at['workers']} workers, a worker is idle in {fact.value['overtaken']:.0%} of the wait for a slow "
-        f"batch, its own held back to keep the order; in_order=False is {fact.value['gain']:.2f} times as fast"
+        f"with {fact.at['workers']} workers, in-order delivery keeps a worker idle {fact.value['overtaken']:.0%} of the "
+        f"time spent waiting for a slow batch; in_order=False is {fact.value['gain']:.2f} times as fast"
     )
     fix = "set in_order=False if the order does not matter, or make batches of similar cost"
     yield finding("head-of-line-blocking", "warning", text, fact, fix, cost=saved(fact.value["low"]))
@@ -106,7 +106,7 @@ def startup(facts: Facts) -> Iterator[Finding]:
     if through is not None and epoch and not kept:
         seconds = epoch / through.value
         if pause >= 0.05 * seconds:
-            text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of starting workers"
+            text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of worker start-up"
             fix = "set persistent_workers=True to keep them between epochs"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
     if pause > SLOW_START_S:

@@ -21,7 +21,7 @@ def pauses(facts: Facts) -> Iterator[Finding]:
             share = fact.value["pauses_s"] / fact.value["seconds"]
             if share >= 0.03:
                 text = f"the garbage collector takes {share:.0%} of the loading processes' time"
-                fix = "call gc.freeze() in the main process before workers start; hold fewer Python objects"
+                fix = "call gc.freeze() in the main process before workers start, or keep fewer Python objects"
                 yield finding("garbage-collector-pauses", "info", text, fact, fix, cost=share)
                 return
 
@@ -44,9 +44,7 @@ def decoding(facts: Facts) -> Iterator[Finding]:
         return
     ratio = fact.value["decoded_pixels"] / fact.value["used_pixels"]
     if ratio >= 4:
-        text = (
-            f"{fact.value['decoded_pixels']:,.0f} pixels are decoded for {fact.value['used_pixels']:,.0f} that are used"
-        )
+        text = f"{fact.value['decoded_pixels']:,.0f} pixels are decoded to use {fact.value['used_pixels']:,.0f}"
         fix = "for JPEG call image.draft('RGB', size) before load, or store smaller images"
         yield finding("decodes-too-large", "warning", text, fact, fix)
 

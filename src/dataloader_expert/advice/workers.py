@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from dataloader_expert.conclusions import Advice
-from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.facts import Fact, Facts, in_bytes
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.host_memory import HOST_GROWTH
@@ -88,9 +88,9 @@ def worker_advice(facts: Facts) -> list[Advice]:
     memory = host_bytes(facts, size, workers, chosen.get("prefetch_factor"))
     start = facts.value(STARTUP, None, workers=workers)
     kept = bool(chosen.get("persistent_workers"))
-    cost = f"up to {memory / 1e6:.1f} MB of batches in flight" if memory is not None else "memory for batches in flight"
+    cost = f"up to {in_bytes(memory)} of batches in flight" if memory is not None else "memory for batches in flight"
     if workers == 0:
-        cost = "none: the main process loads by itself"
+        cost = "none: the main process loads the data"
     elif start is not None:
         cost += f"; {start:.2f} s until the first batch of {'the first' if kept else 'each'} epoch"
     if not chosen.get("in_order", True):
@@ -98,7 +98,7 @@ def worker_advice(facts: Facts) -> list[Advice]:
     gain = {"value": speedup.value, "unit": "x", "low": low, "high": high, "n": speedup.evidence.seen, "how": "timed"}
     other = changed(current.value, chosen)
     words = as_keywords(other)
-    why = f"{after.value:,.0f} samples/s with {words} against {before.value:,.0f} with num_workers={now}, "
+    why = f"{after.value:,.0f} samples/s with {words}, {before.value:,.0f} with num_workers={now}, "
     why += "compared in alternating blocks"
     name, *more = other
     value, old = (

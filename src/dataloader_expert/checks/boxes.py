@@ -2,7 +2,7 @@
 
 A box field is named so and has four numbers a box. Which four is found from the data: ``xyxy`` where the third and fourth
 lie beyond the first two nearly always, else a corner or the middle with a size, whichever leaves fewer boxes outside; numbers up
-to one are shares of the picture, others pixels.
+to one are fractions of the image, others pixels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
-BOXES = Quantity("boxes", "boxes", "boxes in all, their format, and those that are degenerate or outside, with places")
+BOXES = Quantity(
+    "boxes", "boxes", "number of boxes, their format, and those degenerate or outside the image, with places"
+)
 NAMES = {"bbox", "bboxes", "box", "boxes"}
 CORNERS = 0.95
 """The share of boxes with the second corner beyond the first from which boxes are taken for two corners."""
@@ -114,9 +116,9 @@ class Boxes(Check):
                 yield finding(
                     "box-degenerate",
                     "error",
-                    f"{v['degenerate']} of {v['boxes']} boxes of {name} have no area or hold NaN ({read})",
+                    f"{v['degenerate']} of {v['boxes']} boxes in {name} have no area or contain NaN ({read})",
                     fact,
-                    "drop or redraw them: many losses become NaN on them",
+                    "drop or redraw them: many losses become NaN on such boxes",
                     v["degenerate_where"],
                     v["degenerate"],
                 )
@@ -124,9 +126,9 @@ class Boxes(Check):
                 yield finding(
                     "box-outside",
                     "warning",
-                    f"{v['outside']} of {v['boxes']} boxes of {name} reach outside their picture ({read})",
+                    f"{v['outside']} of {v['boxes']} boxes in {name} reach outside their image ({read})",
                     fact,
-                    "clip them to the picture; if many do, check the box format and its unit",
+                    "clip them to the image; if there are many, check the box format and unit",
                     v["outside_where"],
                     v["outside"],
                 )
@@ -153,7 +155,7 @@ def judged(boxes: Any, sizes: Any) -> tuple[str, str, Any, Any]:
     flat, out = found[form]
     if out.mean() > UNCLEAR:  # another unit or format, which is not known
         out = np.zeros_like(out)
-    return form, "shares of the picture" if shares else "pixels", flat, out
+    return form, "fractions of the image" if shares else "pixels", flat, out
 
 
 def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from dataloader_expert.checks.alike import twins
-from dataloader_expert.checks.base import CLASS_COUNTS, Check, Context
+from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
@@ -15,10 +15,10 @@ from dataloader_expert.sources.base import Block, Column
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 TRAIN_IMBALANCE = Quantity(
-    "train_imbalance_ratio", "", "the same in the training split, which is what a sampler draws from"
+    "train_imbalance_ratio", "", "imbalance ratio of the training split, from which a sampler draws"
 )
-IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class over those of the smallest")
-LABEL_PLACES = Quantity("label_places", "", "where samples of the classes are that few samples of a file have")
+IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class divided by those of the smallest")
+LABEL_PLACES = Quantity("label_places", "", "places of samples whose class is rare in their file")
 CLASS_LIMIT = 10_000
 RARE = 1_000
 """Labels whose places are kept."""
@@ -39,7 +39,7 @@ class Classes(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.counts: dict[str | None, Counter[Any]] = {}
-        self.missing = 0
+        self.missing: Counter[str | None] = Counter()
         self.floats = False
         self.odd = 0
         self.where = Places()
@@ -52,12 +52,12 @@ class Classes(Check):
         for split, part in self.context.by_split(block):
             column = part.columns.get(self.context.label or "")
             if column is not None:
-                self._count(column, self.counts.setdefault(split, Counter()), part)
+                self._count(column, split, part)
 
-    def _count(self, column: Column, counts: Counter[Any], block: Block) -> None:
+    def _count(self, column: Column, split: str | None, block: Block) -> None:
         import numpy as np
 
-        values = column.values
+        values, counts = column.values, self.counts.setdefault(split, Counter())
         if isinstance(values, np.ndarray):
             if values.ndim > 1:
                 self.odd += len(values)
@@ -66,7 +66,10 @@ class Classes(Check):
             if values.dtype.kind == "f":
                 there = there & ~np.isnan(values)
                 self.floats = self.floats or bool((values[there] != np.rint(values[there])).any())
-            self.missing += len(values) - int(there.sum())
+            absent = np.flatnonzero(~there)
+            self.missing[split] += len(absent)
+            for i in absent[:MAX_PLACES].tolist():
+                self.where.add((split, None), block, i, self.context.label)
             distinct, n = np.unique(values[there], return_counts=True)
             counts.update(dict(zip(distinct.tolist(), n.tolist(), strict=True)))
             self._note(values, there, distinct[n <= MAX_PLACES], block)
@@ -75,7 +78,8 @@ class Classes(Check):
                 if isinstance(value, np.ndarray):
                     value = value.item() if value.size == 1 else None
                 if value is None:
-                    self.missing += 1
+                    self.missing[split] += 1
+                    self.where.add((split, None), block, i, self.context.label)
                     continue
                 value = value if isinstance(value, str | int | float) else str(value)
                 counts[value] += 1
@@ -94,7 +98,7 @@ class Classes(Check):
     def merge(self, other: Check) -> None:
         assert isinstance(other, Classes)
         self.seen += other.seen
-        self.missing += other.missing
+        self.missing.update(other.missing)
         self.odd += other.odd
         self.floats = self.floats or other.floats
         self.where.merge(other.where)
@@ -112,9 +116,9 @@ class Classes(Check):
                 if self.floats
                 else "its values are arrays"
                 if self.odd
-                else "too many"
+                else "there are too many"
             )
-            yield Unknown("classes", f"{self.context.label} is no class label: {why}")
+            yield Unknown("classes", f"{self.context.label} is not a class label: {why}")
 
     def facts(self) -> Iterable[Fact]:
         if not self.usable():
@@ -128,7 +132,11 @@ class Classes(Check):
             for value, n in sorted(counts.items(), key=lambda kv: (str(type(kv[0])), kv[0])):
                 named[self.context.class_name(value)] += n
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
-        yield Fact(LABELS_MISSING, self.missing, evidence)
+        yield Fact(LABELS_MISSING, self.missing.total(), evidence)
+        # a split of which most samples have no label is left unlabelled on purpose
+        some = [s for s, n in self.missing.items() if 0 < n < self.counts.get(s, Counter()).total()]
+        where = [place for split in some for place in self.where.of((split, None))]
+        yield Fact(LABELS_BLANK, {"count": sum(self.missing[s] for s in some), "where": where}, evidence)
         counts = Counter[str]()
         for value, n in total.items():
             counts[self.context.class_name(value)] += n
@@ -136,15 +144,21 @@ class Classes(Check):
         odd |= {name for names in twins(counts) for name in names}
         placed: dict[str, list[dict[str, Json]]] = {}
         for kind in self.where.found:
+            if isinstance(kind, tuple):
+                continue  # samples without a label
             name = self.context.class_name(cast(Json, kind))
             if name in odd and len(placed) < RARE:
                 placed.setdefault(name, []).extend(self.where.of(kind))
         yield Fact(LABEL_PLACES, placed, evidence)
-        yield Fact(IMBALANCE, max(total.values()) / min(total.values()), evidence)
-        train = self.counts.get("train")
-        if train and len(self.counts) > 1:
+        classes = _classes(counts, counts)
+        yield Fact(IMBALANCE, max(classes.values()) / min(classes.values()), evidence)
+        if self.counts.get("train") and len(self.counts) > 1:
+            named = Counter[str]()
+            for value, n in self.counts["train"].items():
+                named[self.context.class_name(value)] += n
+            train = _classes(named, counts)
             # a class that training never sees is worse than any ratio: it counts as one sample
-            yield Fact(TRAIN_IMBALANCE, max(train.values()) / min(train.get(c, 1) for c in total), evidence)
+            yield Fact(TRAIN_IMBALANCE, max(train.values()) / min(n or 1 for n in train.values()), evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         all_ = facts.find(CLASS_COUNTS, split=None)
@@ -153,51 +167,52 @@ class Classes(Check):
             return
         counts: dict[str, int] = all_.value
         placed = facts.value(LABEL_PLACES, {})
+        classes = _classes(counts, counts)
 
         def places(names: Iterable[str]) -> list[dict[str, Json]]:
             return [place for name in names for place in placed.get(name, ())]
 
         if (ratio.value > SEVERE and all_.evidence.how == "counted") or ratio.value > 2 * SEVERE:
-            small = min(counts, key=lambda k: (counts[k], k))
-            large = max(counts, key=lambda k: (counts[k], k))
+            small = min(classes, key=lambda k: (classes[k], k))
+            large = max(classes, key=lambda k: (classes[k], k))
             handled = f"; handled: {self.context.handled}" if self.context.handled else ""
             yield finding(
                 "severe-imbalance",
                 "info" if handled or self.context.guessed else "warning",
-                f"{large} has {counts[large]} samples, {small} {counts[small]}: {ratio.value:.1f} to 1{handled}",
+                f"{large} has {classes[large]} samples, {small} {classes[small]}: {ratio.value:.1f}:1{handled}",
                 [ratio, all_],
                 "draw balanced batches or weight the loss; suggest_sampler shows what each does",
             )
-        once = _once(counts)
+        once = _once(classes)
         if once:
             yield finding(
                 "label-singleton",
                 "info",
-                f"{len(once)} classes have a single sample: {', '.join(once[:5])}",
+                f"{len(once)} class{'es have' if len(once) > 1 else ' has'} a single sample: {', '.join(once[:5])}",
                 all_,
-                "it cannot be split or balanced: add samples or merge the class",
+                "add samples or merge the class: a single sample can be neither split nor balanced",
                 places(once),
                 len(once),
             )
-        blank = _blank(counts)
-        if blank:
-            n = sum(counts[k] for k in blank)
+        blank, absent = _blank(counts), facts.value(LABELS_BLANK, {"count": 0, "where": []})
+        n = sum(counts[k] for k in blank) + (0 if self.context.guessed else absent["count"])
+        if n:
             yield finding(
                 "label-blank",
                 "error",
                 f"{n} samples have a blank label",
                 all_,
                 "label or drop them",
-                places(blank),
+                [*places(blank), *absent["where"]],
                 n,
             )
         for names in twins(counts):
             yield finding(
                 "label-twins",
                 "warning",
-                f"labels that differ by case or blanks: {', '.join(map(repr, names))}",
+                f"labels that differ only in case or spaces: {', '.join(map(repr, names))}",
                 all_,
-                "spell the class one way",
+                "use one spelling",
                 places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one
                 len(names),
             )
@@ -207,7 +222,7 @@ class Classes(Check):
             yield finding(
                 "label-out-of-range",
                 "error",
-                f"labels that are no declared class: {', '.join(out[:5])}",
+                f"labels that are not declared classes: {', '.join(out[:5])}",
                 all_,
                 f"the data set declares {len(self.context.classes or ())} classes; fix the label or the list",
                 places(out),
@@ -217,21 +232,40 @@ class Classes(Check):
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
         if not self.context.several_splits:
             return
+        meant = _meant(counts)
         for fact in facts.all(CLASS_COUNTS):
             split = fact.at.get("split")
-            if split is None or fact.evidence.how != "counted":
+            if (
+                split is None or fact.evidence.how != "counted" or not fact.value
+            ):  # no label at all: left out on purpose
                 continue
-            absent = sorted(set(counts) - set(fact.value))
+            absent = sorted(set(meant.values()) - {meant.get(k) for k in fact.value})
             if absent:
                 yield finding(
                     "class-missing-in-split",
                     "warning",
-                    f"{split} has no sample of {len(absent)} classes: {', '.join(absent[:5])}",
+                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {', '.join(absent[:5])}",
                     fact,
                     "split again, stratified by class",
                     [{"split": split}],
                     len(absent),
                 )
+
+
+def _meant(counts: Mapping[str, int]) -> dict[str, str]:
+    """The class that each label means: one that is blank or spelt unlike most is an error, and no class."""
+    meant = {name: name for name in counts if name.strip()} or {name: name for name in counts}
+    for same in twins(meant):
+        meant.update(dict.fromkeys(same, max(same, key=lambda name: (counts[name], name))))
+    return meant
+
+
+def _classes(counts: Mapping[str, int], every: Mapping[str, int]) -> Counter[str]:
+    """Samples of each class, of ``counts``; what labels mean is told by those of the whole data set."""
+    found = Counter[str]()
+    for name, meant in _meant(every).items():
+        found[meant] += counts.get(name, 0)
+    return found
 
 
 def _once(counts: Mapping[str, int]) -> list[str]:

@@ -13,7 +13,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-CONSTANT = Quantity("constant_samples", "samples", "samples whose array holds one value throughout, with places")
+CONSTANT = Quantity("constant_samples", "samples", "samples whose array has a single value throughout, with places")
 LEAST = 8
 """Shorter arrays may well be constant."""
 FEW = 100
@@ -81,9 +81,9 @@ class ConstantSamples(Check):
                 yield finding(
                     "constant-samples",
                     "warning",
-                    f"{v['count']} of {v['count'] + v['varied']} samples hold one value throughout {escaped(name)}",
+                    f"{v['count']} of {v['count'] + v['varied']} samples have a single value throughout {escaped(name)}",
                     fact,
-                    "look at them: they may be blank or failed recordings; drop those that hold nothing",
+                    "inspect them: they may be blank or failed recordings; drop the empty ones",
                     v["where"],
                     v["count"],
                 )

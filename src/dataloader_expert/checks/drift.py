@@ -1,8 +1,8 @@
 """How splits differ: their labels, their fields, and how they were preprocessed.
 
 Two splits of one preparation have one dtype, one channel order, one scale. Numbers are compared by their quantiles:
-``scale`` is the ratio of the ranges between the 5th and the 95th percentile, or of the standard deviations if that is
-less; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same
+``scale`` is the ratio of the ranges between the 5th and the 95th percentile, of the middle halves or of the standard
+deviations, whichever is least; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same
 shape at another scale is preparation, another shape is drift. Labels and categories: total variation distance with a
 chi-squared test.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, SPLIT_STATISTICS, Check, Context
@@ -23,6 +23,9 @@ from dataloader_expert.sources.base import Block
 
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes and image sizes of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
+CONTRAST = Quantity(
+    "red_over_blue", "", "pictures of one split, and by how much red exceeds blue in them: mean and std"
+)
 MOST = 1_000
 """Distinct values up to which a field's categories are counted."""
 APART = 0.1
@@ -43,6 +46,8 @@ LEAST = 20
 """Values of each split."""
 LEVELS = 4.0
 """Grey levels by which channels' means must differ to tell their order."""
+LOOKED = 64
+"""Pixels of a picture by which its channels are compared."""
 
 
 class Drift(Check):
@@ -52,6 +57,8 @@ class Drift(Check):
         super().__init__(context)
         self.forms: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
         """By split and field: dtypes, modes and sizes."""
+        self.contrast: dict[tuple[str, str], list[int]] = {}
+        """By split and field: pictures, the sum of red minus blue of their pixels that are looked at, and its square's."""
         self.values: dict[tuple[str, str], Counter[Any]] = {}
         roles = context.roles
         aside: set[str | None] = {
@@ -86,6 +93,9 @@ class Drift(Check):
 
     def _form(self, split: str, name: str, values: Any) -> None:
         counts = self.forms.setdefault((split, name), Counter())
+        for contrast in _contrasts(values):
+            sums = self.contrast.setdefault((split, name), [0, 0, 0])
+            sums[:] = sums[0] + 1, sums[1] + contrast, sums[2] + contrast**2
         if hasattr(values, "dtype"):
             if values.dtype.kind in "biufc":
                 counts["dtype", str(values.dtype)] += len(values)
@@ -102,6 +112,8 @@ class Drift(Check):
         self.seen += other.seen
         for key, counts in other.forms.items():
             self.forms.setdefault(key, Counter()).update(counts)
+        for key, sums in other.contrast.items():
+            self.contrast[key] = [a + b for a, b in zip(self.contrast.get(key, [0, 0, 0]), sums, strict=True)]
         for key, found in other.values.items():
             self.values.setdefault(key, Counter()).update(found)
 
@@ -111,6 +123,10 @@ class Drift(Check):
                 found = {k: n for (kind, k), n in counts.most_common() if kind == what}
                 if 0 < len(found) <= FEW:
                     yield Fact(FORMS, found, self.evidence(), {"field": name, "split": split, "what": what})
+        for (split, name), (n, total, squares) in sorted(self.contrast.items()):
+            mean = total / n
+            value = {"n": n, "mean": mean / LOOKED, "std": math.sqrt(max(squares / n - mean**2, 0.0)) / LOOKED}
+            yield Fact(CONTRAST, value, self.evidence(n=n), {"field": name, "split": split})
         for (split, name), values in sorted(self.values.items()):
             if values and all(len(self.values[s, f]) <= MOST for s, f in self.values if f == name):
                 named = {str(k): n for k, n in sorted(values.items(), key=lambda kv: str(kv[0]))}
@@ -231,9 +247,9 @@ def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
     return finding(
         "preprocessing-differs",
         "error",
-        f"{escaped(name)} was prepared differently: {text}",
+        f"{escaped(name)} is preprocessed differently: {text}",
         facts,
-        "prepare every split by the same code, with constants from the training split",
+        "preprocess every split with the same code, using statistics of the training split",
         [{"field": name, "split": other.at["split"]}],
     )
 
@@ -247,8 +263,11 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
     if min(ranges) <= 0:
         return False
     spreads = one["std"] or 0.0, two["std"] or 0.0
-    # both must say so: of few distinct values a percentile jumps, of heavy tails the deviation does
-    ratio = min(max(ranges) / min(ranges), max(spreads) / min(spreads)) if min(spreads) > 0 else 1.0
+    # all must say so: of few distinct values a percentile jumps, of heavy tails the deviation does, and a placeholder
+    # such as -999 moves both but not the middle half
+    middles = a[4] - a[2], b[4] - b[2]
+    measures = [ranges, spreads, *([middles] if min(middles) > 0 else [])]
+    ratio = min(max(m) / min(m) for m in measures) if min(spreads) > 0 else 1.0
     if ratio >= ANY_SHAPE:
         return True
     apart = max(abs((x - a[1]) / ranges[0] - (y - b[1]) / ranges[1]) for x, y in zip(a, b, strict=True))
@@ -266,12 +285,35 @@ def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding
         means = [[float(f[c].value["mean"]) for c in ("red", "green", "blue")] for f in (a, b)]
         straight = max(abs(x - y) for x, y in zip(*means, strict=True))
         reverse = max(abs(x - y) for x, y in zip(means[0], means[1][::-1], strict=True))
-        if straight >= LEVELS and reverse <= straight / 3:
+        error = math.hypot(*(_error(facts.find(CONTRAST, field=name, split=f.at["split"])) for f in (one, two)))
+        differ = abs((means[0][0] - means[0][2]) - (means[1][0] - means[1][2]))
+        if straight >= LEVELS and reverse <= straight / 3 and differ >= SURE_LABELS * error:
             text = (
                 f"red and blue are swapped: channel means {', '.join(f'{x:.0f}' for x in means[0])} in {one.at['split']}, "
                 f"{', '.join(f'{x:.0f}' for x in means[1])} in {two.at['split']}"
             )
             yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+
+
+def _error(contrast: Fact | None) -> float:
+    """The standard error of a split's mean contrast: pictures are what was sampled, not their pixels."""
+    return math.inf if contrast is None else float(contrast.value["std"]) / math.sqrt(contrast.value["n"])
+
+
+def _contrasts(values: Any) -> Iterator[int]:
+    """Red minus blue of each picture in three channels, summed over ``LOOKED`` of its pixels that are evenly spread."""
+    import numpy as np
+
+    side = math.isqrt(LOOKED)
+    for value in values:
+        if getattr(value, "mode", None) == "RGB":
+            pixels = np.asarray(value.resize((side, side), 0), np.int64)  # 0: the nearest pixel
+        elif getattr(value, "ndim", 0) == 3 and value.shape[2] == 3 and value.dtype == np.uint8 and value.size:
+            rows, columns = (np.arange(side) * n // side for n in value.shape[:2])
+            pixels = value[np.ix_(rows, columns)].astype(np.int64)
+        else:
+            continue
+        yield int((pixels[..., 0] - pixels[..., 2]).sum())
 
 
 def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterable[tuple[str, Finding]]:
@@ -306,7 +348,7 @@ def _drifts(name: str, text: str, one: Fact, two: Fact) -> Finding:
         "info",
         f"{escaped(name)} drifts: {text}",
         [one, two],
-        "look at why the splits differ; if they should not, split again at random or by group",
+        "find out why the splits differ; if they should not, split again at random or by group",
         [{"field": name, "split": two.at["split"]}],
     )
 

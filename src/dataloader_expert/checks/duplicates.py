@@ -16,7 +16,7 @@ from dataloader_expert.sources.base import Block
 
 PLACES = 4
 """Samples of a group that are told."""
-DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, label aside")
+DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, ignoring the label")
 DUPLICATES = Quantity(
     "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
 )
@@ -195,14 +195,14 @@ class Duplicates(Check):
             f.kind in ("image", "audio", "text") for f in self.context.fields if f.name in self.kept.names
         )
         aside = [r.field for r in self.context.roles.keys if r.field not in self.kept.names]
-        but = f", leaving out {self._aside(aside)}" if self._aside(aside) else ""
+        but = f", ignoring {self._aside(aside)}" if self._aside(aside) else ""
         if g["extra"]:
             yield finding(
                 "duplicate-samples",
                 "warning",
-                f"{g['extra']} of {self.seen} samples repeat another ({g['groups']} groups){but}",
+                f"{g['extra']} of {self.seen} samples are copies of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
                 fact,
-                "drop all but one of each group, or keep them knowingly as weights",
+                "keep one of each group, or keep the copies deliberately as weights",
                 g["where"],
                 g["extra"],
             )
@@ -210,7 +210,7 @@ class Duplicates(Check):
             yield finding(
                 "duplicate-files",
                 "warning",
-                f"{g['files']} files equal another byte for byte",
+                f"{g['files']} files are byte-for-byte copies of another",
                 fact,
                 "drop the copies",
                 g["where"],
@@ -223,7 +223,7 @@ class Duplicates(Check):
                 "error",
                 f"{g['cross_split']} distinct samples occur in more than one split: {told}{but}",
                 fact,
-                "take them out of the training split: scores on them measure memory",
+                "remove them from the training split: scores on them measure memorization",
                 g["cross_where"],
                 g["cross_split"],
             )
@@ -234,7 +234,7 @@ class Duplicates(Check):
                 severity,
                 f"{g['conflicts']} distinct samples occur with more than one label ({self.context.label})",
                 fact,
-                "look at them and keep one label; no model can be right on both",
+                "decide on one label; no model can be right on both",
                 g["conflict_where"],
                 g["conflicts"],
             )

@@ -50,8 +50,11 @@ HASHED_FROM = 24
 def content_fields(context: Context) -> list[str]:
     """The fields that make a sample what it is: rich ones if there are any, else all but the label, the split and keys."""
     rich = [f.name for f in context.fields if f.kind in RICH and f.name != context.label]
-    if rich:
-        return rich
+    return rich or plain_fields(context)
+
+
+def plain_fields(context: Context) -> list[str]:
+    """All fields but the label, the split and keys, if any is left."""
     roles = context.roles
     aside = {context.label, roles.split.field if roles.split is not None else None}
     named = [f.name for f in context.fields if f.name not in aside]

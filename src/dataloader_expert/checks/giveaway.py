@@ -22,7 +22,7 @@ from dataloader_expert.sources.roles import words
 GIVEAWAY = Quantity(
     "label_known_by",
     "",
-    "how well a single field predicts the label: 0 as a guess does, 1 always; on rows not learnt from",
+    "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
 )
 KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
 """Rows that are kept, and values of all fields together."""
@@ -107,9 +107,9 @@ class Giveaway(Check):
             severity: Severity = "info" if second or self.context.guessed else "warning"
             how = (
                 f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"
-                f" (always guessing the commonest class: {v['guess']:.1%})"
+                f" (always guessing the most common class: {v['guess']:.1%})"
                 if v["right"]
-                else f"determines the order of {escaped(self.context.label)} to {v['score']:.1%}"
+                else f"determines the rank order of {escaped(self.context.label)} ({v['score']:.1%})"
             )
             yield finding(
                 "label-leaked-by-field",

@@ -66,23 +66,23 @@ BROKEN = {
 """Codes of files and samples that could not be read: of some, because reading ended the process that tried."""
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
-    "empty-file": "fetch the file again or take it out of the data set",
-    "not-the-format": "look at the first bytes: an error page or a pointer was probably saved; fetch it again",
-    "wrong-extension": "rename the file to what it holds",
-    "bomb": "check where the file is from; re-encode it at its real size",
+    "empty-file": "fetch the file again or remove it from the data set",
+    "not-the-format": "inspect the first bytes: this is probably a saved error page or pointer; fetch it again",
+    "wrong-extension": "rename the file to match its format",
+    "bomb": "check where the file comes from; re-encode it at its real size",
     "executable-payload": "store plain arrays (numpy.save with allow_pickle=False, safetensors); never unpickle data from others",
-    "outside-root": "start with --root naming the folder that the link leads to, or copy the file in",
+    "outside-root": "pass --root with the folder that the link points to, or copy the file in",
     "junk-file": "delete it",
     "foreign-file": "move it out of the data set's folder",
-    "checksum-mismatch": "fetch the file again: its bytes changed since it was written",
+    "checksum-mismatch": "fetch the file again: its bytes have changed since it was written",
     "dtype-drift": "write all shards with one dtype",
     "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",
     "missing-key": "write every sample with the same fields",
-    "missing-pair": "add the file that is missing, or take its partner out: a dataset that zips both lists shifts every later pair",
+    "missing-pair": "add the missing file, or remove its partner: a dataset that zips both lists mismatches every later pair",
     "extra-key": "write every sample with the same fields, or leave this one out",
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
-    "empty-class": "delete the folder or add samples: torchvision's ImageFolder refuses it",
+    "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }
 
 
@@ -294,7 +294,11 @@ class Integrity(Check):
             dtypes[_dtype(shape)] += n
             tails[_tail(shape)] += n
         usual = dtypes.most_common(1)[0][0], tails.most_common(1)[0][0]
-        rare = sorted((s for s, _ in top[1:]), key=lambda s: ((_dtype(s), _tail(s)) == usual, shapes[s], s))
+        rare = sorted(
+            (s for s, _ in top[1:]), key=lambda s: (not _empty(s), (_dtype(s), _tail(s)) == usual, shapes[s], s)
+        )
+        if name not in {f.name for f in self.context.fields}:
+            rare = list(shapes)
         places = [(s, place) for s in rare[: 3 * MAX_PLACES] for place in self.examples.of((name, s))]
         return {
             "shapes": dict(top[:20]),
@@ -302,6 +306,7 @@ class Integrity(Check):
             "total": sum(shapes.values()),
             "dtypes": dict(dtypes.most_common()),
             "tails": dict(tails.most_common(20)),
+            "empty": sum(n for shape, n in shapes.items() if _empty(shape)),
             "ranks": len({shape.count(",") - shape.count("[]") for shape in shapes}),
             "odd": [{"shape": s, **place} for s, place in places[: 3 * MAX_PLACES]],
         }
@@ -318,7 +323,7 @@ class Integrity(Check):
                 severity,
                 f"{lead}{f' in {where}' if where else ''}: {value['message']}",
                 fact,
-                FIXES.get(code, "repair or leave out what is named; the loader will meet it too"),
+                FIXES.get(code, "repair or remove these files; the loader will fail on them too"),
                 value["where"],
                 n,
             )
@@ -329,12 +334,34 @@ class Integrity(Check):
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)
         shapes: dict[str, int] = fact.value["shapes"]
+        if field is None and 2 * fact.value["total"] < (fact.evidence.seen or 0):
+            n = fact.value["total"]
+            yield finding(
+                "extra-key",
+                "info",
+                f"{name} is in {n} of {fact.evidence.seen} samples only",
+                fact,
+                f"leave {name} out, or write it in every sample",
+                self._odd(fact, lambda shape: True),
+                n,
+            )
         if field is None or fact.value["distinct"] < 2 or field.kind == "mask":
             return  # a mask is as large as its picture
         if field.kind in ("text", "category", "number", "boolean", "time", "other"):
             yield from self._judge_types(fact, name)
             return
         total, (common, most) = fact.value["total"], next(iter(shapes.items()))
+        empty = fact.value["empty"]
+        if field.kind != "tokens" and 0 < empty < total:  # tokens have a check of their own
+            yield finding(
+                "shape-drift",
+                "error",
+                f"{name}: {empty} of {total} samples have no length",
+                fact,
+                "leave them out: most models and the default collate fail on them",
+                self._odd(fact, _empty),
+                empty,
+            )
         dtypes, tails = fact.value["dtypes"], fact.value["tails"]
         rare = max(1, total // 20)
         if field.kind in LONG and len(tails) > 1:  # lengths differ by nature, the other axes do not
@@ -354,8 +381,9 @@ class Integrity(Check):
             )
             if len(spread) < 2 or (field.kind in LONG and len(tails) < 2):
                 return  # the axes agree
-            common, most = spread.most_common(1)[0]
-            common = f"[{common}"
+            if field.kind not in LONG:
+                common, most = spread.most_common(1)[0]
+                common = f"[{common}"
         few = total - most <= rare
         axes, tail = common.partition("[")[2], next(iter(tails))
         long = field.kind in LONG  # lengths that differ are no fault
@@ -397,9 +425,9 @@ class Integrity(Check):
             yield finding(
                 "dtype-drift",
                 "warning",
-                f"{name} holds values of several types: {listed}",
+                f"{name} has values of several types: {listed}",
                 fact,
-                "write one type in every sample",
+                "write one type for all samples",
                 [{"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]],
                 sum(list(dict(families.most_common()).values())[1:]),
             )
@@ -464,6 +492,10 @@ def _dtype(shape: str) -> str:
 def _axes(shape: str) -> str:
     """All axes: ``80, 12]`` of ``float32[80, 12]``."""
     return shape.partition("[")[2]
+
+
+def _empty(shape: str) -> bool:
+    return _axes(shape).startswith(("0,", "0]"))
 
 
 def _tail(shape: str) -> str:

@@ -14,7 +14,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column, Role
 from dataloader_expert.sources.times import READINGS, read_time
 
-GROUPS = Quantity("groups", "groups", "groups in all, and those with samples in more than one split")
+GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
 TIMES = Quantity(
     "time_range",
     "",
@@ -152,7 +152,7 @@ class Leakage(Check):
                 "group-leakage",
                 _severity(self.context.grouped),
                 f"{g['astride']} of {g['groups']} values of {escaped(g['field'])} have samples in more than one split"
-                + _guess("a group", self.context.grouped),
+                + _guess("group", self.context.grouped),
                 groups,
                 "split by group, so that each group is in one split only",
                 [{"field": g["field"], "value": escaped(v)} for v in g["first"]],
@@ -171,11 +171,11 @@ class Leakage(Check):
             yield finding(
                 "time-leakage",
                 _severity(self.context.timed),
-                f"{t['early']} of {t['samples']} samples of {split} lie before the last training sample"
+                f"{t['early']} of {t['samples']} samples of {split} are earlier than the last training sample"
                 f" ({split} begins at {escaped(t['earliest'])}, train ends at {escaped(train.value['latest'])})"
-                + _guess("a time", self.context.timed),
+                + _guess("time", self.context.timed),
                 [train, other],
-                "if the model will predict later samples, split by time: train on what came before",
+                "if the model is to predict later samples, split by time",
                 [{"field": self.time, "split": split}],
                 t["early"],
             )
@@ -189,7 +189,11 @@ def _severity(role: Role | None) -> Severity:
 
 
 def _guess(what: str, role: Role | None) -> str:
-    return "" if role is None or role.how == "as asked" else f"; {escaped(role.field)} was taken for {what} {role.how}"
+    return (
+        ""
+        if role is None or role.how == "as asked"
+        else f"; {escaped(role.field)} was identified as the {what} field {role.how}"
+    )
 
 
 def _taken(role: Role) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Names of files, fields and classes that read as markup or as orders to a language model.
+"""Names of files, fields and classes that look like markup or instructions to a language model.
 
 They are data: they are quoted and never followed. But whoever pastes a report into a page or a prompt should know.
 """
@@ -14,7 +14,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-ODD = Quantity("suspicious_names", "names", "names of files, fields or classes that read as markup or as orders")
+ODD = Quantity("suspicious_names", "names", "names of files, fields or classes that look like markup or instructions")
 MARKUP = re.compile(
     r"<\s*/?\s*(script|img|iframe|svg|object|embed|style|body|a|input|form)\b|\bon(error|load|click|mouseover)\s*=|javascript:"
     r"|\{\{.*\}\}|\{%.*%\}|\$\{.*\}|<\|[a-z_]+\|>|\[/?INST\]|<</?SYS>>",
@@ -75,7 +75,7 @@ class Names(Check):
             yield finding(
                 "suspicious-text",
                 "warning",
-                f"{fact.value['count']} names ({kinds}) read as markup or as orders to a language model",
+                f"{fact.value['count']} names ({kinds}) look like markup or instructions to a language model",
                 fact,
                 "treat them as data: rename them before they reach a page, a prompt or a shell",
                 places,

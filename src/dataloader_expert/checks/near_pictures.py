@@ -33,8 +33,10 @@ ALIKE = 0.95
 """The least correlation of a near copy, once aligned."""
 LEFT = 0.12
 """The largest share of the variance that is left unexplained where a copy agrees least."""
-RULE = f"DCT hashes within {CANDIDATE} of 64 bits, of the pictures without margins and mirrored, and a correlation of {ALIKE} once aligned"
-MISSED = "near copies of pictures that are turned by more than a few degrees, cropped by more than a tenth, or partly covered"
+RULE = f"DCT hashes within {CANDIDATE} of 64 bits, of the images without margins and mirrored, and a correlation of {ALIKE} once aligned"
+MISSED = (
+    "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered"
+)
 
 
 class NearPictures(Check):
@@ -116,14 +118,14 @@ class NearPictures(Check):
             found, left_out = nearest(candidates(hashes[kept], CANDIDATE), rest[kept])
             near = confirmed(np.concatenate(self.grey)[kept], found)
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
-            missed = f"{MISSED}; {left_out:,} pairs of pictures that look alike" if left_out else MISSED
+            missed = f"{MISSED}; {left_out:,} pairs of images that look alike" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
         else:
             alike = [(a, b) for a, b in close(hashes[kept, 0], CLOSE) if rest[kept[a]] == rest[kept[b]]]
             rule = f"DCT hashes within {CLOSE} of 64 bits, as beyond {MOST:,} pictures"
             pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
             yield near_fact(
-                self.kept, rows, "pictures", pairs, rule, self.evidence(), f"mirrored copies of pictures; {MISSED}"
+                self.kept, rows, "pictures", pairs, rule, self.evidence(), f"mirrored copies of images; {MISSED}"
             )
 
     def judge(self, facts: Facts) -> Iterable[Finding]:

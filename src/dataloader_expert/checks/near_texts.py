@@ -29,7 +29,7 @@ MOST = 500_000
 """Texts of one process that are compared: each keeps up to 680 bytes."""
 LARGE = 30
 """Texts of one band's group up to which all pairs are confirmed; in larger ones each against the first and its neighbour."""
-RULE = f"equal but for case, blanks and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
+RULE = f"equal except for case, spaces and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
 MISSED = "near copies of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
 """Words, and the signs of a formula."""

@@ -264,7 +264,7 @@ class Numbers:
     def _outliers(self, levels: Any, weights: Any, q: dict[str, float]) -> dict[str, Any]:
         spread = q["p75"] - q["p25"]
         if spread <= 0:
-            rule = "3 x IQR; not applied: the middle half of the values is one value"
+            rule = "3 x IQR, not applied as the middle half of the values is constant"
             return {"rule": rule, "low": None, "high": None, "count": 0, "where": []}
         low, high = q["p25"] - 3 * spread, q["p75"] + 3 * spread
         count = int(weights[(levels < low) | (levels > high)].sum())

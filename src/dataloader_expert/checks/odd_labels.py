@@ -21,7 +21,7 @@ from dataloader_expert.sources.base import Block
 ODD = Quantity(
     "labels_unlike_neighbours",
     "samples",
-    "samples whose nearest neighbours are of one other class; and how well neighbours tell classes",
+    "samples whose nearest neighbours are of one other class, and how well neighbours predict classes",
 )
 KEPT = 4_000
 """Rows that are compared with each other."""
@@ -102,11 +102,11 @@ class OddLabels(Check):
         yield finding(
             "label-odd-one-out",
             "info",
-            f"{v['odd']} of {fact.evidence.seen} samples look like another class: of the {NEIGHBOURS} nearest at least {OTHERS} "
-            f"are of one other class and none of their own ({escaped(self.context.label)}; neighbours tell the class of "
-            f"{v['telling']:.0%})",
+            f"{v['odd']} of {fact.evidence.seen} samples may be mislabelled: of their {NEIGHBOURS} nearest neighbours, at least "
+            f"{OTHERS} are of one other class and none of their own (label {escaped(self.context.label)}, which neighbours "
+            f"predict for {v['telling']:.0%})",
             fact,
-            "look at their labels",
+            "check their labels",
             [{"sample": i} for i in v["samples"]],
             v["odd"],
         )

@@ -14,9 +14,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
-NEAR = Quantity(
-    "near_duplicates", "samples", "samples beyond the first in groups that nearly agree, exact copies set aside"
-)
+NEAR = Quantity("near_duplicates", "samples", "near copies of another sample, exact copies not counted")
 MOST_SHOWN = 20
 
 
@@ -217,7 +215,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             "warning" if sure else "info",
             f"{v['extra']} {of} are near copies of another ({v['rule']})",
             near,
-            "look at the pairs; keep one of each, or all of them in one split",
+            "inspect the pairs; keep one of each, or keep both in one split",
             [place for pair in v["pairs"] for place in pair],
             v["extra"],
         )
@@ -228,7 +226,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             "warning" if sure else "info",
             f"near duplicates lie in different splits: {told} ({v['rule']})",
             near,
-            "look at the pairs; keep each in one split",
+            "inspect the pairs; keep each pair in one split",
             [place for pair in v["crossing"] for place in pair],
             v["cross_split"],
         )
@@ -238,7 +236,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
             "warning",
             f"{v['conflicts']} groups of near duplicates have more than one label ({v['rule']})",
             near,
-            "look at them and keep one label",
+            "inspect them and decide on one label",
             [place for pair in v["conflicting"] for place in pair],
             v["conflicts"],
         )

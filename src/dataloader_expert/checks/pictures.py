@@ -16,7 +16,7 @@ from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.pictures import as_grey
 
 MODES = Quantity("image_modes", "images", "images of each colour mode, with samples of the rarer ones")
-LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or turned by EXIF, with samples")
+LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or rotated by EXIF, with samples")
 SIZES = Quantity("image_sizes", "pixels", "median height and width, and how many distinct sizes there are")
 
 
@@ -192,23 +192,23 @@ _CODES = {"cut off": "flat"}
 _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "rotated-by-exif": (
         "warning",
-        "are turned by their EXIF tag, which decoders ignore",
+        "are rotated by an EXIF tag that decoders ignore",
         "apply PIL.ImageOps.exif_transpose",
     ),
-    "dark": ("info", "are dark throughout", "look at them; drop those that show nothing"),
-    "light": ("info", "are light throughout", "look at them; drop those that show nothing"),
-    "blurry": ("info", "are blurred", "look at them; drop those that show nothing"),
-    "odd-size": ("info", "are far larger or smaller than the others", "look at them before they are resized"),
+    "dark": ("info", "are dark throughout", "inspect them; drop those that show nothing"),
+    "light": ("info", "are light throughout", "inspect them; drop those that show nothing"),
+    "blurry": ("info", "are blurred", "inspect them; drop those that show nothing"),
+    "odd-size": ("info", "are far larger or smaller than the others", "inspect them before resizing"),
     "odd-aspect": (
         "info",
         "are far wider or narrower than the others",
-        "pad them, or crop before resizing: it would distort them",
+        "pad them, or crop before resizing, which would distort them",
     ),
-    "flat": ("warning", "are one flat colour", "drop them: they carry no picture"),
+    "flat": ("warning", "are one flat colour", "drop them: they show nothing"),
     "cut off": (
         "warning",
-        "are plain mid-grey in their lower part: they were cut off, and a decoder filled them up before they were saved",
-        "fetch them again from where they came from",
+        "are plain mid-grey in their lower part: truncated files that a decoder filled up and that were saved again",
+        "fetch them again from their source",
     ),
 }
 

@@ -11,8 +11,10 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block
 
-REFERENCES = Quantity("references", "values", "values of a field that name files, and those whose file is not there")
-UNNAMED = Quantity("unnamed_files", "files", "files in the folders that a field's values name which no value names")
+REFERENCES = Quantity("references", "values", "values of a field that name files, and those whose file is missing")
+UNNAMED = Quantity(
+    "unnamed_files", "files", "files that no value names, in the folders of the files that a field's values name"
+)
 
 
 class Referenced(Check):
@@ -111,7 +113,7 @@ class Referenced(Check):
                 yield finding(
                     "dangling-reference",
                     "error" if v["sure"] else "warning",
-                    f"{v['dangling']} of {v['values']} values of {name} name a file that is not below "
+                    f"{v['dangling']} of {v['values']} values of {name} name a file that is missing below "
                     f"{escaped(v['folder'])}, such as {v['example']}",
                     fact,
                     "fetch the files, correct the names, or drop those samples: reading them will raise",
@@ -124,7 +126,7 @@ class Referenced(Check):
                 yield finding(
                     "missing-pair",
                     "warning",
-                    f"no sample names {v['count']} file{'s' * (v['count'] != 1)} beside those that {name} names: "
+                    f"no sample names {v['count']} file{'s' * (v['count'] != 1)} next to those that {name} names: "
                     f"{', '.join(escaped(f, 80) for f in v['files'][:3])}",
                     fact,
                     "add the missing rows, or move these files away if they belong to another data set",

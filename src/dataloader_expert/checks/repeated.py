@@ -25,7 +25,7 @@ MOST_IMBALANCE = 10.0
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The reader of the data's format."""
+    """Stands here for type checkers: in the written file the reader of the data's format takes its place."""
     raise NotImplementedError
 
 

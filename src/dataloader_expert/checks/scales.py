@@ -17,7 +17,9 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 SCALES = Quantity(
-    "unit_scales", "", "units whose values of a field are on another scale, and how far they are from the others'"
+    "unit_scales",
+    "",
+    "units whose values of a field are on another scale, and how far they are from those of the others",
 )
 RANGES = Quantity("sample_ranges", "samples", "samples between 0 and 1, and those that reach beyond 16")
 APART = 10.0
@@ -93,10 +95,10 @@ class Scales(Check):
             yield Fact(RANGES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        fix = "find what wrote them and scale them alike"
+        fix = "find out what wrote them and use one scale"
         for fact in facts.all(SCALES):
             v, name = fact.value, escaped(fact.at["field"])
-            text = f"{name} is on another scale in {v['odd']} of {v['units']} units: {v['ratio']:.3g} times the others' median"
+            text = f"{name} is on another scale in {v['odd']} of {v['units']} blocks of samples: {v['ratio']:.3g} times the median of the others"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["odd"])
         for fact in facts.all(RANGES):
             v, name = fact.value, escaped(fact.at["field"])

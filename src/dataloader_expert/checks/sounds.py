@@ -13,7 +13,11 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
 RATES = Quantity("sample_rates", "files", "files of each sample rate in Hz and of each number of channels")
-ODD_CLIPS = Quantity("odd_clips", "files", "files of the rarer sample rates, numbers of channels, and of far lengths")
+ODD_CLIPS = Quantity(
+    "odd_clips",
+    "files",
+    "files with a rare sample rate or number of channels, or far longer or shorter than the others",
+)
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
 
 CUT = "cut off"
@@ -137,7 +141,7 @@ class Sounds(Check):
                 "info",
                 f"{len(far.value)} clips are far longer or shorter than the others",
                 far,
-                "listen to them; cut or drop what is no sample of its class",
+                "listen to them; trim or drop those that do not belong",
                 far.value,
                 len(far.value),
             )
@@ -149,7 +153,7 @@ class Sounds(Check):
                 "warning",
                 f"{n} files {_TEXTS[look]}",
                 fact,
-                "listen to them; drop or record again",
+                "listen to them; drop them or record them again",
                 fact.value["where"],
                 n,
             )
@@ -199,10 +203,10 @@ def clipped(value: Any) -> bool:
 
 _LOOKS = {"silent-audio": silent, "clipped-audio": clipped, "dc-offset": offset}
 _TEXTS = {
-    "silent-audio": "hold no sound",
-    CUT: "hold no sound in their last two fifths or more: the recording or the copy was cut off",
-    "clipped-audio": "touch full scale in runs: the recording clipped",
-    "dc-offset": "lie off zero by more than a twentieth of full scale",
+    "silent-audio": "are silent throughout",
+    CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
+    "clipped-audio": "are clipped: runs of samples at full scale",
+    "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
 
 CHECK = Sounds

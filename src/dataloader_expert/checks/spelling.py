@@ -13,7 +13,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 SPELLINGS = Quantity(
-    "spellings", "samples", "values of a category that differ by case or blanks: each with its samples"
+    "spellings", "samples", "values of a category that differ only in case or spaces, with their samples"
 )
 MOST = 200
 """Distinct values beyond which a field is no category: codes and names may well differ by case alone."""
@@ -73,9 +73,9 @@ class Spelling(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"{fact.at['field']} has values that differ by case or blanks: {', '.join(map(repr, counts))}",
+                f"{fact.at['field']} has values that differ only in case or spaces: {', '.join(map(repr, counts))}",
                 fact,
-                "spell the value one way",
+                "use one spelling",
                 fact.value["where"],
                 len(counts),
             )

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any, cast
 
-from dataloader_expert.checks.base import HISTOGRAM, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
+from dataloader_expert.checks.base import HISTOGRAM, LABELS_BLANK, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
@@ -14,7 +14,7 @@ from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column
 from dataloader_expert.sources.pictures import as_rgb
 
-NAN_PLACES = Quantity("nan_places", "samples", "samples whose field holds NaN or an infinity, or has no value")
+NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite or missing")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
 MEASURED = ("number", "array", "embedding", "sequence")
 NEARLY_ALL = 0.99
@@ -227,12 +227,28 @@ class Statistics(Check):
         for fact in facts.all(MISSING):
             name, seen = fact.at["field"], fact.evidence.seen or 1
             places = facts.value(NAN_PLACES, [], field=name, code="missing")
-            # without places whole files lack the field: that is a missing key; and what nearly none has is extra there
-            if fact.value and places and fact.value <= NEARLY_ALL * seen:
+            mostly = 2 * fact.value <= seen
+            if (
+                not fact.value
+                or (mostly and not places)  # whole files lack it: that is a missing key
+                or (name == self.context.label and facts.value(LABELS_BLANK, {}).get("count"))
+            ):
+                continue
+            if fact.value > NEARLY_ALL * seen or not places:
+                yield finding(
+                    "extra-key",
+                    "info",
+                    f"{name} has a value in {seen - fact.value} of {seen} samples only",
+                    fact,
+                    f"leave {name} out, or write it in every sample",
+                    [{"field": name}],
+                    seen - fact.value,
+                )
+            else:
                 yield finding(
                     "missing-values",
                     "warning",
-                    f"{name} has no value in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
+                    f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
                     fact,
                     f"impute {name} with statistics of the training split, add a mask, or drop those samples",
                     places,
@@ -253,20 +269,26 @@ def _moments(numbers: Numbers) -> dict[str, float | None]:
 
 def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     s, name = fact.value, fact.at["field"]
+    field, missing = next((f for f in context.fields if f.name == name), None), facts.find(MISSING, field=name)
+    # what few samples have, or is no field of most: that it is there says something
+    rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
+    kind = field.kind if field is not None else ""
+    text = kind in ("text", "category")  # its statistics are of lengths
     for code, word in (("nan", "NaN"), ("inf", "infinite values")):
         if s[code]:
             places = facts.value(NAN_PLACES, [], field=name, code=code)
             yield finding(
                 code,
                 "error",
-                f"{name} holds {s[code]} {word} among {s['n'] + s['nan'] + s['inf']} values",
+                f"{name} has {s[code]} {word} among {s['n'] + s['nan'] + s['inf']} values",
                 fact,
-                "find where they arise; drop or impute those samples before training: one makes the loss NaN",
+                "find where they arise; drop or impute those samples before training: a single one makes the loss NaN",
                 places or [{"field": name}],
                 s[code],
             )
     if (
         s["distribution"] == "constant"
+        and not rare
         and (context.samples or 2) > 1
         and s["n"] > 1
         and name not in (context.label, "sample_rate")
@@ -274,19 +296,20 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         yield finding(
             "constant-field",
             "warning",
-            f"{name} is {s['min']:g} in every value" if s["min"] is not None else f"{name} never has a value",
+            f"{name} is missing in every sample"
+            if s["min"] is None
+            else f"{name} is {'the same' if text else format(s['min'], 'g')} in every sample",
             fact,
             f"drop {name}: it carries no information",
             [{"field": name}],
         )
     outliers = s["outliers"]
-    kind = next((f.kind for f in context.fields if f.name == name), "")
     if outliers and outliers["count"] and name != context.label and kind != "category":
         yield finding(
             "outliers",
             "info",
-            f"{name}: {outliers['count']} of {s['n']} values lie beyond {outliers['low']:.4g} … {outliers['high']:.4g}"
-            f" ({outliers['rule']})",
+            f"{name}: {outliers['count']} of {s['n']} {'lengths' if text else 'values'} lie outside "
+            f"{outliers['low']:.4g} … {outliers['high']:.4g} ({outliers['rule']})",
             fact,
             _cure(s["treatment"]),
             [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
@@ -298,9 +321,9 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             yield finding(
                 "already-normalized",
                 "info",
-                f"{name} already has mean {s['mean']:.3f} and std {s['std']:.3f}",
+                f"{name} is already normalized (mean {s['mean']:.3f}, std {s['std']:.3f})",
                 fact,
-                "do not normalise it again",
+                "do not normalize it again",
                 [{"field": name}],
             )
 
@@ -308,15 +331,15 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
 def _cure(treatment: dict[str, Any] | None) -> str:
     """What to do with far values, with what it does where a treatment helps."""
     if treatment is None:
-        return "look at them; no clipping and no logarithm halves the tails: use a robust scale, or keep them"
+        return "inspect them; neither clipping nor a logarithm halves the tails, so use a robust scale or keep them"
     before, after = treatment["before"], treatment["after"]
     effect = f"skewness {before['skewness']:.3g} becomes {after['skewness']:.3g}, std {before['std']:.4g} becomes {after['std']:.4g}"
     given = treatment["arguments"]
     if treatment["do"] == "clip":
-        return f"look at them; if they are errors, clip to {given['low']:.4g} … {given['high']:.4g}: {effect}"
+        return f"inspect them; if they are errors, clip to {given['low']:.4g} … {given['high']:.4g}: {effect}"
     if treatment["do"] == "log1p":
         return f"take log(1 + x): {effect}"
-    return f"look at {given['value']:g}, which stands {treatment['changed']} times; if it means missing, treat it so: {effect}"
+    return f"inspect {given['value']:g}, which occurs {treatment['changed']} times; if it means missing, treat it as missing: {effect}"
 
 
 CHECK = Statistics

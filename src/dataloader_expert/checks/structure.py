@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import RICH, content_fields, vectors
+from dataloader_expert.checks.fingerprint import RICH, content_fields, plain_fields, vectors
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column
@@ -26,69 +26,25 @@ MAPPED = 16
 """Features of the correlation map: those of the strongest pairs."""
 
 
-class Structure(Check):
-    ids = ("collinear-fields",)
+class Products:
+    """Sums of products of features, from which their correlations follow; those of blocks add up."""
 
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self.names = content_fields(context)
-        kinds = {f.name: f for f in context.fields}
-        self.scalars = [n for n in self.names if kinds[n].kind in ("number", "boolean", "time") and not kinds[n].shape][
-            :MOST
-        ]
-        vector = [n for n in self.names if kinds[n].kind in RICH]
-        self.fields = vector or self.scalars
-        if not self.fields:
-            self.fields = self.names
-        self.named = not vector
-        fixed = [kinds[n] for n in vector if kinds[n].kind in ("embedding", "array") and None not in kinds[n].shape]
-        self.components = (
-            len(vector) == 1 and len(fixed) == 1 and len(fixed[0].shape) == 1 and (fixed[0].shape[0] or 0) <= MOST
-        )
+    def __init__(self) -> None:
         self.n = 0
         self.pivot: Any = None
         self.sum: Any = None
         self.cross: Any = None
 
-    def see(self, block: Block) -> None:
+    def add(self, x: Any, pivot: Any = None) -> None:
+        """Rows [N, F] of numbers; those that are not all finite are left out. ``pivot``: a value near each mean."""
         import numpy as np
 
-        self.seen += block.samples
-        columns = self._numbers(block)
-        if columns is None:
-            self._add(vectors(block, self.fields, whole=self.components))
-            return
-        for at in range(0, block.samples, ROWS):
-            x = np.stack([c.values[at : at + ROWS] for c in columns], 1).astype(np.float64, copy=False)
-            for i, column in enumerate(columns):
-                if column.nulls is not None:
-                    x[column.nulls[at : at + ROWS], i] = np.nan
-            self._add(x)
-
-    def _numbers(self, block: Block) -> list[Column] | None:
-        """The fields' numbers, where each sample has one of each; large tables are worked on piece by piece."""
-        held = [block.columns[name] for name in self.fields if name in block.columns] if self.named else []
-        plain = [c for c in held if getattr(c.values, "ndim", 0) == 1 and c.values.dtype.kind in "biuf"]
-        return plain if 0 < len(plain) == len(self.fields) <= MOST and block.samples > ROWS else None
-
-    def _add(self, x: Any) -> None:
-        import numpy as np
-
-        if not x.size:
-            return
-        if x.shape[1] > MOST:
-            x = x[:, :MOST]
-        if self.named and x.shape[1] != min(MOST, len(self.fields)):
-            return  # a damaged unit: what is a number elsewhere is a text here
         x = x[np.isfinite(x).all(1)]
         if not len(x):
             return
         if self.pivot is None:
-            self.pivot = np.zeros(x.shape[1])
+            self.pivot = np.zeros(x.shape[1]) if pivot is None else pivot
             self.sum, self.cross = np.zeros(x.shape[1]), np.zeros((x.shape[1],) * 2)
-            first = self.context.pivots
-            if self.named:
-                self.pivot = np.array([first.get(n, 0.0) for n in self.fields[: x.shape[1]]])
         if x.shape[1] != len(self.pivot):
             return
         off = x - self.pivot
@@ -96,9 +52,7 @@ class Structure(Check):
         self.sum += off.sum(0)
         self.cross += off.T @ off
 
-    def merge(self, other: Check) -> None:
-        assert isinstance(other, Structure)
-        self.seen += other.seen
+    def merge(self, other: Products) -> None:
         if other.pivot is None:
             return
         if self.pivot is None:
@@ -109,9 +63,11 @@ class Structure(Check):
             self.cross = self.cross + other.cross
 
     def matrix(self) -> tuple[Any, Any]:
-        """The correlation matrix of the features that vary, and which those are."""
+        """The correlation matrix of the features that vary, and which those are; both empty without two rows."""
         import numpy as np
 
+        if self.n < 2:
+            return np.zeros((0, 0)), np.zeros(0, np.int64)
         mean = self.sum / self.n
         cov = self.cross / self.n - np.outer(mean, mean)
         std = np.sqrt(np.maximum(np.diag(cov), 0))
@@ -120,27 +76,76 @@ class Structure(Check):
         part = cov[np.ix_(varies, varies)] / np.outer(std[varies], std[varies])
         return np.clip(part, -1, 1), varies
 
+
+def effective_rank(matrix: Any) -> float:
+    """Of a correlation matrix [F, F]; 1 of an empty one."""
+    import numpy as np
+
+    if not len(matrix):
+        return 1.0
+    eigen = np.maximum(np.linalg.eigvalsh(matrix), 0)
+    share = eigen / eigen.sum()
+    share = share[share > 1e-12]
+    return float(np.exp(-(share * np.log(share)).sum()))
+
+
+class Structure(Check):
+    """``whole``: of short vectors of the samples' content; ``columns``: of the fields that are single numbers."""
+
+    ids = ("collinear-fields",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        kinds = {f.name: f for f in context.fields}
+        content, plain = content_fields(context), plain_fields(context)
+        self.scalars = [n for n in plain if kinds[n].kind in ("number", "boolean", "time") and not kinds[n].shape][
+            :MOST
+        ]
+        rich = [kinds[n] for n in content if kinds[n].kind in RICH]
+        self.content = [] if self.scalars and not rich else content  # the columns are all that there is
+        self.components = (
+            len(rich) == 1
+            and rich[0].kind in ("embedding", "array")
+            and len(rich[0].shape) == 1
+            and 0 < (rich[0].shape[0] or 0) <= MOST
+        )
+        self.whole, self.columns = Products(), Products()
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        if self.content:
+            self.whole.add(vectors(block, self.content, whole=self.components)[:, :MOST])
+        held = [block.columns[name] for name in self.scalars if name in block.columns]
+        if not held or len(held) < len(self.scalars) or not all(map(_numeric, held)):
+            return  # a damaged unit: what is a number elsewhere is a text here
+        pivot = np.array([self.context.pivots.get(n, 0.0) for n in self.scalars])
+        for at in range(0, block.samples, ROWS):
+            x = np.stack([c.values[at : at + ROWS] for c in held], 1).astype(np.float64, copy=False)
+            for i, column in enumerate(held):
+                if column.nulls is not None:
+                    x[column.nulls[at : at + ROWS], i] = np.nan
+            self.columns.add(x, pivot)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Structure)
+        self.seen += other.seen
+        self.whole.merge(other.whole)
+        self.columns.merge(other.columns)
+
     def facts(self) -> Iterable[Fact]:
         import numpy as np
 
-        evidence = self.evidence(n=self.n)
-        if self.pivot is None or self.n < 2:
-            yield Fact(DIVERSITY_RANK, 1.0, self.evidence("derived", self.n))
+        whole = self.whole if self.content else self.columns
+        rank = effective_rank(whole.matrix()[0])
+        yield Fact(DIVERSITY_RANK, rank, self.evidence(n=whole.n) if whole.n > 1 else self.evidence("derived", whole.n))
+        products, names = self.columns, self.scalars
+        if len(names) < 2 and self.components:
+            products, names = whole, self._components(whole)
+        matrix, varies = products.matrix()
+        if len(varies) < 2 or not names:
             return
-        matrix, varies = self.matrix()
-        if not len(varies):
-            yield Fact(DIVERSITY_RANK, 1.0, evidence)
-            return
-        eigen = np.maximum(np.linalg.eigvalsh(matrix), 0)
-        share = eigen / eigen.sum()
-        share = share[share > 1e-12]
-        rank = float(np.exp(-(share * np.log(share)).sum()))
-        yield Fact(DIVERSITY_RANK, rank, evidence)
-        if not self.named and not self.components:
-            return
-        if len(varies) < 2:
-            return
-        names = self.fields if self.named else [f"{self.fields[0]}[{i}]" for i in range(len(self.pivot))]
         rows, columns = np.triu_indices(len(varies), 1)
         values = matrix[rows, columns]
         order = np.argsort(-np.abs(values), kind="stable")[:200]
@@ -151,28 +156,36 @@ class Structure(Check):
         mapped = [[round(float(matrix[a, b]), 4) for b in some] for a in some]
         value = {
             "pairs": pairs,
-            "effective_rank": rank,
+            "effective_rank": effective_rank(matrix),
             "matrix": {"names": [names[varies[a]] for a in some], "r": mapped},
         }
-        yield Fact(CORRELATION, value, evidence)
+        yield Fact(CORRELATION, value, self.evidence(n=products.n))
+
+    def _components(self, whole: Products) -> list[str]:
+        return [] if whole.pivot is None else [f"{self.content[0]}[{i}]" for i in range(len(whole.pivot))]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(CORRELATION)
-        if fact is None or self.n < 30:
+        if fact is None or (fact.evidence.seen or 0) < 30:
             return
         same = [p for p in fact.value["pairs"] if abs(p["r"]) >= COLLINEAR]
         if same:
             listed = ", ".join(f"{p['a']} and {p['b']} (r = {p['r']:.4f})" for p in same[:3])
-            many = "pairs of fields" if self.named else f"pairs of components of {self.fields[0]}"
+            fields = len(self.scalars) > 1
+            many = "pairs of fields" if fields else f"pairs of components of {self.content[0]}"
             yield finding(
                 "collinear-fields",
                 "info",
-                f"{len(same)} {many} say the same: {listed}",
+                f"{len(same)} {many} carry the same information: {listed}",
                 fact,
                 "drop one of each pair",
-                [{"field": p["b"]} for p in same] if self.named else [{"field": self.fields[0]}],
+                [{"field": p["b"]} for p in same] if fields else [{"field": self.content[0]}],
                 len(same),
             )
+
+
+def _numeric(column: Column) -> bool:
+    return getattr(column.values, "ndim", 0) == 1 and column.values.dtype.kind in "biuf"
 
 
 CHECK = Structure

@@ -13,7 +13,7 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
-STRANGE = Quantity("strange_texts", "samples", "texts that hold markup, or characters that do not show, with samples")
+STRANGE = Quantity("strange_texts", "samples", "texts with markup or invisible characters, with samples")
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
 """Controls, marks that turn the direction of writing or begin a file, and what stands for undecodable bytes. Zero-width
 spaces and joiners stand in sound texts."""
@@ -28,9 +28,9 @@ FEW = 20
 """One text in so many is odd; where more are alike, the data set is of such texts."""
 KINDS = {
     "blank": "are blank",
-    "hidden": "hold characters that do not show: control or direction marks, or bytes that were no text",
+    "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
     "markup": "hold HTML",
-    "encoded twice": "were UTF-8 and read as another encoding before they were written, as cafÃ© for café",
+    "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
 }
 
 
@@ -86,7 +86,7 @@ class Texts(Check):
                 "warning",
                 f"{n} texts {KINDS[kind]}",
                 fact,
-                "mend or strip it as in the other texts, or drop them",
+                "fix or strip it as in the other texts, or drop these",
                 fact.value["where"],
                 n,
             )

@@ -14,13 +14,13 @@ from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import TOKENS as NAMED
 from dataloader_expert.sources.base import Block, Field
 
-TOKENS = Quantity("token_rows", "samples", "samples whose token ids are wrong in one way, with places; and the limit")
+TOKENS = Quantity("token_rows", "samples", "samples with a given defect in their token ids, with places; and the limit")
 OTHER = ("mask", "label", "type", "position", "segment", "target")
 ODD = ("out-of-range-ids", "too-long", "empty-sequence", "padding-inside")
 TEXTS: dict[str, tuple[Severity, str, str]] = {
-    "out-of-range-ids": ("error", "hold ids outside 0 … {limit}", "tokenize with the model's own tokenizer: an embedding fails on them"),
+    "out-of-range-ids": ("error", "contain ids outside 0 … {limit}", "tokenize with the model's own tokenizer: an embedding fails on them"),
     "too-long": ("warning", "are longer than the {limit} tokens that the model takes", "truncate or split them"),
-    "empty-sequence": ("warning", "hold no token{pad}", "drop them: they carry no input and may make the loss NaN"),
+    "empty-sequence": ("warning", "contain no token{pad}", "drop them: they carry no input and may make the loss NaN"),
     "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
 }  # fmt: skip
 
@@ -104,7 +104,7 @@ class Tokens(Check):
         for fact in facts.all(TOKENS):
             v, code, name = fact.value, str(fact.at["code"]), str(fact.at["field"])
             severity, what, fix = TEXTS[code]
-            what = "hold negative ids" if code == "out-of-range-ids" and v["limit"] is None else what
+            what = "contain negative ids" if code == "out-of-range-ids" and v["limit"] is None else what
             said = what.format(limit=v["limit"], pad=" but padding" if self.context.vocabulary.pad is not None else "")
             source = f" ({v['how']})" if v["limit"] is not None and v["how"] != "as asked" else ""
             message = f"{v['count']} sequences of {escaped(name)} {said}{source}"

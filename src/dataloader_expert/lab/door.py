@@ -490,7 +490,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
     if end["reason"] == "time":
         return RequestError(
             "timed-out",
-            f"{f'{escaped(doing)}: ' if doing else ''}nothing came back within {limits.seconds:.0f} s{at}; it was ended{user_stack(stacks)}; "
+            f"{f'{escaped(doing)}: ' if doing else ''}no result within {limits.seconds:.0f} s{at}, so the process was stopped{user_stack(stacks)}; "
             "raise budget_s, or fix what hangs there",
         )
     if end["reason"] == "memory":
@@ -498,26 +498,26 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         n = end["figures"]["processes"]
         return RequestError(
             "out-of-memory",
-            f"{n} process{'es' if n != 1 else ''} held {used:.2f} GB{at}, over the limit of {limit:.2f} GB; ended. "
-            "Look for what grows, or raise --memory-limit",
+            f"{n} process{'es' if n != 1 else ''} held {used:.2f} GB{at}, over the limit of {limit:.2f} GB, and were stopped; "
+            "find out what grows, or raise --memory-limit",
         )
     if end["signal"] is not None:
         name = signal.Signals(end["signal"]).name
         return RequestError(
             "worker-crashed",
-            f"the measuring process was ended by {name}{at}; run that sample alone under faulthandler to find the line",
+            f"the measuring process was killed by {name}{at}; run that sample alone under faulthandler to find the line",
         )
     if end["reason"] == "silent":
         return RequestError(
             "timed-out",
             f"the measuring processes did not answer{'' if limits.seconds is None else f' within {limits.seconds + GRACE_S:.0f} s'}: "
-            "they were stopped, or wait for a drive or device; they were ended, call again",
+            "they were suspended, or wait for a drive or device; they were killed, so call again",
         )
     if end["reason"] == "host":
-        return RequestError("worker-crashed", "the measuring host ended; the next call starts a fresh one")
+        return RequestError("worker-crashed", "the measuring host died; the next call starts a new one")
     last = escaped(stderr.strip().splitlines()[-1], 200) if stderr.strip() else "no message"
     return RequestError(
-        "worker-crashed", f"the measuring process left with status {end['status']}{at} before it was done ({last})"
+        "worker-crashed", f"the measuring process exited with status {end['status']}{at} before it was done ({last})"
     )
 
 

@@ -9,31 +9,34 @@ from dataloader_expert.loaders.caching import CachedDataset
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.collators.base import CollatorInfo
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
-from dataloader_expert.loaders.collators.selecting import get_collator
-from dataloader_expert.loaders.collators.selecting import get_collator as _get_collator  # noqa: F401  # its name of old
 from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
 from dataloader_expert.loaders.collators.transform import BatchTransform
 from dataloader_expert.loaders.collators.vision import VisionDataCollator
 from dataloader_expert.loaders.creating import create_loader, set_epoch
-from dataloader_expert.loaders.embeddings import ModelEmbeddingDataset, build_model_embedding_loader
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
 from dataloader_expert.loaders.fetching import StreamError
 from dataloader_expert.loaders.freeing import keep_freed_memory
-from dataloader_expert.loaders.hub_images import (
+from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
+from dataloader_expert.loaders.layouts.embeddings import ModelEmbeddingDataset, build_model_embedding_loader
+from dataloader_expert.loaders.layouts.images import (
     GenericBalancedDataLoader,
     GenericImageDataset,
     ImageNetBalancedDataLoader,
     ImageNetDataset,
 )
-from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
-from dataloader_expert.loaders.module import DataModuleProtocol, UniversalDataModule
+from dataloader_expert.loaders.layouts.parameters import FeatureStatistics, ModelParameterDataset
+from dataloader_expert.loaders.layouts.tokens import DatasetTokenDataset, build_dataset_token_loader
+from dataloader_expert.loaders.modules.module import DataModuleProtocol, UniversalDataModule
+from dataloader_expert.loaders.modules.selecting import get_collator
+from dataloader_expert.loaders.modules.selecting import get_collator as _get_collator  # noqa: F401  # its name of old
 from dataloader_expert.loaders.opening import load_reference, open_dataset
-from dataloader_expert.loaders.parameters import FeatureStatistics, ModelParameterDataset
-from dataloader_expert.loaders.profiling import LoaderProfile, profile_dataloader
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.loaders.seeding import create_seeded_generator, seed_worker, set_random_seed
-from dataloader_expert.loaders.steps import (
+from dataloader_expert.loaders.streaming import StreamingDataset
+from dataloader_expert.loaders.tasks import TaskSpec, get_default_task_specs
+from dataloader_expert.loaders.trainers.profiling import LoaderProfile, profile_dataloader
+from dataloader_expert.loaders.trainers.steps import (
     Batch,
     DataLoaderSetupMixin,
     get_dataloader_length,
@@ -41,9 +44,6 @@ from dataloader_expert.loaders.steps import (
     get_train_dataloader_steps,
     get_val_dataloader_steps,
 )
-from dataloader_expert.loaders.streaming import StreamingDataset
-from dataloader_expert.loaders.tasks import TaskSpec, get_default_task_specs
-from dataloader_expert.loaders.tokens import DatasetTokenDataset, build_dataset_token_loader
 from dataloader_expert.loaders.validating import validate_first_batch
 
 __all__ = [
@@ -101,7 +101,7 @@ if find_spec("torchdata") is not None:  # a name in ``__all__`` that cannot be i
 def __getattr__(name: str) -> Any:
     """What builds on an extra is imported when it is asked for."""
     if name == "StatefulDataLoader":
-        from dataloader_expert.loaders.stateful import StatefulDataLoader
+        from dataloader_expert.loaders.trainers.stateful import StatefulDataLoader
 
         return StatefulDataLoader
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

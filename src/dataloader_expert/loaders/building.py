@@ -1,4 +1,4 @@
-"""Building DataLoaders from plans, and the user's own anew with one setting changed."""
+"""Building DataLoaders from plans, and rebuilding the user's own with one setting changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataloader_expert.plan import LoaderPlan
 
 
 class CannotRebuild(Exception):
-    """The user's DataLoader cannot be made anew with another setting; ``str()`` says why."""
+    """The user's DataLoader cannot be rebuilt with another setting; ``str()`` says why."""
 
 
 def build(dataset: Any, plan: LoaderPlan, collate: Any = None) -> DataLoader[Any]:

@@ -1,4 +1,4 @@
-"""One call to a loader that is ready for training, of a JASPER directory or of any source of ours."""
+"""One call to a loader that is ready for training, from a JASPER directory or any supported data set."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def create_loader(
 ) -> EpochLoader:
     """A loader over one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
 
-    Of any data set but a JASPER directory the defaults are those of :class:`DataLoaderConfig`.
+    Except for JASPER directories, the defaults are those of :class:`DataLoaderConfig`.
 
     Args:
         dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.

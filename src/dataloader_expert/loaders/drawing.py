@@ -12,44 +12,12 @@ from typing import Any
 
 import numpy as np
 
-NAMES = frozenset(
-    [
-        "random",
-        "rand",
-        "rand_like",
-        "randn",
-        "randn_like",
-        "randint",
-        "randint_like",
-        "randrange",
-        "randperm",
-        "random_sample",
-        "normal",
-        "normal_",
-        "uniform",
-        "uniform_",
-        "bernoulli",
-        "bernoulli_",
-        "multinomial",
-        "exponential_",
-        "poisson",
-        "choice",
-        "choices",
-        "shuffle",
-        "permutation",
-        "gauss",
-        "betavariate",
-        "getrandbits",
-        "standard_normal",
-        "dropout",
-        "triangular",
-        "random_",
-        "cauchy_",
-        "geometric_",
-        "log_normal_",
-        "expovariate",
-        "normalvariate",
-    ]
+NAMES = (
+    frozenset(("random", "random_", "random_sample", "rand", "rand_like", "uniform", "uniform_", "triangular"))
+    | {"randint", "randint_like", "randrange", "randperm", "getrandbits", "choice", "choices", "shuffle", "permutation"}
+    | {"randn", "randn_like", "normal", "normal_", "gauss", "normalvariate", "standard_normal", "log_normal_"}
+    | {"bernoulli", "bernoulli_", "multinomial", "exponential_", "expovariate", "poisson", "cauchy_", "geometric_"}
+    | {"betavariate", "dropout"}
 )
 """Names under which ``random``, numpy and torch give random numbers of their global states."""
 METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")

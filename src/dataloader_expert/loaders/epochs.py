@@ -1,4 +1,4 @@
-"""A DataLoader that knows its epoch and its place in it, and resumes there in another process."""
+"""A DataLoader that tracks its epoch and its position in it, and resumes there in another process."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class _Resumption:
 class EpochLoader(DataLoader[Any]):
     """A ``DataLoader`` with ``set_epoch``, ``state_dict`` and ``load_state_dict``; otherwise as torch's.
 
-    Batches are counted as they are delivered, so that a state holds for any number of workers. In a single process a
-    new pass is of the next epoch, of a stream too; with several ranks :meth:`set_epoch` moves on.
+    Batches are counted as they are delivered, so a state is valid for any number of workers. In a single process each
+    new pass starts the next epoch, of a stream too; with several ranks :meth:`set_epoch` does.
 
     Args:
         dataset: map-style or iterable.
@@ -104,9 +104,9 @@ class EpochLoader(DataLoader[Any]):
         return next((epoch for epoch in known if isinstance(epoch, int)), None)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of ``epoch``: for the dataset's curriculum and the sampler's order.
+        """Sets the epoch of the next pass, for the dataset's curriculum and the sampler's order.
 
-        From its beginning, or, where a state of that very epoch was just loaded, from its place.
+        The pass starts at its beginning, or, if a state of that epoch was just loaded, where that state was taken.
         """
         self._move_to(epoch)
         if self._resumption is not None and self._resumption.epoch == epoch:
@@ -129,10 +129,10 @@ class EpochLoader(DataLoader[Any]):
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass is the rest of the epoch, after the last batch that was delivered when ``state`` was taken.
+        """The next pass resumes after the last batch delivered when ``state`` was taken.
 
-        If that was the epoch's last, the pass is empty, and the one after it is of the next epoch. Of an iterable
-        dataset, which has no places to go to, the batches before are read once more and dropped.
+        If that was the epoch's last batch, the pass is empty, and the one after it starts the next epoch. An iterable
+        dataset cannot be entered at a position: the batches before are read again and dropped.
 
         Raises:
             ValueError: if the order or the batch size is another one, or the sampler is none of ours.

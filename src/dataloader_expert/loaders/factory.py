@@ -44,12 +44,12 @@ class DataLoaderConfig:
         timeout: seconds that a batch of the workers may take; 0: any time.
         distributed: shard the epoch across the ranks of the process group; None: where there is one.
         sampler, batch_sampler: an order of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
-            ``drop_last``) are not used, and sharding is its affair.
+            ``drop_last``) are not used, and it has to shard itself.
         worker_init_fn: called in each worker after :func:`seed_worker`. With one, sharding an iterable dataset across
             workers is left to it, as with torch.
         multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
-        seed_samples: random choices made in ``__getitem__`` follow from seed, epoch and draw alone, whatever the
-            workers and ranks: the global random states are set before each sample, and restored after the batch.
+        seed_samples: random choices made in ``__getitem__`` depend on seed, epoch and draw only, not on workers
+            and ranks: the global random states are set before each sample, and restored after the batch.
             None: where the dataset's code names a source of random numbers (:func:`may_draw`). False: as torch has
             it, from the worker's own state, or without workers the process's.
         in_order: batches in the sampler's order; False: whichever worker is done first, which one slow sample does not
@@ -75,7 +75,7 @@ class DataLoaderConfig:
     in_order: bool = True
 
     def check(self) -> None:
-        """Refuses settings that no loader can have.
+        """Checks the settings.
 
         Raises:
             ValueError: that names the setting, its value, and what it may be.
@@ -95,11 +95,11 @@ class DataLoaderConfig:
 
 
 class DataLoaderFactory:
-    """Makes DataLoaders that equal plain ones, but for what is their defect.
+    """Makes DataLoaders that behave like torch's, without their defects.
 
     Order and contents are those of ``DataLoader(dataset, shuffle=…, generator=create_seeded_generator(seed))`` in
     every epoch, and the workers' seeds too. Tensors, and lists of tensors, are gathered by the batch. A dataset that
-    draws random numbers draws the same ones for a sample of an epoch, whoever reads it. An epoch is sharded across
+    draws random numbers draws the same ones for a sample of an epoch, whichever worker reads it. An epoch is sharded across
     ranks, an iterable dataset across workers as well. State is kept: see :class:`EpochLoader`.
 
     Args:
@@ -125,7 +125,7 @@ class DataLoaderFactory:
             config: None: the defaults.
             task_spec: selects a collator, where neither ``data_collator`` nor ``config.collate_fn`` is given.
             tokenizer: of that collator.
-            data_collator: goes before all other collate functions.
+            data_collator: takes precedence over all other collate functions.
 
         Raises:
             ValueError: for a setting that cannot be; tensors that do not stack; a collator that lacks its tokenizer or

@@ -1,4 +1,4 @@
-"""Bytes of a URL or file in order and each once, whatever the server does in between."""
+"""The bytes of a URL or file, in order and each once, across stalls, cut connections and retries."""
 
 from __future__ import annotations
 

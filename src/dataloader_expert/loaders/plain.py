@@ -78,12 +78,12 @@ def times(values: list[Any], dtype: str) -> Any:
     def seconds(value: Any) -> float:
         value = dt.datetime.fromisoformat(value) if isinstance(value, str) else value
         if isinstance(value, dt.timedelta):
-            return value.total_seconds()
+            return float(value.total_seconds())
         if isinstance(value, dt.time):
             value = dt.datetime.combine(dt.date(1970, 1, 1), value)
         if not isinstance(value, dt.datetime):
             value = dt.datetime.combine(value, dt.time())
-        return float(calendar.timegm(value.utctimetuple())) + value.microsecond / 1e6
+        return float(calendar.timegm(value.utctimetuple()) + value.microsecond / 1e6)
 
     return numbers([None if value is None else seconds(value) for value in values], dtype)
 

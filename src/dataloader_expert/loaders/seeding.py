@@ -103,12 +103,12 @@ class NothingReadable(RuntimeError):
 
 
 class SeededSamples(Dataset[Any]):
-    """A dataset whose random choices follow from seed, epoch and draw alone: whoever reads a sample, and whenever.
+    """A dataset whose random choices depend on seed, epoch and draw only, not on which worker reads a sample, or when.
 
     Around each read, the global states of ``random``, numpy and torch are set from these three and put back, so that
     neither the number of workers or ranks nor a resumed epoch changes an augmentation. Where an index comes several
     times in an epoch, as of weighted draws, its place in the order counts too
-    (:class:`~dataloader_expert.samplers.draws.Draw`): each draw is augmented anew.
+    (:class:`~dataloader_expert.samplers.draws.Draw`): each draw gets an augmentation of its own.
 
     Args:
         dataset: map-style.
@@ -142,12 +142,12 @@ class SeededSamples(Dataset[Any]):
         return getattr(self.dataset, name)
 
     def __getitem__(self, index: Any) -> Any:
-        with _kept_states():
+        with states_kept():
             return self._read(index, _named(index, self.epoch), alone=True)[0]
 
     def __getitems__(self, indices: Sequence[Any]) -> list[Any]:
         epoch = self.epoch
-        with _kept_states():
+        with states_kept():
             kept = [
                 sample for index in indices for sample in self._read(index, _named(index, epoch) + self._unnamed(index))
             ]
@@ -216,7 +216,8 @@ def set_states(seed: int) -> None:
 
 
 @contextmanager
-def _kept_states() -> Iterator[None]:
+def states_kept() -> Iterator[None]:
+    """Puts the global random states back at the end."""
     kept = kept_states()
     try:
         yield

@@ -24,22 +24,22 @@ class StreamingDataset(IterableDataset[Any]):
     """Samples of many URLs, never held in memory whole.
 
     Each epoch takes the URLs in a new order: in a single process each pass is of the next epoch, with several ranks
-    :meth:`set_epoch` moves on. A sample waits in a buffer until chance picks it. Workers take whole URLs where there
+    :meth:`set_epoch` moves on. A sample waits in a shuffle buffer until it is picked at random. Workers take whole URLs where there
     are enough, else every n-th sample. Ranks take every n-th sample of all URLs, so that their counts differ by at most
     one per worker, in favour of different ranks. A connection that stalls, is cut, or that the server refuses for a while is resumed after the
     last byte, so that each sample comes once.
 
     What a URL holds follows from its name: ``.jsonl`` gives a value a line, ``.csv`` and ``.tsv`` a dictionary a row
-    by the names of its first line, anything else its lines as text; with ``.gz`` behind it, decompressed. For other
+    by the names of its first line, anything else its lines as text; a further ``.gz`` is decompressed. For other
     formats pass ``parse``, or override :meth:`stream_from_url`.
 
     Args:
         urls: over http or https, or paths of files.
-        buffer_size: samples among which chance picks; 1: the order of the URLs' contents.
+        buffer_size: samples in the shuffle buffer; 1: the order of the URLs' contents.
         parse: a line (bytes, without its end) to a sample; None: by the name.
         shuffle: False: URLs and samples in their own order.
         seed: of both.
-        timeout: seconds without a byte, after which a connection is taken up anew.
+        timeout: seconds without a byte after which the connection is reopened.
         retries: attempts in a row that bring nothing, after the first.
         wait: seconds before the second attempt, then twice as long each time.
         num_replicas, rank: as of :class:`~dataloader_expert.loaders.stream_state.StreamRanks`.
@@ -165,7 +165,7 @@ class StreamingDataset(IterableDataset[Any]):
         return self._pass.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass in this process goes on where ``state`` stands; it reads the URLs that the buffer held anew."""
+        """The next pass in this process resumes at ``state``; URLs whose samples were in the buffer are read again."""
         self._epoch.set(int(state["epoch"]))
         self._resumed = dict(state) if "at" in state else None
         self._pass = None

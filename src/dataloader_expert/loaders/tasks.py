@@ -38,56 +38,22 @@ class TaskSpec:
     @classmethod
     def lm_tiny(cls) -> TaskSpec:
         """Causal language modelling, 128 tokens."""
-        return cls(
-            "lm_tiny",
-            "lm",
-            "decoder_only",
-            ["input_ids", "attention_mask"],
-            "labels",
-            "cross_entropy",
-            ["loss", "perplexity", "accuracy"],
-            {"pad_token_id": 0},
-            {"shift_labels": True},
-            "text",
-            {"max_seq_len": 128, "vocab_size": 50257},
-            {"vocab_size": 50257},
-        )
+        metrics, output = ["loss", "perplexity", "accuracy"], {"vocab_size": 50257}
+        return _tiny_text("lm_tiny", "lm", "decoder_only", metrics, {"shift_labels": True}, output)
 
     @classmethod
     def cls_tiny(cls) -> TaskSpec:
         """Classification of texts into two classes, 128 tokens."""
-        return cls(
-            "cls_tiny",
-            "classification",
-            "encoder_only",
-            ["input_ids", "attention_mask"],
-            "labels",
-            "cross_entropy",
-            ["loss", "accuracy"],
-            {"pad_token_id": 0},
-            {"num_classes": 2},
-            "text",
-            {"max_seq_len": 128, "vocab_size": 50257},
-            {"num_classes": 2},
-        )
+        classes = {"num_classes": 2}
+        return _tiny_text("cls_tiny", "classification", "encoder_only", ["loss", "accuracy"], {**classes}, classes)
 
     @classmethod
     def seq2seq_tiny(cls) -> TaskSpec:
         """Texts to texts, 128 tokens."""
-        return cls(
-            "seq2seq_tiny",
-            "seq2seq",
-            "encoder_decoder",
-            ["input_ids", "attention_mask", "decoder_input_ids"],
-            "labels",
-            "cross_entropy",
-            ["loss"],
-            {"pad_token_id": 0},
-            {"teacher_forcing": True},
-            "text",
-            {"max_seq_len": 128, "vocab_size": 50257},
-            {"vocab_size": 50257},
-        )
+        forced, output = {"teacher_forcing": True}, {"vocab_size": 50257}
+        made = _tiny_text("seq2seq_tiny", "seq2seq", "encoder_decoder", ["loss"], forced, output)
+        made.input_fields.append("decoder_input_ids")
+        return made
 
     @classmethod
     def vision_tiny(cls) -> TaskSpec:
@@ -151,7 +117,26 @@ class TaskSpec:
         return None if longest is None else [longest]
 
 
+def _tiny_text(
+    name: str, task_type: str, family: str, metrics: list[str], config: dict[str, Any], output: dict[str, Any]
+) -> TaskSpec:
+    """A task of texts of 128 tokens."""
+    return TaskSpec(
+        name,
+        task_type,
+        family,
+        ["input_ids", "attention_mask"],
+        "labels",
+        "cross_entropy",
+        metrics,
+        {"pad_token_id": 0},
+        config,
+        input_schema={"max_seq_len": 128, "vocab_size": 50257},
+        output_schema=output,
+    )
+
+
 def get_default_task_specs() -> dict[str, TaskSpec]:
-    """The presets by name, each made anew."""
+    """The presets by name, a new object each."""
     made = (TaskSpec.lm_tiny(), TaskSpec.cls_tiny(), TaskSpec.seq2seq_tiny(), TaskSpec.vision_tiny())
     return {spec.name: spec for spec in made}

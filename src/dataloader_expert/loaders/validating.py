@@ -1,23 +1,22 @@
-"""A look at the first batch before hours are spent on the others."""
+"""A check of the first batch, before hours of training."""
 
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.data import DataLoader, Subset
 
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.epochs import wrapped
-from dataloader_expert.loaders.hub_images import GenericImageDataset
 from dataloader_expert.loaders.jasper.dataset import KEYS, JASPERSteeringDataset
 from dataloader_expert.loaders.jasper.integrity import ROUNDING
+from dataloader_expert.loaders.layouts.images import GenericImageDataset
 from dataloader_expert.loaders.samples import SourceDataset
+from dataloader_expert.loaders.seeding import states_kept
 from dataloader_expert.samplers.base import EpochSampler
 
 VECTORS = ("question_emb", "target_source_emb", "steering", "negative_embs")
@@ -77,16 +76,13 @@ def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
     states = [d.state() for d in datasets]
     progress = getattr(loader, "progress", None)
     delivered = progress.batches if progress is not None else 0
-    python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
     drawing = [loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
     generators = [g for g in (getattr(d, "generator", None) for d in drawing) if isinstance(g, torch.Generator)]
     drawn = [g.get_state() for g in generators]
     try:
-        yield
+        with states_kept():
+            yield
     finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        torch.set_rng_state(cpu)
         for generator, its in zip(generators, drawn, strict=True):
             generator.set_state(its)
         for sampler, values in zip(samplers, kept, strict=True):

@@ -32,8 +32,8 @@ def batch(b: Any, pictures: Sequence[Picture]) -> Section:
     }
     told += [Line(name, text) for name, text in named.items()]
     if b.model_check is not None:
-        said_ = "takes the batch" if b.model_check.accepted else f"refuses the batch: {b.model_check.error}"
-        told.append(Line("Model", f"{said_}; expects {b.model_check.expected}; was fed {b.model_check.fed}"))
+        said_ = "accepts the batch" if b.model_check.accepted else f"rejects the batch: {b.model_check.error}"
+        told.append(Line("Model", f"{said_}; expects {b.model_check.expected}; was given {b.model_check.fed}"))
     rows = tuple(
         (f.name, f.dtype, "[" + ", ".join("*" if n is None else str(n) for n in f.shape) + "]", f.bytes_per_sample)
         for f in b.fields
@@ -53,7 +53,7 @@ def charts(b: Any) -> Iterator[Chart]:
             series.append(Series("Training step", tuple(Point(s.batch_size, s.device_bytes) for s in sizes), True))
         total = b.memory.device_total_bytes
         limit = None if total is None else ("device memory", float(total))
-        says = f"{said_bytes(b.memory.batch_bytes)} a batch at batch size {b.batch_size}."
+        says = f"{said_bytes(b.memory.batch_bytes)} per batch at batch size {b.batch_size}."
         yield lines(
             "memory", "Memory by batch size", says, series, "batch size", "", said_bytes, limit, b.memory.how, even=False
         )  # fmt: skip

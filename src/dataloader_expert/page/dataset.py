@@ -1,4 +1,4 @@
-"""What the data are: classes by split, sizes and values, correlations."""
+"""The data: classes by split, sizes and values, correlations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dataset(c: Any, shown: Sequence[Shown]) -> Section:
         lines.append(Line("Normalization", f"{c.normalization.method}, of {c.normalization.computed_on}"))
     rows = tuple((f.name, f.kind, f.dtype, _shape(f.shape), f.missing) for f in c.fields)
     fields = Captioned("Fields of a sample", Table(("Field", "Kind", "Dtype", "Shape", "Missing"), rows))
-    return Section("data", "What the data are", lines, (), list(charts(c)), shown, [fields, *_statistics(c)])
+    return Section("data", "The data", lines, (), list(charts(c)), shown, [fields, *_statistics(c)])
 
 
 def charts(c: Any) -> Iterator[Chart]:
@@ -87,7 +87,7 @@ def _correlation(found: Any) -> Chart:
     names, r = found.matrix.names, found.matrix.r
     strongest = max(found.pairs, key=lambda p: abs(p.r))
     says = f"The strongest is {strongest.r:.2f}, between {strongest.a} and {strongest.b}."
-    note = "Positive and negative correlations have different colours; the deeper, the stronger."
+    note = "Positive and negative correlations have different colours; darker means stronger."
     return heatmap("correlation", "Correlation", says, names, r, 1.0, lambda v: "—" if v is None else f"{v:.2f}", note)
 
 

@@ -17,12 +17,12 @@ def loading(io: Any) -> Section:
     told = []
     if io.consumer is not None:
         now, best = io.consumer.stall_share_current, io.consumer.stall_share_recommended
-        waits = f"with a step of {said(io.consumer.step_ms)} ms the consumer waits for data "
+        waits = f"with a training step of {said(io.consumer.step_ms)} ms, the step waits for data "
         waits += f"{said_percent(None if now is None else now.value)} of the time now, "
         waits += f"{said_percent(None if best is None else best.value)} with the recommended settings"
         told.append(Line("Consumer", waits))
     if io.overhead is not None:
-        told.append(Line("Measuring", f"took another {said_percent(io.overhead)} of the time"))
+        told.append(Line("Measuring", f"added {said_percent(io.overhead)} of the time"))
     return Section("loading", "Loading", told, (), list(charts(io)), (), list(tables(io)))
 
 
@@ -34,8 +34,8 @@ def charts(io: Any) -> Iterator[Chart]:
         says = f"{top.name} takes {said_percent(top.share.value)} of a sample's time."
         names = ("CPU, ms", "Blocked, ms", "Waits for a core, ms")
         added = any(s.name == "worker_transfer" and not s.share.value for s in stages)
-        note = "worker_transfer is what workers would add: the present loader has none." if added else ""
-        chart = stacked("stages", "Time of a sample by stage", says, rows, names, "Stage", lambda v: f"{said(v)} ms")
+        note = "worker_transfer is what workers would add; the present loader has none." if added else ""
+        chart = stacked("stages", "Time per sample by stage", says, rows, names, "Stage", lambda v: f"{said(v)} ms")
         yield replace(chart, note=note)
     if len(io.trials) > 1 or io.predicted:
         yield throughput(io)
@@ -70,7 +70,7 @@ def throughput(io: Any) -> Chart:
     if chosen is not None:
         rate = "" if chosen.throughput is None else f" with {said(chosen.throughput.value)} samples/s"
         says = f"Recommended: num_workers={chosen.num_workers}{rate}."
-    note = "" if len(best) == len(io.trials) else "Of several trials with as many workers the fastest is drawn."
+    note = "" if len(best) == len(io.trials) else "The fastest trial is drawn for each number of workers."
     return lines("throughput", "Throughput by workers", says, series, "num_workers", "samples/s", note=note)
 
 
@@ -79,8 +79,8 @@ def tables(io: Any) -> Iterator[Captioned]:
         rows = tuple(
             (h.function, f"{h.file}:{h.line}", h.stage, _share(h.inclusive), _share(h.share)) for h in io.hotspots
         )
-        header = ("Function", "Line", "Stage", "Share with what it calls", "Share alone")
-        yield Captioned("Functions that take most of the time (sampled)", Table(header, rows))
+        header = ("Function", "Line", "Stage", "Share with callees", "Share alone")
+        yield Captioned("Most expensive functions (sampled)", Table(header, rows))
     if io.trials:
         rows_ = tuple(
             (

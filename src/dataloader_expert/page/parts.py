@@ -17,7 +17,7 @@ OF_TOOL = {
 }
 TITLES = {
     "analyze_dataset": "Analysis",
-    "characterize_dataset": "What the data are",
+    "characterize_dataset": "The data",
     "recommend_batch_spec": "Batch specification",
     "diagnose_io": "Loading",
     "check_quality": "Data quality",

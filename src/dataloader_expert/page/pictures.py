@@ -22,5 +22,5 @@ def in_batch(pictures: Sequence[Picture]) -> list[Shown]:
 
 def odd(pictures: Sequence[Picture]) -> list[Shown]:
     shown = [p for p in pictures if p.of == "findings"]
-    says = "Decoded again within bounds; a sample that cannot be decoded is named, not shown."
+    says = "Decoded again within limits; a sample that cannot be decoded is named, not shown."
     return [Shown("Samples that findings name", says, shown)] if shown else []

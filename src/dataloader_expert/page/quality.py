@@ -31,7 +31,7 @@ def charts(q: Any) -> Iterator[Chart]:
     names = [s.name for s in q.splits]
     if len(names) < 2:
         return
-    for kind, words in (("exact", "samples in both"), ("near", "near duplicates across them")):
+    for kind, words in (("exact", "samples in both"), ("near", "near duplicates")):
         shared = {frozenset(o.splits): getattr(o, kind) for o in q.overlaps}
         if kind == "near" and not any(shared.values()):
             continue

@@ -28,7 +28,7 @@ def charts(s: Any) -> Iterator[Chart]:
         rows = [(k, [float(n), float(after.get(k, 0))]) for k, n in sorted(before.items(), key=lambda kv: -kv[1])]
         low, high = min(after.values()), max(after.values())
         times = said(low) if low == high else f"{said(low)} to {said(high)}"
-        says = f"A class is drawn {times} times an epoch."
+        says = f"A class is drawn {times} times per epoch."
         names = ("In the data", "In a drawn epoch")
         yield stacked("drawn", "Classes before and after sampling", says, rows, names, "Class", side_by_side=True)
     named = [
@@ -39,7 +39,7 @@ def charts(s: Any) -> Iterator[Chart]:
     if len(named) > 1:
         says = f"{s.strategy} is the suggestion."
         yield bars(
-            "unique", "Share of the samples that an epoch shows", says, named, ("Strategy", "Share"), said_percent
+            "unique", "Share of the samples that an epoch covers", says, named, ("Strategy", "Share"), said_percent
         )
 
 

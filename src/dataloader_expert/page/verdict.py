@@ -49,7 +49,7 @@ def _word(parts: Parts, worst: set[str]) -> tuple[Level, str]:
         if passed is False:
             return "bad", "Failed"
         if passed is None:
-            return ("open" if level == "good" else level), "Neither passed nor failed"
+            return ("open" if level == "good" else level), "Undecided"
         return level, "Passed with warnings" if level == "care" else "Passed"
     if level == "bad":
         return level, "Errors found"
@@ -69,11 +69,7 @@ def _faster(io: Any) -> str:
         return "No setting could be compared"
     if found.how == "timed" and (found.low or 0.0) > 1:
         return f"{found.value:.2g} times as fast with other settings"
-    return (
-        "The present settings are as fast as any tried"
-        if io.search_ended == "converged"
-        else "No setting tried is proved faster"
-    )
+    return "No setting tried is faster" if io.search_ended == "converged" else "No setting tried is proven faster"
 
 
 def tiles(report: Report, parts: Parts) -> list[Tile]:
@@ -83,12 +79,10 @@ def tiles(report: Report, parts: Parts) -> list[Tile]:
     samples = report.coverage.samples_total
     if samples is not None:
         read = report.coverage.samples_read
-        failed = f"{read:,} read, {samples - read:,} could not be" if read < samples else "all read"
+        failed = f"{read:,} read, {samples - read:,} unreadable" if read < samples else "all read"
         made.append(Tile("Samples", f"{samples:,}", failed if report.coverage.complete else f"{read:,} read"))
     if c is not None and c.classes is not None:
-        made.append(
-            Tile("Classes", f"{c.classes.count:,}", f"largest to smallest {c.classes.imbalance_ratio:.3g} to 1")
-        )
+        made.append(Tile("Classes", f"{c.classes.count:,}", f"largest to smallest {c.classes.imbalance_ratio:.3g}:1"))
     if b is not None:
         made.append(Tile("Batch size", f"{b.batch_size:,}", f"at most {b.batch_size_limit.value:,}"))
         if b.memory.batch_bytes is not None:

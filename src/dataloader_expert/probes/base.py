@@ -197,7 +197,7 @@ def run(
                     bench.facts.add(fact)
                     emit(_event(fact))
     if not measured:
-        text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe got a result"
+        text = bench.raised[0][1] if bench.raised else failed[0] if failed else "no probe had a result"
         emit({"event": "error", "code": "dataset-raised", "message": f"{text}; fix it and run the tool again"})
 
 

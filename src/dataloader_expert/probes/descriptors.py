@@ -14,7 +14,7 @@ from dataloader_expert.facts import Evidence, Fact, Quantity
 USED_UP = Quantity(
     "descriptors_used_up",
     "",
-    "files open in this process when it ran out of descriptors, and the one open most often",
+    "files open in this process when it ran out of descriptors, and the one opened most often",
 )
 MOST_ASKED = 1 << 16
 LEAST_SHARE = 0.5

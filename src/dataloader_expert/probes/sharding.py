@@ -15,7 +15,7 @@ from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import Serving, serving
 
 SHARDING = Quantity(
-    "shares_of_stream", "", "samples of a stream that each of two workers yielded, and those that both yielded"
+    "shares_of_stream", "", "samples of a stream that each of two workers yielded, and those yielded by both"
 )
 WORKERS = 2
 PATIENCE_S = 10.0
@@ -24,7 +24,7 @@ PATIENCE_S = 10.0
 @dataclass(frozen=True)
 class StreamSharding(Probe):
     name: ClassVar[str] = "sharding"
-    doing: ClassVar[str] = "looking whether workers share the stream"
+    doing: ClassVar[str] = "checking whether workers shard the stream"
     batch_size: int | None = None
     share: float = 0.1
     most_s: float = 1.5

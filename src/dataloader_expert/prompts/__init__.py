@@ -19,13 +19,13 @@ HERE = Path(__file__).parent
 
 ARGUMENTS = {
     "source": "folder, file, glob, or file.py:name of a Dataset, DataLoader or function",
-    "format": "format of the files, where the guess would be wrong",
+    "format": "format of the files, if the guess is wrong",
     "label": "field that holds the label",
-    "split": "split to look at alone",
+    "split": "split to look at",
     "group": "field whose values must not be in two splits, such as patient",
     "model": "reference to a torch.nn.Module, file.py:name",
-    "num_workers": "workers that training uses today",
-    "step_ms": "milliseconds that a training step takes",
+    "num_workers": "num_workers of the present loader",
+    "step_ms": "milliseconds per training step",
 }
 """What each argument of the workflows is, for whoever fills it in; all may be left out."""
 
@@ -68,7 +68,7 @@ def render(name: str, **args: object) -> str:
     files, known = _files(), workflows()
     if name not in files:
         there = ", ".join(files)
-        raise RequestError("invalid-argument", f"prompt {escaped(name)} is not known; known are {there}")
+        raise RequestError("invalid-argument", f"prompt {escaped(name)} is unknown; prompts are: {there}")
     taken = known[name].arguments if name in known else ()
     for wrong in set(args) - set(taken):
         there = ", ".join(taken) or "none"

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import (
+from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.ordering import (
     TOGETHER,
-    BlockPlan,
-    EpochBatchSampler,
     Indices,
     Keys,
-    Plan,
-    State,
     class_codes,
     few_sorted,
     grouped_by,
@@ -31,7 +28,7 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
     Each class's samples are used up in a shuffled order before any is repeated. Classes come equally often, but in the
     last round of an epoch; where P does not divide their number, only in the long run.
     Without ``classes_per_batch`` a batch holds every class, in sorted order, and an epoch ends with the rarest class
-    (``drop_last``) or with the most frequent one, while the others begin anew in another order.
+    (``drop_last``) or with the most frequent one, while the others are reshuffled and start again.
 
     Args:
         labels: one class per sample: sequence, array or tensor, [samples].

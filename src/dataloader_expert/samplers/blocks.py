@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type, shuffled
+from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
 
 
 class BlockShuffleSampler(IndexSampler):

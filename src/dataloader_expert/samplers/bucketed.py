@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import TOGETHER, EpochBatchSampler, Indices, Plan, State, shuffled
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
 
 
 class _ByLength(EpochBatchSampler):

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type, shuffled_blocks
+from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 
 
 class CurriculumSampler(IndexSampler):
@@ -57,6 +58,4 @@ class CurriculumSampler(IndexSampler):
         return {**super()._identity(), "samples": len(self._order), "epochs": self.epochs, "start": self.start}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
-        for block in shuffled_blocks(self._rng(), self.draws, self._order[: self.draws]):
-            yield block[start:]
-            start = max(0, start - len(block))
+        return after(shuffled_blocks(self._rng(), self.draws, self._order[: self.draws]), start)

@@ -9,18 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import (
-    CHUNK,
-    TOGETHER,
-    BlockPlan,
-    EpochBatchSampler,
-    Indices,
-    Plan,
-    State,
-    class_codes,
-    grouped_by,
-    index_type,
-)
+from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.ordering import CHUNK, TOGETHER, Indices, class_codes, grouped_by, index_type
 
 
 class GroupBatchSampler(EpochBatchSampler):

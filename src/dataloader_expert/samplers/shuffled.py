@@ -9,11 +9,12 @@ import numpy as np
 import torch.distributed
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
-from dataloader_expert.samplers.base import IndexSampler, Indices, State, index_type, shuffled_blocks
+from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 
 
 class ShuffleSampler(IndexSampler, RandomSampler):
-    """Each sample once an epoch, in an order that seed and epoch decide; a ``RandomSampler`` to those who ask.
+    """Each sample once an epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
 
     Args:
         data: the dataset, or how many samples it has.
@@ -45,13 +46,11 @@ class ShuffleSampler(IndexSampler, RandomSampler):
         return {**super()._identity(), "samples": self.draws}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
-        for block in shuffled_blocks(self._rng(), self.draws):
-            yield block[start:]
-            start = max(0, start - len(block))
+        return after(shuffled_blocks(self._rng(), self.draws), start)
 
 
 class OrderedSampler(IndexSampler, SequentialSampler):
-    """The samples in their own order, for validation and test; a ``SequentialSampler`` to those who ask.
+    """The samples in their stored order, for validation and test; a subclass of ``SequentialSampler``.
 
     Args:
         data: the dataset, or how many samples it has.
@@ -89,12 +88,12 @@ def in_order(count: int, start: int) -> Iterator[Indices]:
 
 
 class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # type: ignore[override]  # attributes of torch's are properties
-    """:class:`ShuffleSampler` over ranks; a ``DistributedSampler`` to those who ask, and with its arguments.
+    """:class:`ShuffleSampler` sharded across ranks: a subclass of ``DistributedSampler`` with the same arguments.
 
     Args:
         dataset: the dataset, or how many samples it has.
         num_replicas, rank: None: those of the default process group.
-        shuffle: False: the samples in their own order.
+        shuffle: False keeps the stored order.
         seed, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
@@ -128,11 +127,6 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # typ
     def num_samples(self) -> int:  # type: ignore[override]  # torch's two samplers mean two things; a rank's share here
         """Indices of a rank."""
         return len(self)
-
-    @property
-    def draws(self) -> int:
-        """Indices in an epoch, of all ranks: every sample's."""
-        return len(self.data_source)
 
     def _identity(self) -> dict[str, State]:
         return {**super()._identity(), "shuffle": self.shuffle}

@@ -1,4 +1,4 @@
-"""Batches in which every class has its share."""
+"""Batches with the class proportions of the data."""
 
 from __future__ import annotations
 
@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import (
-    TOGETHER,
-    BlockPlan,
-    EpochBatchSampler,
-    Indices,
-    Plan,
-    State,
-    class_codes,
-    grouped_by,
-    shuffled_segments,
-)
+from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
 
 
 class StratifiedBatchSampler(EpochBatchSampler):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import torch
 
-from dataloader_expert.samplers.base import Indices, index_type
+from dataloader_expert.samplers.ordering import Indices, index_type
 from dataloader_expert.samplers.shuffled import ShuffleSampler
 
 
 class TorchShuffleSampler(ShuffleSampler):
-    """Epoch ``k`` has the order of the pass ``k`` (from 0) of a plain shuffling DataLoader whose generator has ``seed``.
+    """Epoch ``k`` has the order of pass ``k`` (from 0) of a plain shuffling DataLoader whose generator is seeded with ``seed``.
 
     A pass of a plain one draws a seed for its workers, the order, and at its end one order more, so that an epoch is
     found by drawing those before it: about 30 ns a sample and epoch, once.

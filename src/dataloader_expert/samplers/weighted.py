@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import CHUNK, IndexSampler, Indices, State, index_type, shuffled, shuffled_blocks
+from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.ordering import CHUNK, Indices, after, index_type, shuffled, shuffled_blocks
 
 BLOCK = 1 << 20
 """Draws made at a time: small enough for the processor's cache, large enough to be vectorised."""
@@ -102,9 +103,7 @@ class WeightedSampler(IndexSampler):
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         if self._weights is not None:
-            for block in self._without_replacement(self._weights):
-                yield block[start:]
-                start = max(0, start - len(block))
+            yield from after(self._without_replacement(self._weights), start)
             return
         size = BLOCK if self._table is not None else MERGED
         for part in range(start // size, -(-self.draws // size)):

@@ -166,7 +166,7 @@ def invalid(model: type[Request], arguments: dict[str, Any]) -> str | None:
         name = ".".join(map(str, first["loc"]))
         field = model.model_fields.get(str(first["loc"][0]))
         if first["type"] == "missing" and field is not None:
-            return f"{name} is missing; name a {field.description}"
+            return f"{name} is missing; give a {field.description}"
         said = first["msg"].removeprefix("Value error, ")
         return f"{name}: {said[:1].lower()}{said[1:]}; given was {escaped(first.get('input'), 60)}"
     return None
@@ -190,7 +190,7 @@ def registered(server: Server, extensions: Sequence[Extension] = ()) -> MCPServe
     mcp: MCPServer[Any] = MCPServer(
         "dataloader-expert",
         title="DataLoader Expert",
-        description="Measures PyTorch data pipelines and proves each cure by a run",
+        description="Measures PyTorch data pipelines and proves each fix by a run",
         instructions=INSTRUCTIONS,
         version=__version__,
         log_level="WARNING",
@@ -254,7 +254,13 @@ def _function(server: Server, tool: Tool) -> Any:
         default: Any = inspect.Parameter.empty
         if not info.is_required():
             default = info.get_default(call_default_factory=True)
-        annotation: Any = Annotated[(info.annotation, *constraints, Field(description=info.description))]
+        annotation: Any = Annotated[
+            (
+                info.annotation,
+                *constraints,
+                Field(description=info.description, json_schema_extra=info.json_schema_extra),
+            )
+        ]
         parameters.append(
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         )

@@ -40,12 +40,12 @@ def question(tool: Tool, request: Request, look: Look) -> Elicit[Any] | None:
         choices = look.candidates[:MOST_CHOICES]
         if len(choices) > 1:
             fields["label"] = _choice("Label", "The field that holds the label", choices, look.label)
-            guess = f"{escaped(look.label)} would be taken" if look.label else "none would be taken"
-            told.append(f"which field is the label (otherwise {guess})")
+            guess = escaped(look.label) if look.label else "none"
+            told.append(f"which field is the label (default: {guess})")
     named = list(look.splits)
     if request.split is None and request.train_split is None and len(named) > 1 and "train" not in named:
         fields["train_split"] = _choice("Training split", "The split used for training", named[:MOST_CHOICES], None)
-        told.append("which split is for training (otherwise none would be)")
+        told.append("which split is for training (default: none)")
     if not fields:
         return None
     form = create_model("Answers", **fields)

@@ -53,7 +53,7 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
     """The parser, with the tools by command."""
     parser = argparse.ArgumentParser(
         prog="dataloader-expert",
-        description="Measures PyTorch data pipelines and proves each cure by a run.",
+        description="Measures PyTorch data pipelines and proves each fix by a run.",
         allow_abbrev=False,  # an abbreviated flag must not be taken for another
     )
     manual.overview(parser)
@@ -68,20 +68,20 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
     serve.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen at; beyond loopback --allowed-host and --token are needed",
+        help="address to listen on; beyond loopback, --allowed-host and --token are required",
     )
-    serve.add_argument("--port", type=int, default=8000, metavar="N", help="port to listen at")
+    serve.add_argument("--port", type=int, default=8000, metavar="N", help="port to listen on")
     serve.add_argument(
         "--allowed-host",
         action="append",
         default=[],
         metavar="NAME",
-        help="Host header to accept beyond loopback, repeatable",
+        help="Host header to accept beyond loopback (repeatable)",
     )
     serve.add_argument(
         "--token",
         default=os.environ.get(TOKEN) or None,
-        help=f"bearer token that clients must send; safer in the environment as {TOKEN}, since all users can see arguments",
+        help=f"bearer token that clients must send; safer in the environment as {TOKEN}, since other users can see arguments",
     )
     wrote = "Writes scikit-learn's handwritten digits as PNG files and has a server analyse them, as a client would."
     demo = commands.add_parser(
@@ -91,9 +91,9 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
         description=wrote,
     )
     demo.add_argument("folder", nargs="?", type=Path, help="where to write them; default: a temporary folder")
-    demo.add_argument("--budget-s", type=float, default=30, help="seconds that the analysis may take (30)")
-    demo.add_argument("--json", action="store_true", help="print the structured result")
-    demo.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
+    demo.add_argument("--budget-s", type=float, default=30, help="time budget of the analysis in seconds (30)")
+    demo.add_argument("--json", action="store_true", help="print the structured result as JSON")
+    demo.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
     more.added(commands, lambda: parser_of([])[0])
     for name, command in commands.choices.items():
         manual.paged(command, name)
@@ -109,13 +109,13 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
             help=tool.title.lower(),
         )
         output = manual.titled(command, manual.OUTPUT)
-        output.add_argument("--json", action="store_true", help="print the structured result")
-        output.add_argument("--html", type=Path, metavar="FILE", help="also write the report as a page")
+        output.add_argument("--json", action="store_true", help="print the structured result as JSON")
+        output.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
         output.add_argument(
             "--fail-on",
             choices=("error", "warning", "never"),
             default="error",
-            help="findings that make the exit status 1",
+            help="severity of findings from which the exit status is 1",
         )
         for field, info in tool.request.model_fields.items():
             _flag(command if field == "source" else manual.group(command, field), field, info)
@@ -129,11 +129,11 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
 def _common(command: argparse.ArgumentParser) -> None:
     parser = manual.titled(command, manual.BOUNDS)
     parser.add_argument(
-        "--root", action="append", default=[], metavar="DIR", help="folder below which data may be read, repeatable"
+        "--root", action="append", default=[], metavar="DIR", help="folder below which data may be read (repeatable)"
     )
     parser.add_argument("--no-code", action="store_true", help="refuse Python references")
     parser.add_argument("--python", metavar="PATH", help="interpreter that runs Python references")
-    parser.add_argument("--memory-limit", type=float, metavar="GB", help="memory limit for measuring")
+    parser.add_argument("--memory-limit", type=float, metavar="GB", help="memory limit of the measuring processes")
 
 
 def _flag(parser: argparse._ActionsContainer, name: str, info: Any) -> None:

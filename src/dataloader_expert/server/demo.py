@@ -25,13 +25,13 @@ def make_demo(folder: Path) -> Path:
         from sklearn.datasets import load_digits
     except ImportError:
         raise RequestError(
-            "extra-missing", "the demo's data come with scikit-learn: pip install 'dataloader-expert[demo]'"
+            "extra-missing", "the demo data come with scikit-learn: pip install 'dataloader-expert[demo]'"
         ) from None
     import numpy as np
     from PIL import Image
 
     if folder.exists() and any(folder.iterdir()):
-        raise RequestError("invalid-argument", f"{folder} is not empty: name a new folder, or none")
+        raise RequestError("invalid-argument", f"{folder} is not empty: name a new folder, or leave it out")
     digits = load_digits()
     for name in range(10):
         members = np.flatnonzero(digits.target == name)

@@ -41,7 +41,7 @@ def install(given: Namespace) -> int:
     if status == DONE and not given.dry_run:
         print(f"{client.title} is set up. {client.then}")
         if scope == "project" and os.path.isabs(program(client, scope, place)[0]):
-            print("The command is a path of this machine: whoever else clones the project runs this as well.")
+            print("The command is a path on this machine: everyone else who clones the project must run this too.")
         print("Check it with `dataloader-expert doctor`.")
     return status
 
@@ -61,7 +61,7 @@ def uninstall(given: Namespace) -> int:
         return FAILED
     for step in steps:
         if step.left:
-            print(f"{escaped(step.path, None)} is left: {step.left}.", file=sys.stderr)
+            print(f"{escaped(step.path, None)} was left unchanged: {step.left}.", file=sys.stderr)
     if status == DONE and not given.dry_run:
         print(f"{client.title} no longer starts dataloader-expert.")
     return status
@@ -93,7 +93,9 @@ def _carried_out(steps: list[Step], place: Place, given: Namespace) -> int:
 
 def _agreed() -> bool:
     if not sys.stdin.isatty():
-        raise RequestError("invalid-argument", "there is no terminal to ask at: pass --yes to make this change")
+        raise RequestError(
+            "invalid-argument", "there is no terminal to ask for confirmation: pass --yes to make this change"
+        )
     try:
         return input("Make this change? [y/N] ").strip().lower() in ("y", "yes")
     except (EOFError, KeyboardInterrupt):
@@ -109,7 +111,8 @@ def _write(steps: list[Step], place: Place) -> None:
     for step in steps:
         if content(step.path) != step.before:
             raise RequestError(
-                "invalid-argument", f"{escaped(step.path, None)} has been changed meanwhile; nothing was: try again"
+                "invalid-argument",
+                f"{escaped(step.path, None)} has changed in the meantime, so nothing was written: try again",
             )
     done: list[Step] = []
     try:
@@ -136,7 +139,7 @@ def _put(step: Step) -> None:
             step.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as e:
             raise RequestError(
-                "invalid-argument", f"{escaped(step.path.parent)} cannot be made: {e.strerror}; nothing was changed"
+                "invalid-argument", f"{escaped(step.path.parent)} cannot be written: {e.strerror}; nothing was changed"
             ) from None
         replaced(step.path, step.after)
     elif step.after is None and step.before is not None:

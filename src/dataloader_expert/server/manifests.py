@@ -98,7 +98,7 @@ def plugin_readme(project: dict[str, Any]) -> str:
 
 {project["description"]}
 
-The plugin brings a subagent, `{SERVER}`, and the MCP server that it measures with. The server is the installed
+The plugin brings a subagent, `{SERVER}`, and the MCP server that it uses to measure. The server is the installed
 command, so install the package first, where Claude Code finds it on the `PATH`: `uv tool install {SERVER}` or
 `pipx install {SERVER}`. Then, in Claude Code:
 
@@ -191,7 +191,7 @@ def registry(project: dict[str, Any]) -> dict[str, Any]:
         "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
         "name": REGISTRY_NAME,
         "title": TITLE,
-        "description": "Measures PyTorch data pipelines: speed, memory, quality, samplers; proves each cure by a run.",
+        "description": "Measures PyTorch data pipelines: speed, memory, quality, samplers; proves each fix by a run.",
         "version": project["version"],
         "websiteUrl": REPOSITORY,
         "repository": {"url": REPOSITORY, "source": "github"},

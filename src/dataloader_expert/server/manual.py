@@ -10,19 +10,19 @@ from dataclasses import dataclass
 
 WIDEST = 100
 STATUS = {
-    0: "nothing is wrong (findings of severity warning or info do not count)",
-    1: "findings of severity error; --fail-on says which count",
+    0: "no errors found (warnings and info do not count)",
+    1: "findings of severity error; --fail-on changes which count",
     2: "the request could not be carried out: stderr says why, beginning with a code",
 }
 CHECK_STATUS = {
     0: "passed",
     1: "not passed: a finding of severity error, or a failed box of the checklist",
-    2: "undecided (not all was read), or the request could not be carried out",
+    2: "undecided (not everything was read), or the request could not be carried out",
 }
 CHANGE_STATUS = {
     0: "done, or nothing to do",
-    1: "you did not agree to the change",
-    2: "not possible; nothing was changed",
+    1: "you declined the change",
+    2: "failed; nothing was changed",
 }
 
 
@@ -54,7 +54,7 @@ PAGES = {
     "batch-spec": Page(
         (
             ("shapes, dtypes, memory and a batch size", "batch-spec photos/"),
-            ("whether a model takes the batch", "batch-spec photos/ --model model.py:make_model"),
+            ("whether a model accepts the batch", "batch-spec photos/ --model model.py:make_model"),
             ("the largest batch on a device of 8 GB", "batch-spec photos/ --memory-limit-gb 8"),
         ),
         STATUS,
@@ -63,51 +63,51 @@ PAGES = {
         (
             ("why a DataLoader is slow", "diagnose train.py:make_loader"),
             ("whether it keeps up with a step of 40 ms", "diagnose train.py:MyDataset --batch-size 64 --step-ms 40"),
-            ("the same on 16 cores", "diagnose train.py:MyDataset --what-if '{\"cpus\": 16}'"),
+            ("forecast for 16 cores", "diagnose train.py:MyDataset --what-if '{\"cpus\": 16}'"),
         ),
         STATUS,
     ),
     "check": Page(
         (
-            ("everything, however long it takes", "check data/"),
-            ("in CI: fail on warnings too, keep the result", "check data/ --fail-on warning --json > quality.json"),
-            ("no patient in two splits", "check scans/ --group patient_id"),
+            ("check everything, however long it takes", "check data/"),
+            ("in CI: fail on warnings too, and keep the result", "check data/ --fail-on warning --json > quality.json"),
+            ("no patient in more than one split", "check scans/ --group patient_id"),
         ),
         CHECK_STATUS,
-        notes="Without --budget-s it reads everything. With it, what was not reached makes the result undecided.",
+        notes="Without --budget-s it reads everything. With it, the result is undecided if not everything was read.",
     ),
     "sampler": Page(
         (
-            ("what suits the data", "sampler photos/"),
-            ("each class equally often", "sampler photos/ --objective balanced --batch-size 64"),
-            ("short texts with short ones", "sampler corpus.jsonl --objective throughput"),
+            ("let the data decide", "sampler photos/"),
+            ("draw each class equally often", "sampler photos/ --objective balanced --batch-size 64"),
+            ("batch texts of similar length", "sampler corpus.jsonl --objective throughput"),
         ),
         STATUS,
     ),
     "serve": Page(
         (
-            ("as a client starts it", "serve"),
-            ("data outside the project as well", "serve --root . --root /data/imagenet"),
+            ("the way a client starts it", "serve"),
+            ("allow data outside the project too", "serve --root . --root /data/imagenet"),
             ("over HTTP on this machine", "serve --http --port 8000"),
         ),
-        {0: "the client has gone", 2: "the address may not be served like this: stderr says why"},
-        notes="Without --root it reads below CLAUDE_PROJECT_DIR, else the current directory; never / or your home "
-        "folder unless they are named. `dataloader-expert install` writes the client's configuration.",
+        {0: "the client disconnected", 2: "this address may not be served; stderr says why"},
+        notes="Without --root it reads below CLAUDE_PROJECT_DIR or else the current directory, and never / or your home "
+        "folder unless you name them. `dataloader-expert install` writes the client's configuration.",
     ),
     "demo": Page(
-        (("in a temporary folder", "demo"), ("keep the pictures", "demo digits/")),
+        (("in a temporary folder", "demo"), ("keep the images", "demo digits/")),
         {0: "done", 2: "the folder is not empty, or the extra `demo` is not installed"},
     ),
     "doctor": Page(
-        (("look at everything", "doctor"), ("for a script or a bug report", "doctor --json")),
-        {0: "nothing is broken (warnings do not count)", 1: "something is: each problem says how to mend it"},
+        (("check everything", "doctor"), ("for a script or a bug report", "doctor --json")),
+        {0: "nothing is broken (warnings do not count)", 1: "something is broken; each problem says how to fix it"},
     ),
     "install": Page(
         (
             ("this project, shared with whoever clones it", "install claude-code"),
             ("all your projects", "install vscode --user"),
-            ("see the change, make none", "install cursor --dry-run"),
-            ("Claude Desktop, which knows no project", "install claude-desktop --root ~/data"),
+            ("show the change without making it", "install cursor --dry-run"),
+            ("Claude Desktop, which has no project", "install claude-desktop --root ~/data"),
             ("in a script", "install claude-code --yes"),
         ),
         CHANGE_STATUS,
@@ -118,7 +118,7 @@ PAGES = {
     "uninstall": Page(
         (("undo `install claude-code`", "uninstall claude-code"), ("in a script", "uninstall vscode --user --yes")),
         CHANGE_STATUS,
-        notes="A file that nobody changed since is given back byte for byte; of one that was changed, our entry goes.",
+        notes="A file that was not changed since is restored byte for byte; from a changed one, only our entry is removed.",
     ),
     "completion": Page(
         (
@@ -139,12 +139,12 @@ METAVARS = {str: "TEXT", int: "N", float: "NUMBER"}
 HELP = {
     "source": "a folder, a file or a glob; or a Python reference, file.py:name or package.module:name, to a Dataset "
     "class or object, a DataLoader, or a function that returns one",
-    "source_args": "keyword arguments for the class or function that is referred to",
-    "format": "the format, where the guess from the files would be wrong",
-    "split": "one split only, or the field that names the splits; all without it",
-    "label": "the field that holds the label; found without it",
-    "budget_s": "seconds that it may take; when they are spent, the best answer so far is given",
-    "seed": "every random choice follows from it",
+    "source_args": "keyword arguments of the class or function",
+    "format": "the format, if the guess from the files is wrong",
+    "split": "one split, or the field that names the splits (default: all splits)",
+    "label": "the label field (default: found by name, values or folders)",
+    "budget_s": "time budget in seconds; when it runs out, the best answer so far is given",
+    "seed": "seed of all random choices",
     "detail": "concise shortens long lists; full gives everything",
 }
 
@@ -200,10 +200,10 @@ def overview(parser: argparse.ArgumentParser) -> None:
                     ("see it work", "demo"),
                     ("add it to Claude Code", "install claude-code"),
                     ("your own data, everything at once", "analyze path/to/data"),
-                    ("what is wrong with a set-up", "doctor"),
+                    ("find out what is wrong with a set-up", "doctor"),
                     ("more on a command", "diagnose --help"),
                 ),
-                {0: "fine", 1: "findings", 2: "not carried out"},
+                {0: "fine", 1: "findings", 2: "the request could not be carried out"},
                 notes="NO_COLOR=1 turns colours off. --json prints the structured result, which never changes with the "
                 "terminal.",
             )

@@ -32,17 +32,17 @@ def added(commands: Commands, whole: Callable[[], argparse.ArgumentParser]) -> N
         action="append",
         default=[],
         metavar="DIR",
-        help="folder below which the server may read, repeatable (default: the project; needed where the client "
-        "starts servers in no project)",
+        help="folder below which the server may read (repeatable; default: the project; required where the client "
+        "starts servers outside a project)",
     )
     install.set_defaults(run=_install)
-    undone = "Takes out what `install` put into a client's configuration, and deletes the subagent file."
+    undone = "Removes what `install` added to a client's configuration, and deletes the subagent file."
     uninstall = commands.add_parser("uninstall", allow_abbrev=False, help="undo install", description=undone)
     _client(uninstall)
     uninstall.set_defaults(run=_uninstall)
     looked = (
-        "Looks at everything that measuring and serving need: Python, torch, CUDA, memory, shared memory, limits, and "
-        "the configured clients, whose command it starts and asks for its tools. Says how to mend what is wrong."
+        "Checks everything that measuring and serving need: Python, torch, CUDA, memory, shared memory, limits, and "
+        "the configured clients, by starting each one's command and listing its tools. Says how to fix each problem."
     )
     doctor = commands.add_parser(
         "doctor", allow_abbrev=False, help="find out what is wrong with a set-up", description=looked
@@ -52,8 +52,8 @@ def added(commands: Commands, whole: Callable[[], argparse.ArgumentParser]) -> N
     completion = commands.add_parser(
         "completion",
         allow_abbrev=False,
-        help="print a shell's completion script",
-        description="Prints the script that completes commands, flags, values and files in a shell.",
+        help="print a completion script for a shell",
+        description="Prints a script that completes commands, flags, values and files in a shell.",
     )
     completion.add_argument("shell", choices=SHELLS, help="the shell")
     completion.set_defaults(run=complete)
@@ -67,13 +67,13 @@ def _client(parser: argparse.ArgumentParser) -> None:
         dest="scope",
         action="store_const",
         const="project",
-        help="the configuration in the current directory (default, but for Claude Desktop)",
+        help="the configuration in the current directory (default, except for Claude Desktop)",
     )
     scope.add_argument(
         "--user", dest="scope", action="store_const", const="user", help="your own configuration, for all projects"
     )
     parser.add_argument("--yes", "-y", action="store_true", help="make the change without asking")
-    parser.add_argument("--dry-run", "-n", action="store_true", help="show the change and make none")
+    parser.add_argument("--dry-run", "-n", action="store_true", help="show the change without making it")
 
 
 def _install(given: argparse.Namespace) -> int:

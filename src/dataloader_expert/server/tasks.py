@@ -165,12 +165,12 @@ class Tasks(Extension):
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the client did not declare {IDENTIFIER}", missing)
         header = (getattr(ctx.request, "headers", None) or {}).get("mcp-name")
         if header is not None and header != params.task_id:  # of methods of the core the SDK sees to it
-            raise MCPError(HEADER_MISMATCH, "the header Mcp-Name names another task than the request")
+            raise MCPError(HEADER_MISMATCH, "the header Mcp-Name and the request name different tasks")
         task = self._tasks.get(params.task_id)
         if task is None:
             raise MCPError(
                 INVALID_PARAMS,
-                f"task {escaped(params.task_id)} is not known: it ended over an hour ago, or another server made it",
+                f"task {escaped(params.task_id)} is not known: it ended over an hour ago or belongs to another server",
             )
         return task
 

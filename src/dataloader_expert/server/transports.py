@@ -38,7 +38,7 @@ def serve_http(settings: Settings, host: str, port: int, allowed_hosts: list[str
     import uvicorn
 
     if host not in LOOPBACK and (not allowed_hosts or token is None):
-        raise ValueError(f"--host {host} is reachable from outside: pass --allowed-host and --token as well")
+        raise ValueError(f"--host {host} is reachable from outside this machine: pass --allowed-host and --token too")
     server = Server(settings)
     with plain_logs():
         made = registered(server)

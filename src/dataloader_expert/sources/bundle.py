@@ -68,7 +68,7 @@ class Bundle(Source):
             why = first.told() if first else "no arrays"
             raise RequestError(
                 "format-unknown",
-                f"no file of {cls.format} could be read ({why}): write them anew, or pass another source",
+                f"no file of {cls.format} could be read ({why}): write them again, or pass another source",
             )
         shards = sum(p is not None for p in seen.values()) * 2 > len(seen)
         if shards and one_sample_each(known, entries):
@@ -129,7 +129,7 @@ class Bundle(Source):
         )
         self.sharding = "one file per sample"
         if names:
-            self.label, self.label_how = "label", "by the folders' names"
+            self.label, self.label_how = "label", "from the folder names"
 
     def _fields(
         self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
@@ -153,7 +153,7 @@ class Bundle(Source):
                 if "f" not in dtype and self.samples:
                     self.label, self.label_how = (
                         scalars[0],
-                        "the only scalar array beside the data; pass label= if wrong",
+                        "guessed: the only scalar array besides the data; pass label= if it is another",
                     )
         fields = [
             array_field(

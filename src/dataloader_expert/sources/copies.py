@@ -76,11 +76,11 @@ def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[U
         if not source.in_shards
         else [e.path for e in entries if e.path not in filled and e.path not in told and e.size]
     )
-    problems = [Unreadable("empty-file", "holds no sample", file=path) for path in empty]
+    problems = [Unreadable("empty-file", "contains no sample", file=path) for path in empty]
     copies = copied_files(listing, entries)
     source.copies = {path for path in copies if path in filled}
     problems += [
-        Unreadable("duplicate-files", f"equals {original} byte for byte", file=path)
+        Unreadable("duplicate-files", f"is a byte-for-byte copy of {original}", file=path)
         for path, original in copies.items()
         if path in filled
     ]

@@ -20,6 +20,8 @@ from dataloader_expert.sources.lines import record_ranges, utf8
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
 
+MOST_ODD = 1000
+"""Odd cells of one column that are placed, of one unit."""
 SAMPLE = 256 << 10
 
 
@@ -65,7 +67,7 @@ class Csv(Table):
                 units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
                 start += records
         if not units:
-            raise RequestError("format-unknown", f"no {cls.format} file with records; give a file with data")
+            raise RequestError("format-unknown", f"no {cls.format} file has records; give a file with data")
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source._check_headers()
@@ -89,8 +91,8 @@ class Csv(Table):
 
     def _dialect(self, entry: Entry) -> Dialect:
         head = self.listing.head(entry.path, SAMPLE)
-        if b"\0" in head:
-            raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=entry.path)
+        if head.count(b"\0") > head.count(b"\n"):
+            raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=entry.path)
         return sniff_dialect(head, self.delimiters, len(head) == entry.size)
 
     def _check_headers(self) -> None:
@@ -105,7 +107,8 @@ class Csv(Table):
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
-        table = self._table(unit, utf8(raw, unit.file, problems, unit.start), problems)
+        data = _without_nul(utf8(raw, unit.file, problems, unit.start), unit, problems)
+        table = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema}
         columns = columns_of(table, unit.file, problems, unit.start)
@@ -159,6 +162,17 @@ class Csv(Table):
                 text = f"{name} was {self.types[name]}, here {table.schema.field(name).type} ({str(e)[:80]})"
                 problems.append(Unreadable("dtype-drift", text, file=unit.file, field=name))
             return table
+
+
+def _without_nul(data: bytes, unit: Unit, problems: list[Unreadable]) -> bytes:
+    """The bytes without NUL, which no reader takes; each line that holds some is a problem."""
+    if b"\0" not in data:
+        return data
+    for n, line in enumerate(data.split(b"\n")):
+        if b"\0" in line:
+            text = f"{line.count(0)} NUL bytes in the row: left out"
+            problems.append(Unreadable("encoding-error", text, file=unit.file, sample=unit.start + n))
+    return data.replace(b"\0", b"")
 
 
 def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
@@ -224,8 +238,13 @@ def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
     odd = [i for i, v in present if not _number(v)]
     if not odd or len(odd) * 10 > len(present):
         return []
-    text = f"{name} holds numbers but for {len(odd)} texts such as {values[odd[0]][:40]!r}: read as text"
-    return [Unreadable("dtype-drift", text, file=unit.file, field=name, sample=unit.start + odd[0])]
+    of = f"{name} holds numbers except for {len(odd)} texts such as"
+    return [
+        Unreadable(
+            "dtype-drift", f"{of} {values[i][:40]!r}: read as text", file=unit.file, field=name, sample=unit.start + i
+        )
+        for i in odd[:MOST_ODD]
+    ]
 
 
 def _quoted(lines: list[str], delimiter: str) -> bool:

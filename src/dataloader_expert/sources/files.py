@@ -84,7 +84,7 @@ class Listing:
         most = self.most_bytes if limit is None else min(limit, self.most_bytes)
         with self.open(path) as file:
             if file.size > most:
-                text = f"{file.size:,} bytes in one piece, and at most {most:,} may be held; split it, or raise --memory-limit"
+                text = f"{file.size:,} bytes in one piece, but at most {most:,} may be held; split it, or raise --memory-limit"
                 raise Unreadable("unreadable", text, file=path)
             return file.whole()
 
@@ -189,7 +189,7 @@ def _inside(path: str, roots: tuple[str, ...]) -> None:
     if not below(os.path.realpath(path), roots):
         raise RequestError(
             "outside-roots",
-            f"{escaped(path)} lies outside the roots ({', '.join(map(escaped, roots))}); "
+            f"{escaped(path)} is outside the roots ({', '.join(map(escaped, roots))}); "
             "start the server with --root naming its folder",
         )
 

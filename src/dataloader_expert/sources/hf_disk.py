@@ -31,15 +31,15 @@ class HfDisk(Arrow):
             for shard in names:
                 if "/" in shard or shard.startswith("."):
                     self.problems.append(
-                        Unreadable("outside-root", f"names {shard!r}; only plain names are read", file=entry.path)
+                        Unreadable("outside-root", f"names {shard!r}; only plain file names are read", file=entry.path)
                     )
                 elif prefix + shard in by_path:
                     found.append(by_path[prefix + shard])
                 else:
-                    self.problems.append(Unreadable("missing-shard", f"{shard} is listed and absent", file=entry.path))
+                    self.problems.append(Unreadable("missing-shard", f"{shard} is listed but missing", file=entry.path))
         if not found:
             raise RequestError(
-                "format-unknown", "no shard that a state.json lists is there; give a save_to_disk folder"
+                "format-unknown", "none of the shards listed in state.json exists; give a save_to_disk folder"
             )
         return found
 

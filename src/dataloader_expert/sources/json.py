@@ -58,7 +58,7 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
     """The objects of a JSON document.
 
     Raises:
-        Unreadable: ``bomb`` if it nests too deeply, ``parse-error`` if it is no JSON or holds no list of objects.
+        Unreadable: ``bomb`` if it nests too deeply, ``parse-error`` if it is no JSON or contains no list of objects.
     """
     if too_deep(data):
         raise Unreadable("bomb", f"nested deeper than {MAX_DEPTH}", file=file)
@@ -67,7 +67,7 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
     except (ValueError, RecursionError) as e:
         raise Unreadable("parse-error", f"not JSON: {str(e)[:100]}", file=file) from None
     if isinstance(document, dict) and {"images", "annotations"} <= set(document):
-        raise Unreadable("not-the-format", "COCO annotations, which are not read yet", file=file)
+        raise Unreadable("not-the-format", "COCO annotations, which are not supported yet", file=file)
     if isinstance(document, dict):
         lists = {k: v for k, v in document.items() if isinstance(v, list)}
         if lists and len({len(v) for v in lists.values()}) == 1 and len(lists) == len(document):
@@ -75,7 +75,7 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
         elif len(lists) == 1:
             document = next(iter(lists.values()))
     if not isinstance(document, list) or not document or not all(isinstance(r, dict) for r in document):
-        raise Unreadable("parse-error", "holds no list of objects", file=file)
+        raise Unreadable("parse-error", "contains no list of objects", file=file)
     return document
 
 

@@ -92,7 +92,7 @@ def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]
         problems.append(Unreadable("parse-error", f"not JSON: {str(e)[:100]}", file=file, sample=sample))
         return None
     if b"\\ud" in line.lower() and _half_characters(record):
-        problems.append(Unreadable("encoding-error", "half a character: a lone surrogate", file=file, sample=sample))
+        problems.append(Unreadable("encoding-error", "a lone surrogate", file=file, sample=sample))
     if twice:
         problems.append(Unreadable("duplicate-keys", f"key {twice[0]!r} twice", file=file, sample=sample))
     if not isinstance(record, dict):

@@ -106,8 +106,8 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     lower = {n.lower(): n for n in reversed(names)}
     for known in STRONG_LABELS:
         if known in lower:
-            return lower[known], f"by its name {lower[known]!r}"
+            return lower[known], "chosen by its name"
     for known in WEAK_LABELS:
         if known in lower:
-            return lower[known], f"by its name {lower[known]!r}; pass label= if it is another"
-    return None, "no field is named like a label; pass label= to name one"
+            return lower[known], "chosen by its name; pass label= if it is another"
+    return None, "no field is named like a label; pass label="

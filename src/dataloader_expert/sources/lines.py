@@ -81,15 +81,24 @@ def line_of(listing: Listing, path: str, offset: int) -> int:
 
 
 def utf8(data: bytes, file: str, problems: list[Any], first: int | None = None) -> bytes:
-    """The bytes if they are UTF-8; else Latin-1 re-encoded, and a problem that says where.
+    """The bytes if they are UTF-8; else with the lines that are not read as Latin-1, each a problem with its place.
 
     ``first``: the index of the sample on the first line, where each line is one.
     """
     try:
         data.decode("utf-8")
-    except UnicodeDecodeError as e:
-        text = f"not UTF-8 at byte {e.start}: {data[e.start : e.start + 8]!r}; read as Latin-1"
-        at = {} if first is None else {"sample": first + data.count(b"\n", 0, e.start)}
-        problems.append(Unreadable("encoding-error", text, file=file, **at))
-        return data.decode("latin-1").encode("utf-8")
-    return data
+        return data
+    except UnicodeDecodeError:
+        lines = data.split(b"\n")
+    at = 0
+    for n, line in enumerate(lines):
+        try:
+            line.decode("utf-8")
+        except UnicodeDecodeError as e:
+            text = f"not UTF-8 at byte {at + e.start}: {line[e.start : e.start + 8]!r}; the line is read as Latin-1"
+            problems.append(
+                Unreadable("encoding-error", text, file=file, **({} if first is None else {"sample": first + n}))
+            )
+            lines[n] = line.decode("latin-1").encode("utf-8")
+        at += len(line) + 1
+    return b"\n".join(lines)

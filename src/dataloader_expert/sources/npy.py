@@ -103,11 +103,11 @@ class Npy(Source):
                 why = why or problem.told()  # the scan names the others
         if not headers:
             raise RequestError(
-                "format-unknown", f"no NPY file could be read ({why}): write them anew, or pass another source"
+                "format-unknown", f"no NPY file could be read ({why}): write them again, or pass another source"
             )
         fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
         if names:
-            self.label, self.label_how = "label", "by the folders' names"
+            self.label, self.label_how = "label", "from the folder names"
             fields.append(Field("label", "category", "str"))
         self.fields = tuple(fields)
         self.sharding = "one file per sample"

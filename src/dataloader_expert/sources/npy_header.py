@@ -42,7 +42,7 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
         header: Any = ast.literal_eval(text)
         dtype, shape, fortran = np.dtype(header["descr"]), tuple(header["shape"]), bool(header["fortran_order"])
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
-        raise Unreadable("header-mismatch", "the header is not a NPY description", file=file) from None
+        raise Unreadable("header-mismatch", "the header is not an NPY header", file=file) from None
     if dtype.hasobject:
         raise Unreadable(
             "executable-payload", "object array: reading it would execute pickled code; not loaded", file=file

@@ -124,7 +124,7 @@ def open_below(path: Path, roots: tuple[str, ...], called: str) -> int:
         raise Unreadable(code, f"cannot be opened: {getattr(e, 'strerror', None) or e}", file=name) from None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise Unreadable("special-file", "not a regular file; never opened for reading", file=name)
+            raise Unreadable("special-file", "not a regular file; not opened", file=name)
         try:
             real = os.readlink(f"/proc/self/fd/{fd}")  # the kernel's own resolved path of what was opened
         except OSError:

@@ -105,7 +105,7 @@ def _join(
     for key, entry in files.items():
         sample = samples.get(key)
         if sample is None:
-            problems.append(Unreadable("missing-pair", f"{_called(name)} has no sample beside it", file=entry.path))
+            problems.append(Unreadable("missing-pair", f"{_called(name)} has no matching sample", file=entry.path))
         else:
             partners.setdefault(sample.path, {})[name] = entry
     for key, entry in samples.items():

@@ -67,7 +67,7 @@ class Parquet(Table):
                 first = source.problems[0]
                 raise RequestError(
                     "format-unknown",
-                    f"no Parquet file could be read: {first.told()}: write them anew, or pass another source",
+                    f"no Parquet file could be read: {first.told()}: write them again, or pass another source",
                 )
             raise RequestError("format-unknown", "no rows in any Parquet file; give a folder with data")
         expected = commonest(schemas)

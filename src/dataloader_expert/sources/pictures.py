@@ -37,7 +37,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("empty-file", "0 bytes", file=name)
     seen = sniff(data[:512])
     if seen == "image/jp2":
-        raise Unreadable("unreadable", "JPEG 2000 is not decoded: that plug-in is never tried", file=name)
+        raise Unreadable("unreadable", "JPEG 2000 is not decoded, as its plug-in is never tried", file=name)
     if seen not in IMAGE_TYPES:
         what = f"holds {seen}" if seen else f"begins with {data[:16]!r}"
         raise Unreadable("not-the-format", f"is not an image: {what}", file=name)
@@ -59,13 +59,17 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     except Image.DecompressionBombError:
         raise Unreadable("bomb", "header claims more than 178 million pixels", file=name) from None
     except MemoryError:
-        raise Unreadable("bomb", "decoding needs more memory than there is", file=name) from None
+        raise Unreadable("bomb", "decoding needs more memory than is available", file=name) from None
     except Exception as e:  # Pillow raises OSError, SyntaxError, ValueError, struct.error… on hostile bytes
         text = str(e)
         cut = "truncated" in text or "broken data stream" in text or "Truncated" in text
         raise Unreadable("truncated" if cut else "unreadable", f"does not decode: {text[:160]}", file=name) from None
-    if seen == "image/png":
-        _check_png(data, name)
+    end = _check_png(data, name) if seen == "image/png" else _jpeg_end(data) if seen == "image/jpeg" else len(data)
+    hidden = sniff(data[end : end + 512])
+    if (
+        problems is not None and hidden is not None and not hidden.startswith("image/")
+    ):  # cameras append a second picture
+        problems.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the picture: {hidden}", file=name))
     return image
 
 
@@ -142,7 +146,7 @@ def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadabl
     except ValueError as e:
         text = str(e)
         if _LEFT_OVER.search(text):  # every pixel was there before them
-            problems.append(Unreadable("trailing-bytes", f"inside the picture: {text[:120]}", file=name))
+            problems.append(Unreadable("trailing-bytes", f"inside the image: {text[:120]}", file=name))
         elif _DAMAGE.search(text):
             code = "truncated" if "remature end" in text else "unreadable"
             raise Unreadable(code, f"does not decode: {text[:160]}", file=name) from None
@@ -154,7 +158,35 @@ def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadabl
     return made
 
 
-def _check_png(data: bytes, name: str) -> None:
+def _jpeg_end(data: bytes) -> int:
+    """Where the picture ends: behind its end marker, which no bytes of coded pixels are equal to."""
+    if data.endswith(b"\xff\xd9"):
+        return len(data)
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == 0xD9:
+            return at + 2
+        at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+        if marker == 0xDA:  # pixels: up to the next marker that is no restart and no stuffed byte
+            while (at := data.find(b"\xff", at)) >= 0 and (
+                data[at + 1 : at + 2] == b"\0" or data[at + 1 : at + 2] in _RESTARTS
+            ):
+                at += 2
+            if at < 0:
+                break
+    return len(data)
+
+
+_RESTARTS = [bytes([0xD0 + i]) for i in range(8)]
+
+
+def _check_png(data: bytes, name: str) -> int:
+    """Where the picture ends.
+
+    Raises:
+        Unreadable: ``truncated``, or ``checksum-mismatch`` of a chunk.
+    """
     at = 8
     while at + 12 <= len(data):
         size = int.from_bytes(data[at : at + 4], "big")
@@ -165,6 +197,6 @@ def _check_png(data: bytes, name: str) -> None:
         if zlib.crc32(data[at + 4 : at + 8 + size]) != stored:
             raise Unreadable("checksum-mismatch", f"chunk {kind!r} fails its CRC", file=name)
         if kind == b"IEND":
-            return
+            return at + 12 + size
         at += 12 + size
     raise Unreadable("truncated", "no IEND chunk", file=name)

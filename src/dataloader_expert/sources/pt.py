@@ -53,7 +53,7 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
     except pickle.UnpicklingError as e:
         text = str(e)
         if "WeightsUnpickler" in text or "Unsupported" in text or "global" in text.lower():
-            raise Unreadable("executable-payload", "needs classes beyond tensors; not loaded", file=file) from None
+            raise Unreadable("executable-payload", "needs classes other than tensors; not loaded", file=file) from None
         raise Unreadable("not-the-format", f"not a torch file: {text[:120]}", file=file) from None
     except Exception as e:  # torch raises RuntimeError, EOFError, KeyError… on damaged archives
         raise Unreadable("unreadable", f"torch cannot load it: {str(e)[:120]}", file=file) from None

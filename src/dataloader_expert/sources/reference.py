@@ -76,7 +76,7 @@ class Reference(Source):
         if not any(hasattr(source.dataset, name) for name in ("__getitem__", "__iter__")):
             raise RequestError(
                 "dataset-raised",
-                f"{escaped(ref.name)} gives {escaped(type(made).__name__)}, no Dataset: name a Dataset, a DataLoader, or a "
+                f"{escaped(ref.name)} is of type {escaped(type(made).__name__)}, not a Dataset: name a Dataset, a DataLoader, or a "
                 "function that returns one",
             )
         source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
@@ -227,7 +227,7 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
     if home is not None and not _is_own(home, str(module.__file__), roots):
         raise RequestError(
             "code-refused",
-            f"{escaped(attribute)} is only imported by {escaped(where)} and is defined in {escaped(home)}; "
+            f"{escaped(attribute)} is only imported into {escaped(where)} and is defined in {escaped(home)}; "
             "name a class, function or object that is defined below a root, write a function there that calls it, or add its folder as a --root",
         )
     return target

@@ -14,6 +14,7 @@ from pathlib import Path
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.absent import absent_parts
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
@@ -71,9 +72,10 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
         source.files, source.bytes = len(held), sum(e.size for e in held)
         for name, kind in getattr(source, "unread", {}).items():
-            text = f"{kind} files stand beside the samples and are not read: only whether each is there was checked"
+            text = f"{kind} files accompany the samples; only their presence was checked, not their contents"
             unknowns.append(Unknown(f"field {name}", text))
         source.problems += idle_files(source, listing, listing.of(kinds))
+        source.problems += absent_parts(source, listing, [e.path for e in listing.of(kinds)])
         source.problems = [
             *listing.problems,
             *_foreign(listing, kinds, getattr(source, "beside", frozenset())),
@@ -95,7 +97,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if ref.label not in names:
             raise RequestError(
                 "label-not-found",
-                f"field {escaped(ref.label)} is not there; fields are: {', '.join(map(escaped, names))}",
+                f"field {escaped(ref.label)} does not exist; fields are: {', '.join(map(escaped, names))}",
             )
         source.label, source.label_how = ref.label, "as asked"
         if source.roles is not None:
@@ -117,7 +119,7 @@ def _call_train(name: str, source: Source, kept: bool) -> None:
         raise _no_split(name, source)
     if name != "train" and "train" in named:
         raise RequestError(
-            "invalid-argument", f"train_split is {escaped(name)}, and another split is called train; rename that one"
+            "invalid-argument", f"train_split is {escaped(name)}, but another split is called train; rename that one"
         )
     source.units = [replace(unit, split="train") if unit.split == name else unit for unit in source.units]
     if source.roles is not None and name in splits.values():
@@ -130,7 +132,7 @@ def _no_split(split: str, source: Source) -> RequestError:
     there = ", ".join(map(escaped, named)) or "none"
     scalar = ", ".join(escaped(f.name) for f in source.fields if not f.shape)
     or_field = f"; or name the field that holds each sample's split, one of: {scalar}" if source.roles else ""
-    return RequestError("invalid-argument", f"split {escaped(split)} is not there; splits are: {there}{or_field}")
+    return RequestError("invalid-argument", f"split {escaped(split)} does not exist; splits are: {there}{or_field}")
 
 
 def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) -> tuple[type[Source], frozenset[str]]:
@@ -151,7 +153,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     total = sum(counts.values())
     if not total:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
-        raise RequestError("format-unknown", f"{escaped(ref.name)} holds no data file ({listed})")
+        raise RequestError("format-unknown", f"{escaped(ref.name)} contains no data file ({listed})")
     kind = counts.most_common(1)[0][0]
     # a file that is named as the others and holds something else is a damaged one of them
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
@@ -164,9 +166,9 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return readable[kind], readable[kind].kinds
     listed = ", ".join(f"{n} {_plural(k)}" for k, n in counts.most_common())
     if len(counts) == 1:
-        what = f"{escaped(ref.name)} holds {listed}, which is not read"
+        what = f"{escaped(ref.name)} holds {listed}, which are not supported"
     else:
-        what = f"{escaped(ref.name)} holds several kinds of files: {listed}"
+        what = f"{escaped(ref.name)} contains several kinds of files: {listed}"
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
 
@@ -185,14 +187,14 @@ def _beside(entry: Entry) -> bool:
 
 
 def _collisions(listing: Listing) -> list[Unreadable]:
-    """Files and folders whose names differ by case only, each told once."""
+    """Files and folders whose names differ only in case, each reported once."""
     paths = {p for e in listing.entries for p in (e.path, *_folders(e.path))}
     first: dict[str, str] = {}
     problems = []
     for path in sorted(paths):
         other = first.setdefault(path.casefold(), path)
         if other != path and not (_folders(path) and _folders(path)[-1] != _folders(other)[-1]):
-            text = f"differs from {escaped(other)} by case only: a file system that ignores case keeps one of them"
+            text = f"differs from {escaped(other)} only in case: a case-insensitive file system keeps one of them"
             problems.append(Unreadable("case-collision", text, file=path))
     return problems
 
@@ -213,17 +215,17 @@ def _odd_names(listing: Listing) -> list[Unreadable]:
 def _odd(name: str) -> str | None:
     """What is odd in a file's or folder's name; None: nothing."""
     if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in name):
-        return "holds characters that do not print, or are no text"
+        return "contains unprintable characters or bytes that are not text"
     if name != unicodedata.normalize("NFC", name):
-        return "spells its accents apart: other systems spell them in one, and do not find it"
+        return "has decomposed accents (NFD): systems that compose them (NFC) do not find it"
     if name.startswith("-"):
-        return "begins with a dash: commands take it for an option"
+        return "begins with a dash: commands read it as an option"
     if name != name.strip() or any(part != part.strip() for part in name.rsplit(".", 1)):
         return "begins or ends with a space"
     if set(name) & set("\\:*?\"<>|'`"):
-        return "holds a character that shells or other file systems do not take"
+        return "contains a character that shells or other file systems reject"
     if len(name.encode("utf-8", "surrogateescape")) > 200:
-        return "is over 200 bytes long: it does not fit beside a suffix"
+        return "is over 200 bytes long, which leaves no room for a suffix"
     return None
 
 

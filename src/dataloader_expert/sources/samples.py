@@ -10,7 +10,7 @@ from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import empty_class_folders, read_folders
+from dataloader_expert.sources.layout import read_folders
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 
 T = TypeVar("T")
@@ -32,11 +32,7 @@ class FileSamples(Source):
         splits, labels, names = read_folders(paths)
         if listing.single and len(entries) == 1:
             splits = [None]
-        self.problems = [
-            Unreadable("empty-class", "a class folder without samples", file=folder)
-            for folder in empty_class_folders(listing.folders, labels, paths)
-        ]
-        self.problems += pairing.problems
+        self.problems = list(pairing.problems)
         self.beside = frozenset(pairing.beside)
         """Paths of files that are no samples themselves and belong to one."""
         kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
@@ -63,7 +59,7 @@ class FileSamples(Source):
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
         if names:
-            self.label, self.label_how = "label", "by the folders' names"
+            self.label, self.label_how = "label", "from the folder names"
             self.classes = tuple(names)
 
     def other_fields(self) -> tuple[Field, ...]:
@@ -97,7 +93,7 @@ class FileSamples(Source):
         picture = block.columns[self.value].values[0]
         size = (getattr(picture, "height", None), getattr(picture, "width", None))
         if size[0] is not None and mask.shape[:2] != size:
-            text = f"{mask.shape[0]} x {mask.shape[1]} pixels, and its picture {size[0]} x {size[1]}"
+            text = f"{mask.shape[0]} x {mask.shape[1]} pixels, and its image {size[0]} x {size[1]}"
             block.problems.append(Unreadable("length-mismatch", text, file=path))
         return mask.astype(np.uint8) if mask.dtype == bool else mask
 
@@ -121,7 +117,7 @@ def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
         problems.append(Unreadable("encoding-error", f"not UTF-8 at byte {e.start}: {at!r}", file=name))
         text = data.decode("utf-8", "replace")
     if "\0" in text:
-        raise Unreadable("not-the-format", "holds NUL bytes: not a text", file=name)
+        raise Unreadable("not-the-format", "contains NUL bytes, so it is not text", file=name)
     return text
 
 

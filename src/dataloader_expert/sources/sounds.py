@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
-from dataloader_expert.sources.magic import sniff
+from dataloader_expert.sources.magic import guess_text, sniff
 
 
 def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = None) -> tuple[Any, int]:
@@ -35,6 +35,8 @@ def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = Non
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
     except Exception as e:  # libsndfile's errors are RuntimeErrors of many kinds
+        if guess_text(data[:512]) is not None:
+            raise Unreadable("not-the-format", "is not a sound: holds text", file=name) from None
         raise Unreadable("unreadable", f"does not decode: {str(e)[:160]}", file=name) from None
     return samples, int(rate)
 
@@ -48,7 +50,7 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     at, form, body = 12, None, None
     while at + 8 <= len(data):
         if not data[at : at + 4].isascii() or not data[at : at + 4].decode("latin-1").isprintable():
-            problems.append(Unreadable("trailing-bytes", f"{len(data) - at} bytes that are no chunk", file=name))
+            problems.append(Unreadable("trailing-bytes", f"{len(data) - at} bytes that are not a chunk", file=name))
             break
         kind, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
         if kind == b"fmt ":
@@ -56,7 +58,7 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
         elif kind == b"data":
             if at + 8 + size > len(data):
                 raise Unreadable(
-                    "truncated", f"header promises {size} bytes of sound, {len(data) - at - 8} are there", file=name
+                    "truncated", f"header promises {size} bytes of sound, {len(data) - at - 8} are present", file=name
                 )
             body = data[at + 8 : at + 8 + size]
         at += 8 + size + (size & 1)
@@ -80,5 +82,5 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
     elif (tag, bits) in kinds:
         samples = np.frombuffer(body, kinds[tag, bits])
     else:
-        raise Unreadable("unreadable", f"WAV codec {tag} with {bits} bits is not read", file=name)
+        raise Unreadable("unreadable", f"WAV codec {tag} with {bits} bits is not supported", file=name)
     return samples.reshape(-1, channels), rate

@@ -180,7 +180,7 @@ def extra_columns(names: list[str], file: str) -> list[Unreadable]:
     if not names:
         return []
     is_ = "are" if len(names) > 1 else "is"
-    return [Unreadable("extra-key", f"column {_listed(names)} {is_} in this file only", file=file, field=names[0])]
+    return [Unreadable("extra-key", f"column {_listed(names)} {is_} only in this file", file=file, field=names[0])]
 
 
 def _listed(names: list[str]) -> str:

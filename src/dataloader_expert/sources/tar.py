@@ -54,7 +54,10 @@ def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
             return members
         header = _parsed(head)
         if header is None:
-            wrong("checksum-mismatch", f"header at byte {at} fails its checksum")
+            if at == 0 and head[257:262] != b"ustar":
+                wrong("not-the-format", "does not begin with a tar header")
+            else:
+                wrong("checksum-mismatch", f"header at byte {at} fails its checksum")
             return members
         size = header.size if long_size is None or header.kind in (b"L", b"K", b"x", b"g") else long_size
         if size < 0:

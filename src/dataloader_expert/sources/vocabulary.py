@@ -1,4 +1,4 @@
-"""What a tokenizer's or model's files beside the data say of token ids: vocabulary, padding, longest input."""
+"""What a tokenizer's or model's files next to the data say of token ids: vocabulary, padding, longest input."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def beside(listing: Listing | None) -> Vocabulary:
     pad = _whole(ids.get(padding)) if isinstance(padding, str) else _whole(model.get("pad_token_id"))
     longest = _whole(settings.get("model_max_length")) or _whole(model.get("max_position_embeddings"))
     longest = longest if longest is not None and 0 < longest < UNSET else None
-    return Vocabulary(size, pad, longest, f"by {', '.join(found)} beside the data")
+    return Vocabulary(size, pad, longest, f"by {', '.join(found)} next to the data")
 
 
 def _whole(value: Any) -> int | None:

@@ -144,7 +144,7 @@ def decode_member(name: str, kind: str, data: bytes, where: str, problems: list[
     import numpy as np
 
     if kind in EXECUTABLE:
-        raise Unreadable("executable-payload", f".{kind} members are pickles: reading one would run code; not loaded")
+        raise Unreadable("executable-payload", f".{kind} members are pickles, which would run code; not loaded")
     if kind in IMAGES:
         return {name: Column([decode_image(data, where, problems)])}
     if kind in SOUNDS:

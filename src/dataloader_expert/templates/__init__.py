@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import escaped
+from dataloader_expert.facts import in_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -48,7 +49,7 @@ def _page_environment() -> Environment:
     )
     environment.filters.update(
         num=number, fig=figure, size=size, name=isolated, safe_text=printable, sentence=sentence, plain=plain, cell=cell,
-        picture_alt=picture_alt, basename=lambda path: str(path).rsplit("/", 1)[-1],
+        picture_alt=picture_alt, by_reason=by_reason, basename=lambda path: str(path).rsplit("/", 1)[-1],
     )  # fmt: skip
     environment.tests["picture"] = lambda data: isinstance(data, str) and PICTURE.fullmatch(data) is not None
     return environment
@@ -103,7 +104,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(q=quoted, num=number, fig=figure, size=size, pct=percent, short=short, code=in_code)
+    environment.filters.update(
+        q=quoted, num=number, fig=figure, size=size, pct=percent, short=short, code=in_code,
+        ms=milliseconds, capital=capital, by_reason=by_reason,
+    )  # fmt: skip
     return environment
 
 
@@ -135,7 +139,7 @@ def short(value: Any) -> str:
     """A list or map of constants, at most six of them."""
     if isinstance(value, dict):
         shown = ", ".join(f"{quoted(k)} {number(v)}" for k, v in list(value.items())[:6])
-        return shown + (f" … ({len(value)} fields)" if len(value) > 6 else "")
+        return f"({shown}{f', … {len(value)} fields' if len(value) > 6 else ''})"
     if isinstance(value, list):
         return "[" + ", ".join(number(v) for v in value[:6]) + (" …]" if len(value) > 6 else "]")
     return number(value)
@@ -152,15 +156,28 @@ def figure(value: Any) -> str:
     return f"{number(value.value)} {value.unit} ({', '.join(parts)})".replace("  ", " ")
 
 
+def milliseconds(value: float | None) -> str:
+    """Three decimals at most, never an exponent."""
+    return "—" if value is None else number(round(value, 3))
+
+
+def capital(text: str) -> str:
+    """A sentence with its capital, unless it begins with a code or a name."""
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+def by_reason(unknowns: Any) -> list[tuple[str, list[str]]]:
+    """What was not measured, together where the reason is the same: each reason with its fields."""
+    found: dict[str, list[str]] = {}
+    for one in unknowns:
+        found.setdefault(one.why, []).append(one.what)
+    return list(found.items())
+
+
 def size(value: float | None) -> str:
     """Bytes in the nearest unit of 1000."""
-    if value is None:
-        return "unknown"
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(value) < 1000:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
+    return "unknown" if value is None else in_bytes(value)
 
 
 def percent(value: float | None) -> str:

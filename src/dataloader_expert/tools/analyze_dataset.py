@@ -87,25 +87,30 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     advice = {a.setting: a for s in said.values() for a in s.advice}
     unknowns = list(dict.fromkeys(u for s in said.values() for u in s.unknowns))
     findings = list({f.code: f for s in said.values() for f in s.findings}.values())
-    summary = " ".join(said[n].summary.split(". ")[0].rstrip(".") + "." for n in ("characterization", "io", "quality"))
+    verdict = said["quality"].summary.split(" Not checked: ")[0]
+    summary = " ".join([verdict, *(first_of(said[n].summary) for n in ("io", "characterization"))])
     steps = [s for n in ("quality", "sampler") for s in said[n].next if s.tool != "recommend_batch_spec"]
     if not steps:
         steps = [
             Next(
                 tool="diagnose_io",
                 arguments={"source": request.source, "step_ms": 100},
-                why="stall shares for your step time",
+                why="how long your training step waits for data",
             )
         ]
     return Conclusion(fields, summary, list(advice.values()), steps, unknowns, findings)
+
+
+def first_of(summary: str) -> str:
+    return summary.split(". ")[0].rstrip(".") + "."
 
 
 TOOL = Tool(
     "analyze_dataset",
     "analyze",
     "Analyze a data set whole",
-    "Start here for the whole picture: a report on a data set or DataLoader in one pass - contents, batches, loading speed, "
-    "quality, sampler. The other tools look deeper at one of these. 10-30 s.",
+    "Start here for the whole picture: one report on a data set or DataLoader - contents, batches, loading speed, quality, "
+    "sampler. The other tools look deeper. 10-30 s.",
     Request,
     Result,
     recipe,

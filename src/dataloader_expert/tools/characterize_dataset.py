@@ -13,6 +13,7 @@ from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.integrity import SAMPLE_BYTES
 from dataloader_expert.checks.pairs import NEAR
 from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import (
@@ -30,7 +31,7 @@ from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
-from dataloader_expert.tools.base import Conclusion, Measured, Request, Tool, class_counts, fact_figure
+from dataloader_expert.tools.base import Conclusion, Measured, Request, Tool, class_counts, coverage, fact_figure
 
 
 class Task(Model):
@@ -204,7 +205,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     samples = facts.value(SAMPLES)
     total = sum(splits.values()) if splits else 0
     if splits is None:
-        unknowns.append(Unknown("splits", "neither folders, file names nor metadata name any"))
+        unknowns.append(Unknown("splits", "no folder, file name or metadata names one"))
     classes = classes_of(facts)
     if classes is None:
         unknowns.append(Unknown("classes", facts.value(LABEL, {"how": "no sample was read"})["how"]))
@@ -215,7 +216,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(
             Unknown(
                 "diversity.near_duplicate_fraction",
-                "near copies are looked for among pictures, texts, token rows and rows with decimals",
+                "near copies are searched for only among images, texts, token rows and rows with decimals",
             )
         )
     if samples is None:
@@ -241,12 +242,16 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "diversity": diversity_of(facts),
     }
     steps = [
-        Next(tool="recommend_batch_spec", arguments={"source": request.source}, why="batch size, collate and settings"),
+        Next(
+            tool="recommend_batch_spec",
+            arguments={"source": request.source},
+            why="batch size, collate function and DataLoader arguments",
+        ),
         Next(tool="check_quality", arguments={"source": request.source}, why="the checklist and every finding"),
     ]
     if classes is not None and classes.severe_imbalance:
         arguments = {"source": request.source, "objective": "balanced"}
-        steps.insert(0, Next(tool="suggest_sampler", arguments=arguments, why="the classes are over 10:1"))
+        steps.insert(0, Next(tool="suggest_sampler", arguments=arguments, why="the class imbalance is over 10:1"))
     return Conclusion(fields, summary(facts, classes), normalization_advice(facts), steps, unknowns)
 
 
@@ -273,14 +278,15 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if classes is not None:
         kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
         return Task(
-            name=f"{kind}classification", how=f"label {label['name']} with {classes.count} classes, {label['how']}"
+            name=f"{kind}classification",
+            how=f"{classes.count} classes; label field {label['name']}, {label['how']}",
         )
     if label["name"] is not None:
-        return Task(name=f"{modality} regression", how=f"label {label['name']} is not made of classes, {label['how']}")
+        return Task(name=f"{modality} regression", how=f"label field {label['name']} has no classes; {label['how']}")
     kinds = {f["kind"]: f["name"] for f in facts.value(FIELDS, [])}
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
-        return Task(name=f"image {name}", how=f"each picture has a {kinds['mask']} beside it")
+        return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
     if modality in ("text", "tokens"):
         return Task(name="language modelling", how="texts without a label")
     return Task(name=f"{modality} data without labels", how="no label field was found")
@@ -290,7 +296,7 @@ def _no_correlation(facts: Facts) -> str:
     """Why there is none: it is of numeric fields, or of one vector's components."""
     shapes = [f["shape"] for f in facts.value(FIELDS, [])]
     if any(len(shape) > 1 for shape in shapes):
-        return "it is of numbers and of one vector's components; pixels and steps of arrays are neither"
+        return "it needs numeric fields or one vector; pixels and time steps are neither"
     return "fewer than two numeric fields or components vary"
 
 
@@ -354,23 +360,27 @@ def diversity_of(facts: Facts) -> Diversity:
 def summary(facts: Facts, classes: Classes | None) -> str:
     scanned = facts.value(SCANNED, {"read": 0, "failed": 0})
     modality = facts.value(MODALITY, "unknown")
-    said = f"{scanned['read']:,} samples of modality {modality} were read"
-    said += f" and {scanned['failed']:,} could not be." if scanned["failed"] else "; every one tried could be."
+    seen = coverage(facts)
+    of = f" of {seen.samples_total:,}" if seen.samples_total is not None and not seen.complete else ""
+    said = f"{scanned['read']:,}{of} {modality} samples read"
+    said += f", {scanned['failed']:,} unreadable" if scanned["failed"] else ""
     if classes is not None:
-        said += f" {classes.count} classes, {classes.imbalance_ratio:.1f} to 1."
+        said += (
+            f"; {classes.count} class{'es' * (classes.count != 1)}, largest to smallest {classes.imbalance_ratio:.1f}:1"
+        )
     splits = facts.value(SPLITS)
     if splits:
-        said += f" {len(splits)} split{'s' * (len(splits) != 1)}."
-    return said
+        said += f"; split{'s' * (len(splits) != 1)} {', '.join(escaped(name, 40) for name in list(splits)[:5])}"
+    return f"{said}."
 
 
 TOOL = Tool(
     "characterize_dataset",
     "characterize",
     "Characterize a data set",
-    "What a data set holds: format, modality, number of samples, size on disk, splits, classes and their counts, columns with "
-    "shapes and dtypes, mean, std, missing, outliers, correlation, and the training split's mean and std for normalization. "
-    "Defects: check_quality. Seconds.",
+    "What a data set contains: format, modality, number of samples, size on disk, splits, class counts, columns with shapes "
+    "and dtypes, mean, std, missing values, outliers, correlation, normalization (mean and std of train). "
+    "For defects: check_quality. Seconds.",
     Request,
     Result,
     recipe,

@@ -27,7 +27,7 @@ from dataloader_expert.probes.health.worker_content import CONTENT, WorkerConten
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import How, Model, Next, Report
-from dataloader_expert.tools.base import Conclusion, Measured, Tool, coverage
+from dataloader_expert.tools.base import Conclusion, Measured, Tool, coverage, unlisted
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.split_report import (
     Groups,
@@ -55,11 +55,11 @@ BALANCED = (
 
 
 class Request(Common):
-    near_duplicates: bool = Field(True, description="look for them too")
+    near_duplicates: bool = Field(True, description="look for near duplicates too", json_schema_extra=unlisted)
     group: str | None = Field(None, description="field that must not straddle splits, e.g. patient")
-    time: str | None = Field(None, description="field of times; training must come first")
-    transform: str | None = Field(None, description="reference; output checked too")
-    vocab_size: int | None = Field(None, gt=0, description="of the tokenizer")
+    time: str | None = Field(None, description="time field; train must come first")
+    transform: str | None = Field(None, description="file.py:name; its output is checked too")
+    vocab_size: int | None = Field(None, gt=0, description="of the tokenizer", json_schema_extra=unlisted)
     pad_id: int | None = Field(None, ge=0, description="padding token")
     max_length: int | None = Field(None, gt=0, description="in tokens")
     checks: list[str] | None = Field(None, description="only these codes")
@@ -149,7 +149,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     passed = False if failed else True if complete and request.checks is None else None
     code, unknowns = repeated(facts, checklist)
     if code is None and not unknowns and not any(u.what == "code" for u in measured.unknowns):
-        unknowns.append(Unknown("code", "only a call of check_quality for all checks makes it"))
+        unknowns.append(Unknown("code", "call check_quality with all checks to get it"))
     for name, status in checklist.model_dump().items():
         if status == "unknown":
             unknowns.append(Unknown(f"checklist.{name}", why[name]))
@@ -180,7 +180,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         )
     if "reading in worker processes" in aside:
         same = {"source": request.source, "source_args": request.source_args}
-        why_workers = "samples were read in one process: it tells whether workers give the same"
+        why_workers = "samples were read in one process: diagnose_io checks whether workers read the same"
         steps.append(Next(tool="diagnose_io", arguments=same, why=why_workers))
     return Conclusion(fields, verdict(passed, request, facts, found, checklist, why, aside), (), steps, unknowns)
 
@@ -197,9 +197,9 @@ def repeated(facts: Facts, checklist: Checklist) -> tuple[str | None, list[Unkno
     fails = {box: bool(failed & {test.__name__ for test in tests}) for box, tests in TESTS.items()}
     more = [box for box, fail in fails.items() if fail and status[box] == "pass"]
     if more:
-        return None, [Unknown("code", f"plain code reads these data in another way ({', '.join(more)})")]
+        return None, [Unknown("code", f"plain code reads these data differently ({', '.join(more)})")]
     blind = [box for box, fail in fails.items() if status[box] == "fail" and not fail]
-    return "\n".join(fact.value["lines"]) + "\n", [Unknown("code", f"it does not see what fails {b}") for b in blind]
+    return "\n".join(fact.value["lines"]) + "\n", [Unknown("code", f"it does not detect what fails {b}") for b in blind]
 
 
 def verdict(
@@ -213,24 +213,26 @@ def verdict(
 ) -> str:
     """The summary: whether the data passed, what was not checked, and the findings by severity."""
     codes = {s: list(dict.fromkeys(f.code for f in found if f.severity == s)) for s in ("error", "warning")}
-    warned = f"; warnings: {', '.join(codes['warning'])}" if codes["warning"] else ""
-    unseen = f"; not checked: {', '.join(aside)}" if aside else ""
-    read = f"{coverage(facts).samples_read:,} samples were read"
+    warned = f" Warnings: {', '.join(codes['warning'])}." if codes["warning"] else ""
+    unseen = f" Not checked: {', '.join(aside)}." if aside else ""
+    seen = coverage(facts)
+    of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
+    read = f"{seen.samples_read:,}{of} samples were read"
     if passed is None:
         reason = (
             "only the checks asked for ran"
             if request.checks is not None
             else "not every sample could be read and checked"
         )
-        return f"Neither passed nor failed: {reason} ({read}){warned}{unseen}."
+        return f"Neither passed nor failed: {reason} ({read}).{warned}{unseen}"
     if passed:
-        return f"Passed: all {read} and no check found an error{warned}{unseen}."
+        return f"Passed: all {read} and no check found an error.{warned}{unseen}"
     if codes["error"]:
-        return f"Failed: {', '.join(codes['error'])}{warned}{unseen}."
+        return f"Failed: {', '.join(codes['error'])}.{warned}{unseen}"
     failed = "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail")
     others = [code for code in codes["warning"] if f"{code}: " not in failed]
-    warned = f"; warnings: {', '.join(others)}" if others else ""
-    return f"Failed: {failed}{warned}{unseen}."
+    warned = f" Warnings: {', '.join(others)}." if others else ""
+    return f"Failed: {failed}.{warned}{unseen}"
 
 
 def not_checked(facts: Facts, request: Request) -> list[str]:
@@ -240,15 +242,15 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
     if not several:
         aside.append("overlap between splits (there is only one)")
     elif facts.find(GROUPS) is None:
-        aside.append("groups across splits (no field was taken for a group)")
+        aside.append("groups across splits (no group field was found)")
     if several and facts.find(TIMES) is None:
         timed = any(r["role"] == "time" for r in facts.value(ROLES, []))
         aside.append(
-            f"times across splits ({'its values could not be read' if timed else 'no field was taken for a time'})"
+            f"times across splits ({'the values of the time field could not be read' if timed else 'no time field was found'})"
         )
     if facts.find(CLASS_COUNTS) is None:
         aside.append("class labels (there are none)")
-    aside += [f"what the files named by {escaped(f.at['field'])} hold" for f in facts.all(REFERENCES)]
+    aside += [f"the contents of the files named by {escaped(f.at['field'])}" for f in facts.all(REFERENCES)]
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")
     aside += [fact.value["missed"] for fact in facts.all(NEAR) if fact.value["missed"]]
@@ -293,7 +295,7 @@ def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine]
         elif several:
             lines = [line.model_copy(update={"status": "unknown"}) if line.id == id_ else line for line in lines]
             if wanted is None or id_ in wanted:
-                unknowns.append(Unknown(id_, f"no field was taken for a {name}: name it with {name}="))
+                unknowns.append(Unknown(id_, f"no {name} field was found: pass {name}="))
     return lines, unknowns
 
 
@@ -320,23 +322,27 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     seen = coverage(facts)
     codes = {f.code: f for f in found}
     whole = (
-        f"all {seen.samples_read:,} samples were read"
+        ""
         if seen.complete
-        else f"{seen.samples_read:,} samples were read, not all"
+        else f"; only {seen.samples_read:,} of {seen.samples_total:,} samples were read"
+        if seen.samples_total is not None
+        else f"; only {seen.samples_read:,} samples were read"
     )
     clean: Status = "pass" if seen.complete else "unknown"
     why: dict[str, str] = {}
 
     def box(name: str, bad: set[str], good: str, least: tuple[str, ...] = ("error", "warning")) -> Status:
         hits = [codes[c] for c in sorted(bad & set(codes)) if codes[c].severity in least]
-        why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else f"{good}; {whole}"
+        why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else f"{good}{whole}"
         return "fail" if hits else clean
 
     corrupted = box("no_corrupted_files", BROKEN, "every file and sample decodes strictly")
     ragged = [f.message for f in found if f.code == "ragged"]
-    alike = f"one dtype and rank each; {'; '.join(ragged)}" if ragged else "every field has one shape and dtype"
+    alike = (
+        f"one dtype and rank per field, but {'; '.join(ragged)}" if ragged else "every field has one shape and dtype"
+    )
     shapes = box("shapes_consistent", SHAPELY, alike)
-    numbers = box("no_nan_or_inf", {"nan", "inf"}, "no NaN and no infinity in any numeric field")
+    numbers = box("no_nan_or_inf", {"nan", "inf"}, "no numeric field has NaN or infinite values")
     ratio = facts.find(TRAIN_IMBALANCE) or facts.find(IMBALANCE)
     where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
@@ -346,22 +352,22 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     elif ratio.value <= SEVERE:
         balance = clean
         why["imbalance_strategy_defined"] = (
-            f"classes are {ratio.value:.1f} to 1{where}: none is needed up to 10 to 1; {whole}"
+            f"none is needed: classes are {ratio.value:.1f}:1{where}, within 10:1{whole}"
         )
     elif sampler in BALANCED:
         balance = "pass"
         why["imbalance_strategy_defined"] = (
-            f"classes are {ratio.value:.1f} to 1{where} and the loader draws by {sampler}"
+            f"classes are {ratio.value:.1f}:1{where}, and the loader draws with {sampler}"
         )
     else:
         balance = "fail"
         why["imbalance_strategy_defined"] = (
-            f"classes are {ratio.value:.1f} to 1{where} and no sampler or weight handles it"
+            f"classes are {ratio.value:.1f}:1{where}, and no sampler or weight handles it"
         )
     splits = facts.value(SPLITS)
     if not splits or len(splits) < 2:
         disjoint: Status = "unknown"
-        why["splits_disjoint"] = "there are no two splits"
+        why["splits_disjoint"] = "there is only one split"
     elif facts.find(DUPLICATES) is None:
         disjoint = "unknown"
         why["splits_disjoint"] = "the samples could not be compared"
@@ -385,7 +391,7 @@ TOOL = Tool(
     "Check data quality",
     "Whether data can be trusted: corrupt or truncated files, NaN/Inf, missing values, inconsistent shapes, exact and near "
     "duplicates, leakage and drift between train and test, wrong or conflicting labels, severe imbalance. Returns passed, a "
-    "checklist, findings with places and fixes. Changes nothing. Seconds.",
+    "checklist, findings with places and fixes. Read-only. Seconds.",
     Request,
     Result,
     recipe,

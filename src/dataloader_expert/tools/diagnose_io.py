@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from dataloader_expert.advice.base import findings_of
 from dataloader_expert.advice.caching import cache_advice, paying
 from dataloader_expert.advice.consumer import stall_share, workers_needed
 from dataloader_expert.advice.forecast import MOST_WORKERS, forecast
@@ -15,6 +16,7 @@ from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loading_summary import loading_summary
 from dataloader_expert.advice.stages import taken
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
+from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Evidence, Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import Layout
@@ -45,7 +47,7 @@ from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.probes.system.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import BUDGET_S, NO_CUDA, Conclusion, Measured, Tool
+from dataloader_expert.tools.base import BUDGET_S, NO_CUDA, NO_DEVICE, Conclusion, Measured, Tool, unlisted
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -76,14 +78,18 @@ class WhatIf(Model):
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="today's")
-    num_workers: int | None = Field(None, ge=0, description="today's")
-    step_ms: float | None = Field(None, gt=0, description="ms per training step")
-    max_workers: int | None = Field(None, ge=0, description="most to try")
-    local_world_size: int = Field(1, ge=1, description="training processes here")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="of the model")
-    model: str | None = Field(None, description="reference to nn.Module to time")
-    model_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
+    batch_size: int | None = Field(None, ge=1, description="current")
+    num_workers: int | None = Field(None, ge=0, description="current")
+    step_ms: float | None = Field(None, gt=0, description="time of a training step")
+    max_workers: int | None = Field(None, ge=0, description="most to try", json_schema_extra=unlisted)
+    local_world_size: int = Field(1, ge=1, description="processes on this machine")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="device of the model", json_schema_extra=unlisted
+    )
+    model: str | None = Field(None, description="file.py:name of nn.Module to time")
+    model_args: dict[str, Any] = Field(
+        default_factory=dict, description="its keyword arguments", json_schema_extra=unlisted
+    )
     what_if: WhatIf | None = Field(None, description="other hardware")
 
     def stated(self) -> Iterable[Fact]:
@@ -285,10 +291,9 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(Unknown("forecast", "pass what_if"))
     step_ms = facts.value(STEP)
     if step_ms is None:
-        unknowns.append(Unknown("consumer", "pass model, or step_ms, the milliseconds that a training step takes"))
+        unknowns.append(Unknown("consumer", "pass model, or step_ms, the milliseconds of a training step"))
     if not facts.value(ENVIRONMENT, {"devices": []})["devices"]:
-        why = "no CUDA device is visible to the measuring process"
-        unknowns.append(Unknown("stages: pin, to_device; storage.to_device_gb_s", why))
+        unknowns.append(Unknown("stages: pin, to_device; storage.to_device_gb_s", NO_DEVICE))
         if request.device == "cuda":
             unknowns.append(Unknown("device", NO_CUDA))
     if recommended is None:
@@ -330,12 +335,12 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         Next(
             tool="check_quality",
             arguments={"source": request.source},
-            why="fast loading is of little use if samples are broken",
+            why="fast loading is of little use if the samples are broken",
         )
     ]
     return Conclusion(
         fields,
-        loading_summary(facts, measured.findings, top, users, step_ms is not None),
+        loading_summary(facts, of_loading(measured), top, users, step_ms is not None),
         [
             *worker_advice(facts),
             *freeing_advice(facts),
@@ -344,6 +349,13 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         steps,
         unknowns,
     )
+
+
+def of_loading(measured: Measured) -> list[Finding]:
+    """What a summary of loading may begin with: any error, and what the rules about loaders found; a warning about the data
+    is no cause of slow loading."""
+    about_loaders = findings_of(measured.facts)
+    return [f for f in measured.findings if f.severity == "error" or f in about_loaders]
 
 
 def longer(request: Request, facts: Facts) -> list[Next]:
@@ -514,9 +526,9 @@ TOOL = Tool(
     "diagnose_io",
     "diagnose",
     "Diagnose data loading",
-    "Why loading is slow or the GPU waits idle: the bottleneck among read, decode, transform and collate, the costliest "
-    "functions, throughput by num_workers, prefetching and pinning, the best settings with their measured speedup; hangs, "
-    "crashes and leaks of workers. what_if forecasts other hardware. 5-30 s.",
+    "Why loading is slow or the GPU idle: the bottleneck (read, decode, transform, collate), the most expensive functions, "
+    "throughput by num_workers, prefetching and pinning, the best settings with measured speedup; worker hangs, crashes and "
+    "leaks. what_if forecasts other hardware. 5-30 s.",
     Request,
     Result,
     recipe,

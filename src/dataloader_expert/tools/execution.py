@@ -59,7 +59,7 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
     source, roots = request.source, settings.roots
     if "://" in source:
         raise RequestError(
-            "outside-roots", f"{escaped(source)} is a URL: remote storage is not read by this version; fetch it first"
+            "outside-roots", f"{escaped(source)} is a URL: this version does not read remote storage; download it first"
         )
     if not roots:
         raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
@@ -72,11 +72,12 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
         which = named[0] if named else "format"
         raise RequestError(
             "invalid-argument",
-            f"{which} is for data on disk: what a Python reference reads is decided by its source_args",
+            f"{which} applies to data on disk only; for a Python reference use source_args",
         )
     if code and settings.no_code:
         raise RequestError(
-            "code-refused", f"{escaped(source)} is a Python reference and --no-code is on; give a path to data"
+            "code-refused",
+            f"{escaped(source)} is a Python reference, and --no-code forbids running code; give a path to data",
         )
     name, attribute = source.rsplit(":", 1) if code else (source, "")
     if code and not name.endswith(".py"):
@@ -92,7 +93,7 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
     if not code and name.endswith(".py") and request.format is None:
         names = ", ".join(f"{source}:{n}" for n in defined_in(path, roots)) or f"{source}:NAME"
         raise RequestError(
-            "invalid-argument", f"{escaped(source)} is a Python file; name what is in it: {escaped(names, 300)}"
+            "invalid-argument", f"{escaped(source)} is a Python file; name the object in it: {escaped(names, 300)}"
         )
     return ref_of(request, f"{path}:{attribute}" if code else str(path), roots, code)
 
@@ -117,7 +118,7 @@ def _find(name: str, roots: tuple[str, ...]) -> Path:
         os.fsencode(name)
         path = Path(name).expanduser()
     except (ValueError, RuntimeError):  # a NUL, half a character, the home of nobody
-        raise RequestError("source-not-found", f"{escaped(name)} can be no file's name; check the path") from None
+        raise RequestError("source-not-found", f"{escaped(name)} is not a valid file name; check the path") from None
     if path.is_absolute():
         return path
     here = str(Path.cwd())
@@ -149,7 +150,7 @@ async def execute(
     named = [name for name in ("model", "transform") if getattr(request, name, None) is not None]
     user = ref.code or bool(named)
     if named and settings.no_code:
-        raise RequestError("code-refused", f"{named[0]}= is a Python reference and --no-code is on")
+        raise RequestError("code-refused", f"{named[0]}= is a Python reference, and --no-code forbids running code")
     message, memory = message_for(ref, tool.recipe(request), request.seed, seconds, settings, around)
     before, cache = throttled(), held()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
@@ -213,7 +214,7 @@ async def in_thread(look: Callable[[], T], seconds: float) -> T:
     except TimeoutError:
         raise RequestError(
             "timed-out",
-            f"the file system did not answer within {seconds:.0f} s; look at the drive that holds the source",
+            f"the file system did not answer within {seconds:.0f} s; check the drive that holds the source",
         ) from None
 
 
@@ -239,7 +240,7 @@ def _ended(outcome: Outcome) -> Iterator[Unknown]:
     if all(f.evidence.by in ("probe layout", "probe environment") for f in outcome.facts):
         raise failure
     if failure.code == "timed-out" and not outcome.stalled:
-        yield Unknown("what was not yet measured", "the budget ended before it: raise budget_s")
+        yield Unknown("what was not yet measured", "the budget ran out: raise budget_s")
         return
     outcome.facts.add(failed(failure))
     yield Unknown("what was not yet measured", str(failure))

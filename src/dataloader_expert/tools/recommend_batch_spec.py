@@ -21,7 +21,7 @@ from dataloader_expert.advice.normalization import normalization, normalization_
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS, STATISTICS
 from dataloader_expert.conclusions import Finding, finding
-from dataloader_expert.facts import Facts, Unknown
+from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
@@ -46,7 +46,7 @@ from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import NO_CUDA, Conclusion, Measured, Tool
+from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured, Tool, unlisted
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -56,26 +56,32 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 
 class Request(Common):
-    source: str = Field("", description="as in other tools, or give input")
+    source: str = Field("", description="as in other tools; or give input")
     input: dict[str, Any] | None = Field(None, description='without data: {"x": {"shape": ["B", 3, 224, 224]}}')
     columns: list[str] | None = Field(None, description="only these fields")
     batch_size: int | None = Field(None, ge=1, description="if decided")
-    model: str | None = Field(None, description="reference to nn.Module to feed")
-    model_args: dict[str, Any] = Field(default_factory=dict, description="its arguments")
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="of the model")
-    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of training")
-    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of training")
-    memory_limit_gb: float | None = Field(None, gt=0, description="of the GPU; else all")
-    safety_margin: float = Field(0.1, ge=0, lt=1, description="memory left free")
+    model: str | None = Field(None, description="file.py:name of nn.Module to feed")
+    model_args: dict[str, Any] = Field(
+        default_factory=dict, description="its keyword arguments", json_schema_extra=unlisted
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="device of the model", json_schema_extra=unlisted
+    )
+    precision: Literal["float32", "bfloat16", "float16"] = Field(
+        "float32", description="of training", json_schema_extra=unlisted
+    )
+    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of training", json_schema_extra=unlisted)
+    memory_limit_gb: float | None = Field(None, gt=0, description="of the GPU")
+    safety_margin: float = Field(0.1, ge=0, lt=1, description="fraction left free")
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Request:
         if bool(self.source) == (self.input is not None):
-            raise ValueError("give source, or input in its place, and not both")
+            raise ValueError("give either source or input, not both")
         if self.input is not None and self.model is None:
-            raise ValueError("input describes what a model is fed: pass model= too")
+            raise ValueError("input is what a model is fed: pass model= too")
         if self.input is not None and self.columns is not None:
-            raise ValueError("columns names fields of source, and input stands in its place")
+            raise ValueError("columns names fields of source: leave it out with input")
         return self
 
     def fields_read(self) -> tuple[str, ...] | None:
@@ -233,22 +239,22 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     settings = dataloader(facts, size, evaluation or size, workers, total is not None)
     unknowns = []
     if request.model is None:
-        unknowns.append(Unknown("memory.device_peak_bytes", "it needs a model: pass model="))
+        unknowns.append(Unknown("memory.device_peak_bytes", NO_MODEL))
     elif facts.find(DEVICE_PEAK) is None and not any(u.what.startswith("memory.device") for u in measured.unknowns):
         unknowns.append(Unknown("memory.device_peak_bytes", "the model took no training step; see the other unknowns"))
     if request.device == "cuda" and not devices:
         unknowns.append(Unknown("device", NO_CUDA))
     if total is None:
-        unknowns.append(Unknown("memory.device_total_bytes", "no CUDA device is used"))
+        unknowns.append(Unknown("memory.device_total_bytes", NO_DEVICE if not devices else "no CUDA device is used"))
     if evaluation is None:
-        same = "forward-only memory is not known without a model that runs: the training batch size is used"
+        same = "no forward pass was measured, so the training batch size is used" if request.model else NO_MODEL
         unknowns.append(Unknown("dataloader.val and test: batch_size", same))
     if request.model is None:
-        unknowns.append(Unknown("model_check", "no model was given"))
+        unknowns.append(Unknown("model_check", NO_MODEL))
     elif facts.find(MODEL) is None:
         unknowns.append(Unknown("model_check", "the model could not be tried; see the other unknowns"))
     if facts.find(RECOMMENDED) is None:
-        unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 is the safe start"))
+        unknowns.append(Unknown("dataloader.num_workers", "throughput was not measured; 0 always works"))
     memory = batch_bytes(facts, size)
     on_the_host = host_parts(facts, size, workers, total is not None)
     parts, spread = facts.find(MEMORY_PARTS), facts.find(SPREAD)
@@ -273,7 +279,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             parts={} if parts is None else {k: v for k, v in parts.value["parts"].items() if v},
             fit=fit_of(facts),
             largest_batch=on_cards(facts, request.safety_margin, CONTEXT),
-            how="bytes of real batches; in flight: workers x prefetch + 1 batches" + peak_words(facts),
+            how="measured on real batches; in flight = num_workers x prefetch_factor + 1 batches" + peak_words(facts),
             by_batch_size=by_batch_size(facts, size, bound["value"], workers),
         ),
         "preprocessing": preprocessing(facts),
@@ -534,7 +540,7 @@ def last_batch(facts: Facts, size: int) -> int | None:
 
 
 def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:
-    held = f", {memory / 1e6:.2f} MB a batch" if memory is not None else ""
+    held = f", {in_bytes(memory)} per batch" if memory is not None else ""
     return f"Batch size {size} ({why}){held}. The most is {bound['value']:,}, limited by {bound['limited_by']}."
 
 
@@ -550,8 +556,8 @@ TOOL = Tool(
     "batch-spec",
     "Recommend a batch specification",
     "Batch shapes, dtypes, collate function and padding, the largest batch size that fits in memory without running out (OOM), "
-    "preprocessing, DataLoader arguments for training, validation and test, code. With model, feeds it a batch: whether the "
-    "shapes fit, and GPU memory. 5-30 s.",
+    "preprocessing, DataLoader arguments for train, validation and test, code. With model, feeds it a batch: do the shapes fit, "
+    "how much GPU memory. 5-30 s.",
     Request,
     Result,
     recipe,

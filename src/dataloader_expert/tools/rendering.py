@@ -137,7 +137,7 @@ def _told_less(report: Report, limit: int) -> Report:
     told = report
     for room in (limit // 20, limit // 40, limit // 80, limit // 160):
         told = _texts_cut(report.model_copy(update={"report_markdown": ""}), room)
-        text = f"## {told.source}\n\n{told.summary}\n\nShortened; for all of it {report.rest}.\n"
+        text = f"## {told.source}\n\n{told.summary}\n\nShortened; to get all of it, {report.rest}.\n"
         told = told.model_copy(update={"rest": report.rest, "report_uri": report.report_uri, "report_markdown": text})
         if written(told) <= limit:
             return told

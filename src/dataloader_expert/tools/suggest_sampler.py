@@ -18,20 +18,20 @@ from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import Conclusion, Measured, Tool, class_counts
+from dataloader_expert.tools.base import Conclusion, Measured, Tool, class_counts, unlisted
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="training's")
+    batch_size: int | None = Field(None, ge=1, description="of training", json_schema_extra=unlisted)
     objective: Literal["auto", "balanced", "representative", "metric", "curriculum", "throughput"] = Field(
-        "auto", description="of the batches"
+        "auto", description="what batches should be good for", json_schema_extra=unlisted
     )
     group_by: str | None = Field(None, description="field kept in one batch")
-    difficulty: str | None = Field(None, description="field to order a curriculum by")
+    difficulty: str | None = Field(None, description="field for the curriculum")
     length: str | None = Field(None, description="field of lengths")
-    world_size: int = Field(1, ge=1, description="training processes")
+    world_size: int = Field(1, ge=1, description="number of ranks")
 
 
 class Sampler(Model):
@@ -78,14 +78,14 @@ class Result(Report, Fields):
 
 
 WHEN = {
-    "random": "a plain shuffle: the data's own proportions, each sample once",
-    "weighted": "classes are unequal and each should be seen as often",
-    "class-balanced-batch": "each batch must hold several of each class",
-    "stratified": "each batch must hold the classes in the data's own proportions",
-    "length-bucketed": "lengths vary and padding costs",
+    "random": "a plain shuffle: each sample once per epoch, in natural proportions",
+    "weighted": "classes are imbalanced and should be seen equally often",
+    "class-balanced-batch": "each batch must contain several samples of each class",
+    "stratified": "each batch must keep the class proportions of the data",
+    "length-bucketed": "lengths vary and padding wastes compute",
     "grouped": "samples of one group belong in one batch",
     "curriculum": "training should begin with easy samples",
-    "present": "the sampler of the DataLoader that was given",
+    "present": "the sampler of the given DataLoader",
 }
 
 
@@ -109,7 +109,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
 def conclude(request: Request, measured: Measured) -> Conclusion:
     facts = measured.facts
     chosen = facts.value(
-        STRATEGY, {"strategy": "random", "why": "the data could not be read: a plain shuffle is the safe start"}
+        STRATEGY, {"strategy": "random", "why": "the data could not be read, so start with a plain shuffle"}
     )
     strategy = chosen["strategy"]
     request = request.model_copy(update={"batch_size": size_of(request, facts)})
@@ -123,7 +123,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     undrawn = [a.strategy for a in others if a.simulation is None]
     if undrawn:
         unknowns.append(
-            Unknown("alternatives: simulation", f"not drawn: {', '.join(undrawn)}; ask for them by objective")
+            Unknown("alternatives: simulation", f"not drawn: {', '.join(undrawn)}; pass objective= to draw one")
         )
     if counts is None:
         unknowns.append(Unknown("classes", "there are no class labels"))
@@ -143,7 +143,9 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     simulated = fields["simulation"]
     said = f"{strategy}: {chosen['why']}."
     if isinstance(simulated, Simulation):
-        said += f" A drawn epoch shows {simulated.unique_fraction:.0%} of the samples, one at most {simulated.max_repeats} times."
+        most = simulated.max_repeats
+        repeated = f" and draws one of them {most} times" if most > 1 else ""
+        said += f" A drawn epoch covers {simulated.unique_fraction:.0%} of the samples{repeated}."
         if simulated.padding_before is not None and strategy == "length-bucketed":
             said += f" Padding falls from {simulated.padding_before:.0%} to {simulated.padding_after:.0%}."
     steps = [
@@ -209,9 +211,9 @@ def said_of(drawing: dict[str, Any] | None) -> dict[str, Any]:
     words = {
         "data": "the data set",
         "weights": f"1 / count of the sample's {field}",
-        "order": "each sample's own place",
+        "order": "each sample's index",
     }
-    first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"each sample's length of {field}")
+    first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"length of each sample's {field}")
     name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
     return {
         "class": f"dataloader_expert.samplers.{drawing['sampler']}",
@@ -277,9 +279,9 @@ TOOL = Tool(
     "suggest_sampler",
     "sampler",
     "Suggest a sampler",
-    "Which sampler to draw batches with: weighted or class-balanced against imbalance, buckets of like length against padding, "
-    "grouped, curriculum, per process. Really draws an epoch: repeats, coverage, classes per batch, padding. Returns class, "
-    "arguments, code. Seconds.",
+    "Which sampler to draw batches with: weighted or class-balanced against imbalance, length buckets against padding, grouped, "
+    "curriculum, distributed. Draws a real epoch: repeats, coverage, classes per batch, padding. Returns class, arguments, "
+    "code. Seconds.",
     Request,
     Result,
     recipe,

@@ -43,17 +43,17 @@ def _splits(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
         if "duplicate-samples" in codes:
             before = {"samples": float(distinct.value + extra)}
             after = {"samples": float(distinct.value)}
-            yield _of("duplicate-samples", None, "drop all but one of each group", extra, "samples", before, after, how)
+            yield _of("duplicate-samples", None, "keep one of each group", extra, "samples", before, after, how)
         if "splits-overlap" in codes and shared.get("train"):
             n = shared["train"]
             before, after = {"train": float(sizes["train"])}, {"train": float(sizes["train"] - n)}
-            do = "drop from train what another split holds"
+            do = "drop from train what is also in another split"
             yield _of("splits-overlap", None, do, n, "samples", before, after, how)
     groups = facts.find(GROUPS)
     if groups is not None and "group-leakage" in codes:
         now, whole = groups.value["sizes"], groups.value["whole"]
         moved = groups.value["moved"]
-        do = "move each group to the split that holds most of it"
+        do = "move each group to the split with most of its samples"
         how = groups.evidence.how
         yield _of("group-leakage", groups.value["field"], do, moved, "samples", _floats(now), _floats(whole), how)
     if "time-leakage" in codes:
@@ -66,7 +66,7 @@ def _splits(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
             v = fact.value
             if v["early"]:
                 before, after = {split: float(v["samples"])}, {split: float(v["samples"] - v["early"])}
-                do = f"drop from {split} what lies before the last training sample"
+                do = f"drop from {split} what is earlier than the last training sample"
                 how = fact.evidence.how
                 yield _of("time-leakage", v["field"], do, v["early"], "samples", before, after, how)
 

@@ -223,7 +223,7 @@ def test_a_changed_subagent_is_left_and_said(desk: Desk) -> None:
     agent = Path(".claude/agents/dataloader-expert.md")
     agent.write_text(agent.read_text() + "\nMy rule.\n")
     done = ran("uninstall", "claude-code", "--yes")
-    assert done.status == 0 and "is left" in done.err
+    assert done.status == 0 and "was left unchanged" in done.err
     assert "My rule." in agent.read_text()
 
 

@@ -85,9 +85,4 @@ def _wave(value: Any) -> Any:
     return value["array"] if isinstance(value, Mapping) or hasattr(value, "get_all_samples") else value
 
 
-def make(normalize: bool = False, max_length: int | None = None, dtype: torch.dtype | None = None) -> AudioCollator:
-    """The audio collator."""
-    return AudioCollator(normalize, max_length, dtype=dtype)
-
-
-COLLATOR = CollatorInfo("audio", make, "audio", "pads waveforms with silence; lengths and mask")
+COLLATOR = CollatorInfo("audio", AudioCollator, "audio", "pads waveforms with silence; lengths and mask")

@@ -27,9 +27,4 @@ class DefaultCollator:
         return cast(batch, self.dtype)
 
 
-def make(dtype: torch.dtype | None = None) -> DefaultCollator:
-    """The collator of what has none of its own."""
-    return DefaultCollator(dtype=dtype)
-
-
-COLLATOR = CollatorInfo("default", make, "any", "stacks as torch does")
+COLLATOR = CollatorInfo("default", DefaultCollator, "any", "stacks as torch does")

@@ -80,14 +80,6 @@ def _own(value: Any, name: str) -> torch.Tensor:
     return tensor.to(torch.int64) if name == "labels" else tensor
 
 
-def make(
-    normalize: bool = False,
-    mean: Sequence[float] | str | None = None,
-    std: Sequence[float] | None = None,
-    dtype: torch.dtype | None = None,
-) -> DetectionCollator:
-    """The detection collator."""
-    return DetectionCollator(normalize, mean, std, dtype=dtype)
-
-
-COLLATOR = CollatorInfo("detection", make, "detection", "stacks images; each image keeps its own boxes and labels")
+COLLATOR = CollatorInfo(
+    "detection", DetectionCollator, "detection", "stacks images; each image keeps its own boxes and labels"
+)

@@ -81,14 +81,4 @@ def padded_or_stacked(values: list[object], value: float = 0, side: Side = "righ
     return labels_of(values)
 
 
-def make(
-    field: str | None = None,
-    padding_value: float = 0,
-    padding_side: Side = "right",
-    dtype: torch.dtype | None = None,
-) -> SequenceCollator:
-    """The sequence collator."""
-    return SequenceCollator(field, padding_value, padding_side, dtype=dtype)
-
-
-COLLATOR = CollatorInfo("sequence", make, "sequence", "pads sequences to the longest; lengths and mask")
+COLLATOR = CollatorInfo("sequence", SequenceCollator, "sequence", "pads sequences to the longest; lengths and mask")

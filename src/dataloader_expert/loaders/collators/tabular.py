@@ -81,17 +81,5 @@ class ArrayCollator:
         return dict(cast({name: labels_of(values_of(samples, name)) for name in samples[0]}, self.dtype))
 
 
-def make(
-    columns: Sequence[str] | None = None, label: str | None = None, dtype: torch.dtype | None = None
-) -> TabularCollator:
-    """The tabular collator."""
-    return TabularCollator(columns, label, dtype=dtype)
-
-
-def make_array(dtype: torch.dtype | None = None) -> ArrayCollator:
-    """The array collator."""
-    return ArrayCollator(dtype=dtype)
-
-
-COLLATOR = CollatorInfo("tabular", make, "tabular", "numbers of a row side by side in one matrix")
-ARRAY = CollatorInfo("array", make_array, "array", "arrays of one shape stacked, field by field")
+COLLATOR = CollatorInfo("tabular", TabularCollator, "tabular", "numbers of a row side by side in one matrix")
+ARRAY = CollatorInfo("array", ArrayCollator, "array", "arrays of one shape stacked, field by field")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataloader_expert.loaders.jasper.artifacts import load_multiple_tensors, load_tensor_artifact, save_tensor_artifact
 from dataloader_expert.loaders.jasper.building import _csv_origin_split, build_dataset
 from dataloader_expert.loaders.jasper.clusters import Clusters, link_sources, parse_clusters
 from dataloader_expert.loaders.jasper.config import BuildConfig
@@ -14,9 +15,6 @@ from dataloader_expert.loaders.jasper.negatives import NegativeMiner, mine_negat
 from dataloader_expert.loaders.jasper.splitting import DatasetSplitter, create_train_val_split, split_dataset
 from dataloader_expert.loaders.jasper.steering import SteeringBuilder, build_steering
 from dataloader_expert.loaders.jasper.validation import (
-    load_multiple_tensors,
-    load_tensor_artifact,
-    save_tensor_artifact,
     validate_cluster_ids_bounds,
     validate_embedding_dimensions,
     validate_keyword_ids_list,

@@ -7,14 +7,12 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.jasper.values import validate_no_nan_inf
-
-Shape: TypeAlias = tuple[int | None, ...]
-"""Sizes of a tensor's dimensions; None stands for any size."""
+from dataloader_expert.loaders.jasper.stored import Shape
+from dataloader_expert.loaders.jasper.validation import validate_no_nan_inf
 
 
 def load_tensor_artifact(
@@ -60,7 +58,7 @@ def load_tensor_artifact(
         # what damaged bytes lead torch's reader into
         raise ValueError(f"{path} could not be read ({error}): build or copy it again") from error
     if expected_shape is not None:
-        _require_shape(loaded, filename, expected_shape)
+        require_shape(loaded, filename, expected_shape)
     return loaded
 
 
@@ -112,7 +110,13 @@ def save_payload(payload: object, path: Path) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _require_shape(loaded: Any, filename: str, expected: Shape) -> None:
+def require_shape(loaded: Any, filename: str, expected: Shape) -> None:
+    """Refuses what is no tensor of this shape.
+
+    Raises:
+        TypeError: if it is no tensor.
+        ValueError: if it has other dimensions.
+    """
     if not isinstance(loaded, torch.Tensor):
         raise TypeError(
             f"{filename} holds {type(loaded).__name__}, and a tensor of {len(expected)} dimensions is expected"

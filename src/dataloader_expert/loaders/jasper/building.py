@@ -23,7 +23,7 @@ from dataloader_expert.loaders.jasper.pairing import paired
 from dataloader_expert.loaders.jasper.splitting import split_dataset
 from dataloader_expert.loaders.jasper.staging import staged
 from dataloader_expert.loaders.jasper.steering import build_steering
-from dataloader_expert.loaders.jasper.tables import SPLITS
+from dataloader_expert.loaders.jasper.stored import SPLITS
 
 if TYPE_CHECKING:
     import pandas as pd

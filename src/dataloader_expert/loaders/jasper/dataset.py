@@ -18,9 +18,8 @@ from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.curriculum import VARIANTS, Curriculum, base_probabilities, probabilities
 from dataloader_expert.loaders.jasper.integrity import check, check_negatives, check_split
 from dataloader_expert.loaders.jasper.opening import chosen_format, open_tables, with_negatives
+from dataloader_expert.loaders.jasper.stored import KEYWORDS, SPLITS, TENSORS
 from dataloader_expert.loaders.jasper.tables import (
-    SPLITS,
-    KeywordLists,
     Tables,
     read_config,
     read_negatives,
@@ -143,6 +142,12 @@ class JASPERSteeringDataset(Dataset[Sample]):
         self._follow()
         return self._stream.rng if self._stream is not None else None
 
+    def __getattr__(self, name: str) -> Any:
+        """The directory's tensors, by their names, and ``pair_keyword_ids``."""
+        if (name in TENSORS or name == KEYWORDS) and "_tables" in self.__dict__:
+            return getattr(self._tables, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __len__(self) -> int:
         return len(self.split_indices)
 
@@ -152,26 +157,22 @@ class JASPERSteeringDataset(Dataset[Sample]):
         Raises:
             IndexError: if ``idx`` is out of range; negative indices are.
         """
-        at = _position(idx, len(self))
+        at, tables = _position(idx, len(self)), self._tables
         variant = int(self._variants_at([at])[0])
         pair = int(self.split_indices[at])
-        question, source = self.pair_index[pair].tolist()
-        if variant:
-            steering = (self.steering_centroid, self.steering_keyword_weighted, self.steering_residual)[variant - 1][
-                pair
-            ]
-        else:
-            steering = torch.zeros_like(self.question_embs[question])
+        question, source = tables.pair_index[pair].tolist()
         return {
-            "question_emb": self.question_embs[question],
-            "target_source_emb": self.source_embs[source],
-            "steering": steering,
-            "negative_embs": self.source_embs[self.hard_negatives[pair]],
-            "cluster_id": self.pair_cluster_id[pair],
-            "relevance": self.pair_relevance[pair],
-            "centroid_distance": self.centroid_distances[pair],
+            "question_emb": tables.question_embs[question],
+            "target_source_emb": tables.source_embs[source],
+            "steering": tables.steered()[variant - 1][pair]
+            if variant
+            else torch.zeros_like(tables.question_embs[question]),
+            "negative_embs": tables.source_embs[tables.hard_negatives[pair]],
+            "cluster_id": tables.pair_cluster_id[pair],
+            "relevance": tables.pair_relevance[pair],
+            "centroid_distance": tables.centroid_distances[pair],
             "steering_variant": torch.tensor(variant, device=self.device),
-            "negative_tiers": self.negative_tiers[pair],
+            "negative_tiers": tables.negative_tiers[pair],
         }
 
     def __getitems__(self, indices: Sequence[int]) -> Gathered:
@@ -190,20 +191,21 @@ class JASPERSteeringDataset(Dataset[Sample]):
             self._checked(at)
             raise
         variants, steering = self._variants_of(at, pairs)
+        tables = self._tables  # now: a reload that was ordered is done
         questions, sources = self._ends[0].index_select(0, pairs), self._ends[1].index_select(0, pairs)
-        negatives = self.hard_negatives.index_select(0, pairs)
-        embeddings = self.source_embs.index_select(0, negatives.view(-1))
+        negatives = tables.hard_negatives.index_select(0, pairs)
+        embeddings = tables.source_embs.index_select(0, negatives.view(-1))
         return Gathered(
             {
-                "question_emb": self.question_embs.index_select(0, questions),
-                "target_source_emb": self.source_embs.index_select(0, sources),
+                "question_emb": tables.question_embs.index_select(0, questions),
+                "target_source_emb": tables.source_embs.index_select(0, sources),
                 "steering": steering,
                 "negative_embs": embeddings.view(*negatives.shape, embeddings.shape[-1]),
-                "cluster_id": self.pair_cluster_id.index_select(0, pairs),
-                "relevance": self.pair_relevance.index_select(0, pairs),
-                "centroid_distance": self.centroid_distances.index_select(0, pairs),
+                "cluster_id": tables.pair_cluster_id.index_select(0, pairs),
+                "relevance": tables.pair_relevance.index_select(0, pairs),
+                "centroid_distance": tables.centroid_distances.index_select(0, pairs),
                 "steering_variant": variants,
-                "negative_tiers": self.negative_tiers.index_select(0, pairs),
+                "negative_tiers": tables.negative_tiers.index_select(0, pairs),
             },
             len(pairs),
         )
@@ -265,14 +267,14 @@ class JASPERSteeringDataset(Dataset[Sample]):
 
     def close(self) -> None:
         """Lets go of all tensors; may be called again. A closed dataset has no samples: its attributes are gone."""
-        for name in [*_TENSORS, "_tables", "_variants", "_places", "_ends"]:
+        for name in ("split_indices", "_tables", "_variants", "_places", "_ends"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Each tensor once; mapped ones stay behind: another process maps the files itself."""
         if "_tables" not in self.__dict__:  # closed
             return self.__dict__
-        own = {k: v for k, v in self.__dict__.items() if k not in (*_TENSORS, "_ends") or k == "split_indices"}
+        own = {k: v for k, v in self.__dict__.items() if k != "_ends"}
         return own | {"_tables": None if self._mapped else self._tables}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -367,9 +369,6 @@ class JASPERSteeringDataset(Dataset[Sample]):
 
     def _adopt(self, tables: Tables, rows: torch.Tensor) -> None:
         self._tables, self.split_indices = tables, rows
-        for name, tensor in tables.tensors():
-            setattr(self, name, tensor)
-        self.pair_keyword_ids = tables.pair_keyword_ids
         self._ends = [tables.pair_index[:, i].contiguous() for i in (0, 1)]  # each gathered by itself
 
     def _follow(self) -> None:
@@ -410,8 +409,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
             if whole is not None:
                 return variants, whole.index_select(0, self._rows_of(variants, pairs, len(whole)))
         steering = torch.zeros((len(pairs), self.embedding_dim), dtype=self.question_embs.dtype, device=self.device)
-        mapped = (self.steering_centroid, self.steering_keyword_weighted, self.steering_residual)
-        for code, of_pairs in enumerate(mapped, start=1):
+        for code, of_pairs in enumerate(self._tables.steered(), start=1):
             places = torch.nonzero(variants == code).view(-1)
             if len(places):
                 steering.index_copy_(0, places, of_pairs.index_select(0, pairs.index_select(0, places)))
@@ -444,27 +442,6 @@ class JASPERSteeringDataset(Dataset[Sample]):
         check_negatives(negatives, tiers, len(self.source_embs))
         moved = {"hard_negatives": negatives.to(self.device), "negative_tiers": tiers.to(self.device)}
         self._tables = with_negatives(self._tables, self.dataset_dir, self.storage_format, moved)
-        self.hard_negatives, self.negative_tiers = moved["hard_negatives"], moved["negative_tiers"]
-
-    question_embs: torch.Tensor
-    source_embs: torch.Tensor
-    keyword_embs: torch.Tensor
-    centroid_embs: torch.Tensor
-    pair_index: torch.Tensor
-    pair_cluster_id: torch.Tensor
-    pair_relevance: torch.Tensor
-    hard_negatives: torch.Tensor
-    negative_tiers: torch.Tensor
-    steering_centroid: torch.Tensor
-    steering_keyword_weighted: torch.Tensor
-    steering_residual: torch.Tensor
-    centroid_distances: torch.Tensor
-    split_indices: torch.Tensor
-    pair_keyword_ids: KeywordLists
-    _tables: Tables
-
-
-_TENSORS = [name for name in JASPERSteeringDataset.__annotations__ if not name.startswith("_")]
 
 
 def _position(idx: Any, count: int) -> int:

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dataloader_expert.loaders.jasper.artifacts import save_tensor_artifact
 from dataloader_expert.loaders.jasper.clusters import Clusters
 from dataloader_expert.loaders.jasper.keywords import normalized
-from dataloader_expert.loaders.jasper.validation import save_tensor_artifact, validate_no_nan_inf
+from dataloader_expert.loaders.jasper.validation import validate_no_nan_inf
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,14 @@ import logging
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dataloader_expert.loaders.jasper.checking import Artifacts, check_artifacts, read_artifacts
+import torch
+from torch import Tensor
+
 from dataloader_expert.loaders.jasper.config import PLACEHOLDER, BuildConfig
+from dataloader_expert.loaders.jasper.integrity import check_finished
 from dataloader_expert.loaders.jasper.reporting import report
+from dataloader_expert.loaders.jasper.stored import KEYWORDS, SPLITS, TENSORS
+from dataloader_expert.loaders.jasper.tables import Tables, read_split, read_tables
 
 log = logging.getLogger(__name__)
 
@@ -25,24 +30,8 @@ class DatasetFinalizer:
         FileNotFoundError: if it is missing.
     """
 
-    REQUIRED_PT_FILES: ClassVar[tuple[str, ...]] = (
-        "question_embs.pt",
-        "source_embs.pt",
-        "keyword_embs.pt",
-        "centroid_embs.pt",
-        "pair_index.pt",
-        "pair_cluster_id.pt",
-        "pair_relevance.pt",
-        "pair_keyword_ids.pt",
-        "steering_centroid.pt",
-        "steering_keyword_weighted.pt",
-        "steering_residual.pt",
-        "centroid_distances.pt",
-        "hard_negatives.pt",
-        "negative_tiers.pt",
-        "train_idx.pt",
-        "val_idx.pt",
-        "test_idx.pt",
+    REQUIRED_PT_FILES: ClassVar[tuple[str, ...]] = tuple(
+        f"{name}.pt" for name in (*TENSORS, KEYWORDS, *(f"{split}_idx" for split in SPLITS))
     )
     """The last one may be missing where the configuration wants no test split."""
 
@@ -71,13 +60,19 @@ class DatasetFinalizer:
             TypeError, ValueError: naming the first rule that the files or the configuration break.
         """
         chosen = self._config(config, clustering_source)
-        artifacts = self._checked(chosen)
-        _match(chosen, artifacts)
-        chosen.embedding_dim, chosen.n_neg = artifacts.embedding_dim, artifacts.n_neg
+        tables, _ = self._checked(chosen)
+        _match(chosen, tables)
+        chosen.embedding_dim, chosen.n_neg = tables.question_embs.shape[1], tables.hard_negatives.shape[1]
         if clustering_source is not None:
             chosen.clustering_source = str(clustering_source)
-        names = ("question_embs", "source_embs", "keyword_embs", "centroid_embs")
-        chosen.update_post_build(artifacts.n_pairs, *(artifacts.rows(name) for name in names))
+        counted = (
+            tables.pair_index,
+            tables.question_embs,
+            tables.source_embs,
+            tables.keyword_embs,
+            tables.centroid_embs,
+        )
+        chosen.update_post_build(*map(len, counted))
         if save:
             self.write_config(chosen)
         return chosen
@@ -85,7 +80,7 @@ class DatasetFinalizer:
     def validate(self, config: BuildConfig | None = None) -> None:
         """All checks of :meth:`finalize`, with the same errors; nothing is changed or written."""
         chosen = self._config(config, "unknown")
-        _match(chosen, self._checked(chosen))
+        _match(chosen, self._checked(chosen)[0])
 
     def write_config(self, config: BuildConfig) -> Path:
         """Writes ``config.json``, replacing an older one in one step.
@@ -110,7 +105,7 @@ class DatasetFinalizer:
             vectors, zero vectors; cosine distance to the centroid), ``negatives`` (per tier, pairs with repeats),
             ``keywords`` (per pair), ``pairs_per_cluster`` and ``relevance``, spreads as ``min``, ``mean``, ``max``.
         """
-        return report(self._checked(self._config(config, "unknown")))
+        return report(*self._checked(self._config(config, "unknown")))
 
     def _config(self, config: BuildConfig | None, clustering_source: str | Path | None) -> BuildConfig:
         if config is None and (self.output_dir / CONFIG).exists():
@@ -123,10 +118,23 @@ class DatasetFinalizer:
             raise NotImplementedError(f"storage_format='pt' only, and the configuration says {config.storage_format!r}")
         return config
 
-    def _checked(self, config: BuildConfig) -> Artifacts:
-        artifacts = read_artifacts(self.output_dir, self.REQUIRED_PT_FILES, config.wants_test())
-        check_artifacts(artifacts, config.wants_test())
-        return artifacts
+    def _checked(self, config: BuildConfig) -> tuple[Tables, dict[str, Tensor]]:
+        """The tensors and the splits' pair rows, in which every rule holds."""
+        needs_test = config.wants_test()
+        missing = [name for name in self.REQUIRED_PT_FILES if not (self.output_dir / name).exists()]
+        without_test = not needs_test and "test_idx.pt" in missing
+        if without_test:
+            missing.remove("test_idx.pt")
+        if missing:
+            raise FileNotFoundError(
+                f"Missing required dataset files in {self.output_dir}: {', '.join(missing)}. Build it again"
+            )
+        tables = read_tables(self.output_dir, "pt", mapped=False)
+        there = [split for split in SPLITS if split != "test" or not without_test]
+        splits: dict[str, Tensor] = {split: torch.empty(0, dtype=torch.long) for split in SPLITS}
+        splits |= {split: read_split(self.output_dir, split, "pt") for split in there}
+        check_finished(tables, splits, needs_test)
+        return tables, splits
 
 
 def finalize_dataset(
@@ -139,8 +147,9 @@ def finalize_dataset(
     return DatasetFinalizer(output_dir).finalize(config, clustering_source, save)
 
 
-def _match(config: BuildConfig, artifacts: Artifacts) -> None:
-    for name, found in (("embedding_dim", artifacts.embedding_dim), ("n_neg", artifacts.n_neg)):
+def _match(config: BuildConfig, tables: Tables) -> None:
+    found = {"embedding_dim": tables.question_embs.shape[1], "n_neg": tables.hard_negatives.shape[1]}
+    for name, value in found.items():
         said = getattr(config, name)
-        if said not in (PLACEHOLDER, found):
-            raise ValueError(f"Config {name} is {said}, and the files have {found}: correct the one that is wrong")
+        if said not in (PLACEHOLDER, value):
+            raise ValueError(f"Config {name} is {said}, and the files have {value}: correct the one that is wrong")

@@ -11,21 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from dataloader_expert.loaders.jasper.stored import TENSORS
+
 FILE = "dataset.h5"
-PATHS = {
-    "question_embs": "embeddings/questions",
-    "source_embs": "embeddings/sources",
-    "keyword_embs": "embeddings/keywords",
-    "centroid_embs": "embeddings/centroids",
-    "pair_index": "pair_data/index",
-    "pair_cluster_id": "pair_data/cluster_id",
-    "pair_relevance": "pair_data/relevance",
-    "hard_negatives": "negatives/hardnegatives",
-    "negative_tiers": "negatives/tiers",
-    "steering_centroid": "steering/centroid",
-    "steering_keyword_weighted": "steering/keyword_weighted",
-    "steering_residual": "steering/residual",
-    "centroid_distances": "steering/distances",
+PATHS = {name: stored.place for name, stored in TENSORS.items()} | {
     "keyword_flat": "pair_data/keywords/flat",
     "keyword_ends": "pair_data/keywords/ends",
 }

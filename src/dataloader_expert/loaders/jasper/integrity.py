@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dataloader_expert.loaders.jasper.stored import KEYWORDS, PER_PAIR, SPLITS, VECTORS
+
 if TYPE_CHECKING:
     from dataloader_expert.loaders.jasper.tables import Tables
 
@@ -16,25 +18,6 @@ logger = logging.getLogger(__name__)
 REBUILD = "rebuild the data set, or correct the file"
 ROUNDING = 1e-5
 """By how much a relevance or a distance may be out of its range: cosines come out as 2.0000005."""
-PER_PAIR = (
-    "pair_cluster_id",
-    "pair_relevance",
-    "hard_negatives",
-    "negative_tiers",
-    "steering_centroid",
-    "steering_keyword_weighted",
-    "steering_residual",
-    "centroid_distances",
-)
-FLOATS = (
-    "question_embs",
-    "source_embs",
-    "keyword_embs",
-    "centroid_embs",
-    "steering_centroid",
-    "steering_keyword_weighted",
-    "steering_residual",
-)
 
 
 def check(tables: Tables) -> None:
@@ -49,24 +32,53 @@ def check(tables: Tables) -> None:
     check_negatives(tables.hard_negatives, tables.negative_tiers, len(tables.source_embs))
     rows_in(tables.pair_cluster_id, len(tables.centroid_embs), "pair_cluster_id", "cluster")
     rows_in(tables.pair_keyword_ids.flat, len(tables.keyword_embs), "pair_keyword_ids", "keyword")
-    for name, count in [(n, len(getattr(tables, n))) for n in PER_PAIR] + [
-        ("pair_keyword_ids", len(tables.pair_keyword_ids))
-    ]:
+    for name in (*PER_PAIR, KEYWORDS):
+        count = len(getattr(tables, name))
         if count != pairs:
             raise ValueError(f"{name} has {count} rows, but pair_index has {pairs} pairs: {REBUILD}")
-    widths = {name: getattr(tables, name).shape[1] for name in FLOATS}
+    widths = {name: getattr(tables, name).shape[1] for name in VECTORS}
     if len(set(widths.values())) > 1:
         raise ValueError(f"embedding dimensions differ: {_listed(widths)}: {REBUILD}")
-    dtypes = {name: str(getattr(tables, name).dtype) for name in FLOATS}
+    dtypes = {name: str(getattr(tables, name).dtype) for name in VECTORS}
     if len(set(dtypes.values())) > 1 or not tables.question_embs.is_floating_point():
         raise ValueError(f"embeddings must share one floating dtype, got {_listed(dtypes)}: {REBUILD}")
-    for name in FLOATS:
+    for name in VECTORS:
         finite(getattr(tables, name), name)
     within(tables.pair_relevance, 0.0, 1.0, "pair_relevance")
     within(tables.centroid_distances, 0.0, 2.0, "centroid_distances")
-    own = int((tables.hard_negatives == tables.pair_index[:, 1:]).any(dim=1).sum()) if pairs else 0
-    if own:
-        logger.warning("%d of %d pairs have their own source among their hard negatives: mine them anew", own, pairs)
+    own = _own_sources(tables)
+    if len(own):
+        logger.warning(
+            "%d of %d pairs have their own source among their hard negatives: mine them anew", len(own), pairs
+        )
+
+
+def check_finished(tables: Tables, splits: Mapping[str, torch.Tensor], needs_test: bool) -> None:
+    """All of :func:`check`, and what a builder must have done besides.
+
+    Args:
+        splits: pair rows of train, val and test.
+        needs_test: whether the test split must have pairs.
+
+    Raises:
+        ValueError: naming the first rule that is broken.
+    """
+    check(tables)
+    pairs, own = len(tables.pair_index), _own_sources(tables)
+    if not tables.hard_negatives.shape[1]:
+        raise ValueError("hard_negatives has no column: mine at least one negative a pair")
+    if len(own):
+        raise ValueError(
+            f"hard_negatives contains true source of {len(own)} pairs, the first is {int(own[0])}: mine again"
+        )
+    for split in SPLITS:
+        if len(splits[split]):
+            check_split(splits[split], pairs, split, {s: rows for s, rows in splits.items() if s != split})
+        elif split != "test" or needs_test:
+            raise ValueError(f"{split}_idx is empty: split again, with more pairs or another ratio")
+    covered = sum(map(len, splits.values()))
+    if covered != pairs:
+        raise ValueError(f"the splits have {covered} of {pairs} pairs: all must be in one")
 
 
 def check_negatives(negatives: torch.Tensor, tiers: torch.Tensor, sources: int) -> None:
@@ -149,6 +161,11 @@ def within(values: torch.Tensor, low: float, high: float, name: str) -> None:
         least, most = (float(v) for v in torch.aminmax(values))
         if least < low - ROUNDING or most > high + ROUNDING:
             raise ValueError(f"{name} holds values from {least} to {most}; they are in [{low}, {high}]: {REBUILD}")
+
+
+def _own_sources(tables: Tables) -> torch.Tensor:
+    """Pairs whose own source is among their hard negatives."""
+    return (tables.hard_negatives == tables.pair_index[:, 1:]).any(dim=1).nonzero().view(-1)
 
 
 def _listed(named: Mapping[str, object]) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dataloader_expert.loaders.jasper.artifacts import save_tensor_artifact
 from dataloader_expert.loaders.jasper.drawing import NONE, draw_untaken, filled, shuffled_columns
 from dataloader_expert.loaders.jasper.steering import unit_rows
 from dataloader_expert.loaders.jasper.tiers import TIERS, checked_tiers, even_tiers
 from dataloader_expert.loaders.jasper.validation import (
-    save_tensor_artifact,
     validate_cluster_ids_bounds,
     validate_embedding_dimensions,
     validate_length_consistency,

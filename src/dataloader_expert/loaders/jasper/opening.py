@@ -13,7 +13,8 @@ from torch import Tensor
 
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.integrity import check
-from dataloader_expert.loaders.jasper.tables import NEGATIVES, SHAPES, Tables, read_tables
+from dataloader_expert.loaders.jasper.stored import KEYWORDS, NEGATIVES, TENSORS
+from dataloader_expert.loaders.jasper.tables import Tables, read_tables
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +67,7 @@ _opened: WeakValueDictionary[tuple[Any, ...], Tables] = WeakValueDictionary()
 def identity(directory: Path, storage_format: str) -> tuple[Any, ...]:
     """Which files are there, by path, inode, size and time of writing: equal means that nothing need be read again."""
     paths = (
-        [directory / hdf5.FILE]
-        if storage_format == "hdf5"
-        else [directory / f"{n}.pt" for n in (*SHAPES, "pair_keyword_ids")]
+        [directory / hdf5.FILE] if storage_format == "hdf5" else [directory / f"{n}.pt" for n in (*TENSORS, KEYWORDS)]
     )
     stats = [(p.name, *((s := p.stat()).st_ino, s.st_size, s.st_mtime_ns)) if p.exists() else (p.name,) for p in paths]
     return (str(directory.resolve()), *stats)
@@ -82,7 +81,7 @@ def open_tables(directory: Path, storage_format: str, mapped: bool, device: torc
 
     Raises:
         FileNotFoundError: if a tensor's file is missing.
-        ValueError: if a tensor has another shape than :data:`SHAPES`.
+        ValueError: if a tensor has another shape than in :data:`TENSORS`.
     """
     key = (*identity(directory, storage_format), storage_format, mapped, str(device))
     held = _opened.get(key)

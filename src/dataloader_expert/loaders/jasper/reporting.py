@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from dataloader_expert.loaders.jasper.checking import STEERING, Artifacts
+from dataloader_expert.loaders.jasper.stored import STEERING
+from dataloader_expert.loaders.jasper.tables import KeywordLists, Tables
 from dataloader_expert.loaders.jasper.tiers import TIERS
 
 
-def report(artifacts: Artifacts) -> dict[str, Any]:
+def report(tables: Tables, splits: Mapping[str, Tensor]) -> dict[str, Any]:
     """Counts, widths, shares of splits, and how steering, negatives, keywords and clusters are spread."""
-    tensors, n = artifacts.tensors, artifacts.n_pairs
+    n, clusters = len(tables.pair_index), len(tables.centroid_embs)
     return {
         "n_pairs": n,
-        "n_questions": artifacts.rows("question_embs"),
-        "n_sources": artifacts.rows("source_embs"),
-        "n_keywords": artifacts.rows("keyword_embs"),
-        "n_clusters": artifacts.rows("centroid_embs"),
-        "embedding_dim": artifacts.embedding_dim,
-        "n_neg": artifacts.n_neg,
-        "splits": {s: {"n_pairs": len(rows), "share": len(rows) / n} for s, rows in artifacts.splits.items()},
+        "n_questions": len(tables.question_embs),
+        "n_sources": len(tables.source_embs),
+        "n_keywords": len(tables.keyword_embs),
+        "n_clusters": clusters,
+        "embedding_dim": tables.question_embs.shape[1],
+        "n_neg": tables.hard_negatives.shape[1],
+        "splits": {s: {"n_pairs": len(rows), "share": len(rows) / n} for s, rows in splits.items()},
         "steering": {
-            **{name.removeprefix("steering_"): _lengths(tensors[name]) for name in STEERING},
-            "centroid_distance": _spread(tensors["centroid_distances"]),
+            **{name.removeprefix("steering_"): _lengths(getattr(tables, name)) for name in STEERING},
+            "centroid_distance": _spread(tables.centroid_distances),
         },
-        "negatives": _negatives(tensors["hard_negatives"], tensors["negative_tiers"]),
-        "keywords": _keywords(artifacts.keyword_ids),
-        "pairs_per_cluster": _spread(
-            torch.bincount(tensors["pair_cluster_id"].long(), minlength=artifacts.rows("centroid_embs"))
-        ),
-        "relevance": _spread(tensors["pair_relevance"]),
+        "negatives": _negatives(tables.hard_negatives, tables.negative_tiers),
+        "keywords": _keywords(tables.pair_keyword_ids),
+        "pairs_per_cluster": _spread(torch.bincount(tables.pair_cluster_id, minlength=clusters)),
+        "relevance": _spread(tables.pair_relevance),
     }
 
 
@@ -56,5 +56,6 @@ def _negatives(negatives: Tensor, tiers: Tensor) -> dict[str, Any]:
     }
 
 
-def _keywords(ids: list[list[int]]) -> dict[str, Any]:
-    return {"mean_per_pair": sum(map(len, ids)) / len(ids), "pairs_without": sum(not keywords for keywords in ids)}
+def _keywords(lists: KeywordLists) -> dict[str, Any]:
+    counts = lists.ends.diff(prepend=torch.zeros(1, dtype=torch.int64))
+    return {"mean_per_pair": counts.double().mean().item(), "pairs_without": int((counts == 0).sum())}

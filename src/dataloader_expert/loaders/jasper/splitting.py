@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from dataloader_expert.loaders.jasper.allotting import Ints, Parts, share_left, split_by_position, split_by_question
+from dataloader_expert.loaders.jasper.artifacts import save_tensor_artifact
 from dataloader_expert.loaders.jasper.atomic import write_json
 from dataloader_expert.loaders.jasper.validation import (
-    save_tensor_artifact,
     validate_cluster_ids_bounds,
     validate_length_consistency,
     validate_pair_indices_bounds,

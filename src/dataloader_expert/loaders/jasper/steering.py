@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag
 
+from dataloader_expert.loaders.jasper.artifacts import save_tensor_artifact
 from dataloader_expert.loaders.jasper.validation import (
-    save_tensor_artifact,
     validate_cluster_ids_bounds,
     validate_embedding_dimensions,
     validate_keyword_ids_list,

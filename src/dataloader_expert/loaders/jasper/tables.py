@@ -6,34 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from dataloader_expert.loaders.jasper import hdf5
-from dataloader_expert.loaders.jasper.artifacts import Shape, load_tensor_artifact
-
-SPLITS: tuple[Literal["train", "val", "test"], ...] = ("train", "val", "test")
-SHAPES: dict[str, Shape] = {
-    "question_embs": (None, None),
-    "source_embs": (None, None),
-    "keyword_embs": (None, None),
-    "centroid_embs": (None, None),
-    "pair_index": (None, 2),
-    "pair_cluster_id": (None,),
-    "pair_relevance": (None,),
-    "hard_negatives": (None, None),
-    "negative_tiers": (None, None),
-    "steering_centroid": (None, None),
-    "steering_keyword_weighted": (None, None),
-    "steering_residual": (None, None),
-    "centroid_distances": (None,),
-}
-"""Tensors of a directory and their dimensions, None where any size will do."""
-WHOLE = ("pair_index", "pair_cluster_id", "hard_negatives", "negative_tiers")
-"""Tensors of integers: int64 once read, whatever they were stored as."""
-NEGATIVES = ("hard_negatives", "negative_tiers")
-STEERING = ("steering_centroid", "steering_keyword_weighted", "steering_residual")
+from dataloader_expert.loaders.jasper.artifacts import load_tensor_artifact, require_shape
+from dataloader_expert.loaders.jasper.stored import KEYWORDS, NEGATIVES, SPLITS, STEERING, TENSORS
 
 
 class KeywordLists(Sequence[list[int]]):
@@ -48,8 +27,15 @@ class KeywordLists(Sequence[list[int]]):
         self.flat, self.ends = flat, ends
 
     @staticmethod
-    def of(lists: Sequence[Sequence[int]]) -> KeywordLists:
-        """Lists of keyword indices, one a pair, laid end to end."""
+    def of(lists: Any) -> KeywordLists:
+        """Lists of keyword rows, one a pair, laid end to end.
+
+        Raises:
+            ValueError: if they are no list of lists of ``int``.
+        """
+        kinds = {type(row) for row in lists} if isinstance(lists, list) else {None}
+        if not kinds <= {list} or not {type(k) for row in lists for k in row} <= {int}:
+            raise ValueError(f"{KEYWORDS} must hold a list of lists of keyword rows, which are integers")
         sizes = torch.tensor([len(row) for row in lists], dtype=torch.int64)
         flat = torch.tensor([k for row in lists for k in row], dtype=torch.int64)
         return KeywordLists(flat, torch.cumsum(sizes, 0))
@@ -100,6 +86,10 @@ class Tables:
             if isinstance(value, torch.Tensor) and field.name != "steering":
                 yield field.name, value
 
+    def steered(self) -> tuple[torch.Tensor, ...]:
+        """The steering vectors of variants 1 to 3, [pairs, D] each."""
+        return self.steering_centroid, self.steering_keyword_weighted, self.steering_residual
+
     def on(self, device: torch.device) -> Tables:
         """All tensors on ``device``; steering there is again one tensor and its three views."""
         moved = {name: tensor.to(device) for name, tensor in self.tensors() if not name.startswith("steering")}
@@ -132,13 +122,10 @@ def read_tables(directory: Path, storage_format: str, mapped: bool) -> Tables:
     if storage_format == "hdf5":
         stored = hdf5.read(directory / hdf5.FILE)
         lists = KeywordLists(*(_integers(stored[name], name) for name in ("keyword_flat", "keyword_ends")))
-        read = {name: _shaped(stored[name], name) for name in SHAPES}
+        read = {name: _shaped(stored[name], name) for name in TENSORS}
     else:
-        read = {name: _tensor(directory, name, mapped) for name in SHAPES}
-        loaded = load_tensor_artifact(directory, "pair_keyword_ids.pt")
-        if not isinstance(loaded, list) or not all(isinstance(row, list) for row in loaded):
-            raise ValueError(f"pair_keyword_ids.pt in {directory} must hold a list of lists of keyword rows")
-        lists = KeywordLists.of(loaded)
+        read = {name: _tensor(directory, name, mapped) for name in TENSORS}
+        lists = KeywordLists.of(load_tensor_artifact(directory, f"{KEYWORDS}.pt"))
     parts = {name: read.pop(name) for name in list(read) if name.startswith("steering")}
     whole = parts if mapped else _laid_end_to_end(parts)
     return Tables(**read, **whole, pair_keyword_ids=lists)
@@ -188,19 +175,14 @@ def read_config(directory: Path, storage_format: str | None = None) -> dict[str,
 
 
 def _tensor(directory: Path, name: str, mapped: bool) -> torch.Tensor:
-    tensor = load_tensor_artifact(directory, f"{name}.pt", expected_shape=SHAPES[name], mmap=mapped)
-    return _integers(tensor, name) if name in WHOLE else tensor
+    return _shaped(load_tensor_artifact(directory, f"{name}.pt", mmap=mapped), name, f"{name}.pt")
 
 
-def _shaped(tensor: torch.Tensor, name: str) -> torch.Tensor:
-    """A tensor of an HDF5 file, whose shape and dtype nothing has seen to yet."""
-    wanted = SHAPES[name]
-    if tensor.ndim != len(wanted):
-        raise ValueError(f"{name} has {tensor.ndim} dimensions, expected {len(wanted)} dimensions")
-    for i, size in enumerate(wanted):
-        if size is not None and tensor.shape[i] != size:
-            raise ValueError(f"{name} dimension {i} has size {tensor.shape[i]}, expected {size}")
-    return _integers(tensor, name) if name in WHOLE else tensor
+def _shaped(tensor: torch.Tensor, name: str, told: str | None = None) -> torch.Tensor:
+    """A tensor of the table's shape and kind; messages call it ``told``."""
+    stored = TENSORS[name]
+    require_shape(tensor, told or name, stored.shape)
+    return _integers(tensor, name) if stored.holds == "integers" else tensor
 
 
 def _integers(tensor: torch.Tensor, name: str) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What a JASPER data set's tensors must be; also the face of ``artifacts`` and ``values``."""
+"""What single tensors and lists must be, rule by rule; ``integrity`` says what must hold of a data set as a whole."""
 
 from __future__ import annotations
 
@@ -6,25 +6,6 @@ from itertools import chain
 from typing import Any
 
 import torch
-
-from dataloader_expert.loaders.jasper.artifacts import load_multiple_tensors, load_tensor_artifact, save_tensor_artifact
-from dataloader_expert.loaders.jasper.values import validate_no_nan_inf, validate_values_in_range
-
-__all__ = [
-    "load_multiple_tensors",
-    "load_tensor_artifact",
-    "save_tensor_artifact",
-    "validate_cluster_ids_bounds",
-    "validate_embedding_dimensions",
-    "validate_keyword_ids_list",
-    "validate_length_consistency",
-    "validate_no_nan_inf",
-    "validate_pair_indices_bounds",
-    "validate_split_ratios",
-    "validate_tensor_1d",
-    "validate_tensor_2d",
-    "validate_values_in_range",
-]
 
 
 def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None, min_rows: int = 1) -> None:
@@ -203,6 +184,48 @@ def validate_keyword_ids_list(
                 raise TypeError(f"{name}[{i}] contains non-int {keyword!r} ({_kind(keyword)})")
             if not 0 <= keyword < n_keywords:
                 raise ValueError(f"{name}[{i}] contains out-of-range keyword ID {keyword}; it is in [0, {n_keywords})")
+
+
+def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
+    """Passes numbers only; reads the tensor once and copies nothing.
+
+    Args:
+        tensor: of any shape and dtype.
+        name: what messages call it.
+
+    Raises:
+        ValueError: if a value is NaN, or else if one is infinite.
+    """
+    if not tensor.numel() or not (tensor.is_floating_point() or tensor.is_complex()):
+        return
+    low, high = torch.aminmax(torch.view_as_real(tensor) if tensor.is_complex() else tensor)
+    if low.isnan() or high.isnan():
+        raise ValueError(f"{name} contains NaN values")
+    if low.isinf() or high.isinf():
+        raise ValueError(f"{name} contains Inf values")
+
+
+def validate_values_in_range(
+    tensor: torch.Tensor, name: str, min_value: float, max_value: float, inclusive: bool = True
+) -> None:
+    """Passes values between two bounds; NaN is between none.
+
+    Args:
+        tensor: of any shape, of real numbers.
+        name: what messages call it.
+        min_value, max_value: the bounds.
+        inclusive: whether a value may equal a bound.
+
+    Raises:
+        ValueError: if a value is outside.
+    """
+    if not tensor.numel():
+        return
+    low, high = (bound.item() for bound in torch.aminmax(tensor))
+    inside = min_value <= low and high <= max_value if inclusive else min_value < low and high < max_value
+    if not inside:
+        bounds = f"[{min_value}, {max_value}]" if inclusive else f"({min_value}, {max_value})"
+        raise ValueError(f"{name} values must be in range {bounds}, and are in [{low}, {high}]")
 
 
 def _require_rank(tensor: Any, name: str, rank: int) -> None:

@@ -23,7 +23,7 @@ SHARDING = Quantity("sharding", "", "how samples are distributed over files")
 SHARDS = Quantity(
     "shards",
     "samples",
-    "files of several samples, the fewest and most samples of one, and parts that can be read apart",
+    "files of several samples: the fewest and most samples in one, and the number of parts that can be read independently",
 )
 STREAM = Quantity("stream", "", "whether the data are a stream without indices")
 PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size, workers, sampler, collate function")
@@ -32,7 +32,7 @@ PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size,
 @dataclass(frozen=True)
 class Layout(Probe):
     name: ClassVar[str] = "layout"
-    doing: ClassVar[str] = "looking at files and metadata"
+    doing: ClassVar[str] = "reading files and metadata"
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         source = bench.source

@@ -22,7 +22,7 @@ from dataloader_expert.probes.data.scan import FIRST
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 
-PICTURES = Quantity("pictures", "", "small pictures of a batch's samples, or of samples that checks have found odd")
+PICTURES = Quantity("pictures", "", "thumbnails of a batch's samples, or of samples named by findings")
 SIDE, TALL, MOST_SHOWN, MOST_ENCODED = 96, 48, 16, 96_000
 """Pixels of a thumbnail's longer side, height of a sequence's, thumbnails of a kind, and their characters together."""
 MOST_STORED, MOST_SHARED, MOST_VALUES = 32 << 20, 4 << 20, 64 << 20

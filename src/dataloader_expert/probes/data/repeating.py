@@ -58,7 +58,8 @@ class Repeating(Probe):
         failed = _run(code, seconds)
         if failed is None:
             yield Unknown(
-                "code", f"the pytest file did not end within {seconds:.1f} s here, and is given only once run"
+                "code",
+                f"the pytest file did not finish within {seconds:.1f} s here; only code that has run is returned",
             )
             return
         spent = round(time.monotonic() - begun, 3)

@@ -26,9 +26,9 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 
 CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
 CHECKS_FAILED = Quantity("checks_failed", "", "checks that raised on these data")
-FIRST = Quantity("first_sample", "s", "time to read the very first sample, including what the dataset sets up then")
+FIRST = Quantity("first_sample", "s", "time to read the very first sample, including lazy set-up of the dataset")
 RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's code, with the error")
-CRASHES = Quantity("sample_crashes", "units", "units that killed the process reading them, with its exit code")
+CRASHES = Quantity("sample_crashes", "units", "units that killed the process that read them, with its exit code")
 SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how many, and the time it took")
 PARALLEL_S = 0.4
 """Seconds of work from which on processes share it."""
@@ -117,7 +117,8 @@ class Scan(Probe):
         failed_checks = {name: check for name, check in checks.items() if check.error is not None}
         for name, check in failed_checks.items():
             yield Unknown(
-                f"check {name}", f"it failed on these data ({check.error}): {', '.join(check.ids) or 'what it keeps'}"
+                f"check {name}",
+                f"the check failed on these data ({check.error}): {', '.join(check.ids) or 'what it keeps'}",
             )
         if failed_checks:
             yield Fact(CHECKS_FAILED, sorted(failed_checks), evidence("counted", "scan", seen=len(failed_checks)))
@@ -171,8 +172,8 @@ class Scan(Probe):
             if asked is not None and self.leakage and name in ("group", "time") and not context.several_splits:
                 raise RequestError(
                     "invalid-argument",
-                    f"{name} is compared across splits, and this source has no two: pass split= with the field that "
-                    f"holds each sample's split, or leave {name} out",
+                    f"{name} is compared across splits, but this source has only one: pass split= with the field "
+                    f"that holds each sample's split, or leave {name} out",
                 )
         return context
 

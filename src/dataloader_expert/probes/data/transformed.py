@@ -74,7 +74,7 @@ class Transformed(Probe):
         if judging is not None:
             yield from judging.told(self.transform)
         elif not called:
-            yield Unknown("transform", "no sample could be read to call it on")
+            yield Unknown("transform", "no sample could be read")
 
 
 def callable_of(reference: str, bench: Bench) -> Any:
@@ -93,7 +93,7 @@ def callable_of(reference: str, bench: Bench) -> Any:
     try:
         return target()
     except (Exception, SystemExit) as e:
-        text = f"transform {escaped(reference)} could not be made without arguments: {Raised(e)}; name a function or an object"
+        text = f"transform {escaped(reference)} could not be created without arguments: {Raised(e)}; name a function or an object"
         raise RequestError("invalid-argument", text) from None
 
 
@@ -168,10 +168,10 @@ class Judging:
                 with check.held():
                     found = list(check.judge(facts))
             if check.error is not None:
-                yield Unknown("transform", f"a check of what it returns failed: {check.error}")
+                yield Unknown("transform", f"a check of its output failed: {check.error}")
             for one in found:
                 yield from (f for f in facts if f.cite() in one.evidence)
-                yield replace(one, message=f"in what the transform returns, {escaped(one.message, None)}")
+                yield replace(one, message=f"in the transform's output, {escaped(one.message, None)}")
 
 
 PROBES = (Transformed,)

@@ -17,7 +17,7 @@ from dataloader_expert.probes.serving import flat, serving
 WHOLE = Quantity(
     "batched_fetch",
     "x",
-    "speed of batches fetched by one indexing over batches fetched sample by sample, in this process, in pairs",
+    "speed of batches fetched with one call over batches fetched sample by sample, in this process, in pairs",
 )
 PAIRS, MOST_PAIRS, LEAST_S, WORTH = 6, 18, 0.02, 1.2
 

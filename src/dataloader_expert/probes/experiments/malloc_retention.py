@@ -27,7 +27,7 @@ from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.reference import Reference
 
-PAGES = Quantity("pages_taken", "pages", "pages of memory that a warmed-up process allocates anew for each sample")
+PAGES = Quantity("pages_taken", "pages", "pages of memory that a warmed-up process newly allocates for each sample")
 FREED = Quantity(
     "freed_memory_kept", "x", "samples/s of a process that keeps freed memory over an unchanged one, in pairs"
 )

@@ -28,9 +28,7 @@ from dataloader_expert.probes.system.pristine_process import Untouched
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.reference import is_users
 
-COLUMNS = Quantity(
-    "columns", "", "columns that are read from a file for a sample, and those that the sample depends on"
-)
+COLUMNS = Quantity("columns", "", "columns that a sample reads from a file, and those that it depends on")
 PROJECTION = Quantity(
     "projection", "x", "speed of reading the same rows with only the columns needed over reading all of them, in pairs"
 )
@@ -43,13 +41,13 @@ SEARCH_SHARE = 0.7
 """The share of this probe's time for finding the columns that are needed."""
 QUOTED = re.compile(r"""["']([^"'\n]+)["']""")
 NO_FILE = "the file that the samples come from could not be identified, so reading fewer columns was not timed"
-LATE = "the budget ended before reading without some columns could be tried: raise budget_s"
+LATE = "the budget ran out before reading without some columns could be tried: raise budget_s"
 
 
 @dataclass(frozen=True)
 class Projection(Probe):
     name: ClassVar[str] = "projection"
-    doing: ClassVar[str] = "timing the reading of needed columns alone"
+    doing: ClassVar[str] = "timing reads of the needed columns alone"
     share: float = 0.06
     most_s: float = 1.2
 

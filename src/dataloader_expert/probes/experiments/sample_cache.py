@@ -26,7 +26,7 @@ from dataloader_expert.probes.sharding import PATIENCE_S
 CACHED = Quantity(
     "cached",
     "x",
-    "throughput with cached samples over samples made anew, in pairs; bytes that all samples would take",
+    "throughput with cached samples over uncached ones, in pairs; bytes of all samples",
 )
 STAGES = ("read", "decode", "transform", "unattributed")
 PAIRS = 6
@@ -60,7 +60,7 @@ class SampleCache(Probe):
         each = max(1e-7, sample_s(bench))
         most = min(len(served.dataset), BATCHES * plan.batch_size * max(1, plan.workers), int(room / each))
         if most < LEAST_SAMPLES:
-            yield Unknown("cacheable", "samples take too long to cache some within the budget: raise budget_s")
+            yield Unknown("cacheable", "samples take too long to cache any within the budget: raise budget_s")
             return
         fits = int((until - time.monotonic() - room) / each / ROUNDS)  # slow samples in smaller batches
         plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
@@ -73,7 +73,7 @@ class SampleCache(Probe):
         finally:
             bench.at(-1)
         if len(found.ratios) < LEAST_PAIRS:
-            yield Unknown("cacheable", "the budget ended before three pairs of blocks: raise budget_s")
+            yield Unknown("cacheable", "the budget ran out before three pairs of blocks: raise budget_s")
             return
         seen = evidence(
             "timed", "sample_cache", seen=len(found.ratios), interval=found.bounds, spread=found.spread,
@@ -91,13 +91,13 @@ class SampleCache(Probe):
 def unfit(bench: Bench) -> str:
     """Why samples cannot be cached, or the gain not be shown; empty if both are possible."""
     if bench.source.iterable:
-        return "the samples of a stream have no index under which to cache them"
+        return "a stream's samples have no index to cache them by"
     if bench.facts.find(LOADER_FAILED) is not None:
         return "the loader fails"
     differ = bench.facts.value(NONDETERMINISTIC)
     if differ is None:
-        return "it is not known whether samples are the same each time"
-    return "the same index gives different content: a cache would freeze the randomness in samples" if differ else ""
+        return "whether samples are the same each time is unknown"
+    return "the same index gives different content, so a cache would freeze the randomness of samples" if differ else ""
 
 
 def chosen(bench: Bench, current: LoaderPlan) -> LoaderPlan:

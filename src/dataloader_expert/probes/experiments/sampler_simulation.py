@@ -70,7 +70,7 @@ class Draws(Probe):
             evidence("derived", "draws", derived_from=("class_counts", "lengths")),
         )
         if bench.source.iterable:
-            yield Unknown("simulation", "a stream has no indices: no sampler applies and no epoch can be drawn")
+            yield Unknown("simulation", "a stream takes no sampler, so no epoch can be drawn")
             return
         n = len(labels) if labels is not None else len(lengths) if lengths is not None else whole
         n = len(rows) if rows is not None else n
@@ -123,7 +123,7 @@ class Draws(Probe):
         served = serving(bench, self.batch_size, 0)
         seen = n if rows is None else len(bench.train)
         if served.user_loader is None and len(served.dataset) != seen:
-            yield Unknown("throughput of the sampler", "not every sample was read, so its indices are not known")
+            yield Unknown("throughput of the sampler", "not every sample was read, so indices are unknown")
             return
         if served.fit(bench, 0.05 * bench.left()):
             yield Unknown("throughput of the sampler", "a batch takes too long to load: raise budget_s")
@@ -174,12 +174,12 @@ class Draws(Probe):
         lengths = bench.lengths
         ragged = lengths is not None and len(lengths) > 1 and lengths.max() > 1.5 * max(1, lengths.min())
         if bench.source.iterable:
-            return "stream", "a stream has no indices: no sampler applies; shuffle with a buffer and shard by worker"
+            return "stream", "a stream takes no sampler; shuffle with a buffer and shard across workers"
         objective = self.objective
         if objective in ("balanced", "metric") and bench.labels is None:
             return "random", f"objective {objective} needs class labels and none were found"
         if objective == "balanced":
-            return "weighted", "balance was requested: each class is drawn equally often, so rare samples repeat"
+            return "weighted", "as requested, each class is drawn equally often, so rare samples repeat"
         if objective == "metric":
             return "class-balanced-batch", "metric learning needs several samples of several classes in each batch"
         if objective == "curriculum":
@@ -194,10 +194,10 @@ class Draws(Probe):
         if objective == "representative" and bench.labels is not None:
             return (
                 "stratified",
-                "every batch has the classes in the data's own proportions, and each sample occurs once",
+                "every batch keeps the class proportions of the data, and each sample occurs once per epoch",
             )
         if objective == "representative":
-            return "random", "a plain shuffle shows each sample once per epoch, in the data's own proportions"
+            return "random", "a plain shuffle shows each sample once per epoch, in natural proportions"
         if self.group_by is not None:
             return "grouped", f"samples of one {self.group_by} stay in one batch"
         if objective == "throughput":
@@ -210,17 +210,21 @@ class Draws(Probe):
         if ratio is not None and ratio > 10:
             return (
                 "weighted",
-                f"the classes are {ratio:.1f} to 1: batches of a plain shuffle rarely contain the rare ones",
+                f"the classes are {ratio:.1f}:1, so plainly shuffled batches rarely contain the small ones",
             )
         if ragged and collated_by_padding(bench):
             return (
                 "length-bucketed",
                 "lengths vary widely: batches of similar length need less padding and stay shuffled",
             )
-        near = f"the classes are {ratio:.1f} to 1" if ratio is not None else "there are no class labels"
+        near = (
+            f"class sizes ({ratio:.1f}:1) and lengths need"
+            if ratio is not None
+            else "there are no class labels, and lengths need"
+        )
         return (
             "random",
-            f"{near} and lengths need no special treatment: a plain shuffle shows each sample once per epoch",
+            f"a plain shuffle is enough: {near} no special treatment",
         )
 
     def _said(self, strategy: str, bench: Bench) -> Fact:

@@ -23,7 +23,7 @@ from dataloader_expert.facts import Quantity
 OBJECTS = Quantity(
     "objects_held",
     "",
-    "the dataset attribute that holds the most Python objects: its class, and their number and bytes",
+    "the dataset attribute with the most Python objects: its class, their number and bytes",
 )
 SECONDS = 0.05
 SAMPLE = 256

@@ -32,7 +32,7 @@ PICKLE_MOST = 256 << 20
 @dataclass(frozen=True)
 class StaticChecks(Probe):
     name: ClassVar[str] = "static_checks"
-    doing: ClassVar[str] = "looking at the loader's settings"
+    doing: ClassVar[str] = "checking the loader's settings"
     batch_size: int | None = None
     num_workers: int | None = None
 

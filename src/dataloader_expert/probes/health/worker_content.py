@@ -23,7 +23,7 @@ from dataloader_expert.probes.sharding import WORKERS, digests, of_two
 CONTENT = Quantity(
     "worker_content",
     "samples",
-    "samples read in two workers that differ from what the main process reads, of those compared",
+    "of the samples compared, those that two workers read differently from the main process",
 )
 LEAST, MOST = 4, 512
 BATCH = 4
@@ -53,7 +53,7 @@ class WorkerContent(Probe):
         drawn = np.random.default_rng(bench.seed).choice(size, min(size, MOST), replace=False).tolist()
         here, random = _here(bench, served.dataset, drawn, time.monotonic() + HERE_SHARE * (until - time.monotonic()))
         if random or len(here) < min(LEAST, size):
-            slow = "samples take too long to read some again: raise budget_s"
+            slow = "samples take too long to read any again: raise budget_s"
             why = "samples are random: reading one twice gives different content" if random else slow
             yield Unknown("reading in worker processes", why)
             return

@@ -61,13 +61,15 @@ class WorkerResources(Probe):
         if bench.source.format != "reference" or not hasattr(os, "fork") or hangs(bench):
             return
         if too_many(bench) <= WORKERS:
-            yield Unknown("health of workers", f"{WORKERS} workers need more memory than is allowed")
+            yield Unknown("health of workers", f"{WORKERS} workers need more memory than allowed")
             return
         served = serving(bench, self.batch_size, None)
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         most = int((until - time.monotonic()) / max(1e-9, 8 * sample_s(bench)))
         if most < 1:
-            yield Unknown("health of workers", "batches take too long to observe two workers within the budget")
+            yield Unknown(
+                "health of workers", "batches take too long to observe two workers within the budget: raise budget_s"
+            )
             return
         if served.sizable:  # slow samples in smaller batches
             served.current = served.current.but(batch_size=min(most, served.current.batch_size))

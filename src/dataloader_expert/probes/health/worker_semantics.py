@@ -45,7 +45,9 @@ class WorkerSemantics(Probe):
         served = serving(bench, self.batch_size, None)
         deadline = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
         if 40 * sample_s(bench) > deadline - time.monotonic():
-            yield Unknown("health of workers", "batches take too long for the experiments within the budget")
+            yield Unknown(
+                "health of workers", "batches take too long to observe two workers within the budget: raise budget_s"
+            )
             return
         if bench.source.iterable:
             yield from mixing(served, deadline)

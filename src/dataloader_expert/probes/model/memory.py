@@ -67,7 +67,7 @@ class ModelMemory(Probe):
         try:
             call = bench.facts.value(MODEL, {"call": None})["call"]
             if call is None:
-                yield Unknown("memory.device_peak_bytes", "the model takes no batch: see model_check")
+                yield Unknown("memory.device_peak_bytes", "the model accepts no batch: see model_check")
                 return
             devices = bench.facts.value(ENVIRONMENT, {"devices": []})["devices"] if self.device != "cpu" else []
             spec = {"spec": bench.facts.value(SPEC), "call": "\n".join(call)}
@@ -108,7 +108,7 @@ class _Measuring:
     def asked_of(self, branch: str, **request: Any) -> dict[str, Any]:
         left = min(TRIAL_S, self.until - time.monotonic())
         if left <= 0.1:
-            raise CannotTry("the budget ended before it: raise budget_s")
+            raise CannotTry("the budget ran out: raise budget_s")
         said = self.branches[branch].ask({**self.spec, **request}, left)
         if said.get("error"):
             raise CannotTry(str(said["error"]))

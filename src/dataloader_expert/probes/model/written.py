@@ -83,7 +83,9 @@ def written(bench: Bench) -> str:
         reader, constants, parts, table = of_files(bench, source, batch["fields"], collate["size"])
         kind = parts[-1].__name__
         by = plain.datasets_by_column if "\nSPLIT = " in constants else plain.datasets
-        body = f"{constants}\n\n{sources_of(parts[:-1], reader)}\n\n{table}\n\n{sources_of([parts[-1], by], reader)}\n\n"
+        body = (
+            f"{constants}\n\n{sources_of(parts[:-1], reader)}\n\n{table}\n\n{sources_of([parts[-1], by], reader)}\n\n"
+        )
     splits = list(bench.source.splits) if source.format != "reference" else ["train"]
     alone = not splits and "def datasets_by_column" not in body
     ends: list[Any] = [plain.pad] if pads else []

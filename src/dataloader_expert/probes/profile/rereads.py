@@ -55,7 +55,8 @@ def slow_samples(
         if until is not None and time.monotonic() > until:
             unread = len({i for _, i in suspects[k:]} & came)
             yield Unknown(
-                "health.slow_samples", f"{len(suspects) - k} seemed slow; the budget left no time to read them again"
+                "health.slow_samples",
+                f"{len(suspects) - k} seemed slow, but the budget left no time to read them again",
             )
             break
         bench.at(index)

@@ -30,7 +30,7 @@ OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a sha
 READING = Quantity("reading", "", "bytes read by the loading process and bytes delivered, per sample")
 COSTS = Quantity("sample_costs", "s", "pairs of CPU and blocked seconds of single samples, in turn")
 RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
-PULSES = Quantity("pulses", "s", "seconds that loading processes ran, and that their garbage collectors took")
+PULSES = Quantity("pulses", "s", "seconds that loading processes ran, and seconds of their garbage collectors")
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after the first pass")
 EVERY_S, EVERY_OURS_S = 0.012, 0.03
@@ -106,7 +106,9 @@ class Stages(Probe):
         elif 6 * per < 0.1 * bench.left():
             yield from same_twice(bench, served, [i for _, i in each[:3]] or [0])
         else:
-            yield Unknown("health.nondeterministic", "samples take too long to read twice within the budget")
+            yield Unknown(
+                "health.nondeterministic", "samples take too long to read twice within the budget: raise budget_s"
+            )
 
 
 def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen:
@@ -123,7 +125,7 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
             for _ in _batches(served, plan, seen):
                 if time.monotonic() - told > 1.0:
                     told = time.monotonic()
-                    bench.progress(f"watched {seen.batches} batches", None)
+                    bench.progress(f"observed {seen.batches} batches", None)
                 late = time.monotonic() > deadline and seen.batches >= max(3, workers + 1)  # two of one process
                 if late or (ticker.enough(half) and seen.batches >= 8):
                     break
@@ -249,7 +251,8 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
         yield from hotspot_facts(namer, stacks, sum(t.running + t.blocked for t in seen.ticks))
     else:
         yield Unknown(
-            "hotspots", "no stack of a loading process could be read: the run was too short, or the system forbids it"
+            "hotspots",
+            "no stack of a loading process could be sampled: the run was too short, or the system forbids it",
         )
     yield Fact(OVERHEAD, overhead(seen, total), evidence("derived", "stages", seen=len(seen.lines)))
     keep = timed[:: max(1, len(timed) // KEPT)]

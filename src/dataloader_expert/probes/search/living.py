@@ -71,7 +71,9 @@ class Living:
         if batch is None:
             if self.startup is None and not self.tap.count(0).samples:
                 self.iterator = None
-                raise RuntimeError("the loader delivers no batch (fewer samples than batch_size with drop_last?)")
+                raise RuntimeError(
+                    "the loader delivers no batch (are there fewer samples than batch_size, with drop_last=True?)"
+                )
             self.renew()
             batch = self.awaited(until)
             if batch is None:

@@ -38,7 +38,7 @@ from dataloader_expert.probes.serving import Serving, serving
 SPEEDUP = Quantity(
     "speedup",
     "x",
-    "samples/s at the recommended settings over the present ones, at the pace of the step if known, in pairs",
+    "samples/s with the recommended settings over the present ones, at the pace of the training step if known, in pairs",
 )
 RECOMMENDED = Quantity("recommended_settings", "", "the cheapest settings that no other setting tried beats")
 CURRENT = Quantity("current_settings", "", "the settings in use, or torch's defaults")
@@ -50,7 +50,7 @@ CURVE = Quantity(
     "predicted_throughput", "samples/s", "what the cost model predicts by number of workers, with 90 % bounds"
 )
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
-ENDED = Quantity("search_ended", "", "why no more settings were tried: converged, or out of time")
+ENDED = Quantity("search_ended", "", "why the search ended: converged, or out of time")
 
 COUNTABLE = 4
 """Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
@@ -108,7 +108,7 @@ class Loading(Probe):
             drop(settings)
             yield from settle(settings)
             if not settings.runners:
-                raise TooDear("the budget ended before the present settings could be timed: raise budget_s")
+                raise TooDear("the budget ran out before the present settings could be timed: raise budget_s")
             for said in prove(settings):
                 yield from concluded(settings, explorer, said, current) if isinstance(said, Proof) else (said,)
 

@@ -48,7 +48,7 @@ def _compared(settings: Settings, freely: Setting, in_order: Setting) -> Iterato
     paced = Paired([f / k for f, k in zip(free.paced[-n:], kept.paced[-n:], strict=True)] if n else [], worth=1.0)
     if n < LEAST_PAIRS:
         yield Unknown(
-            f"throughput at {settings.words(freely)}", "the budget ended before it was compared: raise budget_s"
+            f"throughput at {settings.words(freely)}", "the budget ran out before it was compared: raise budget_s"
         )
     if n < LEAST_PAIRS or interval(paced.ratios)[1] <= 1:
         settings.end(freely)

@@ -84,7 +84,9 @@ def settle(settings: Settings) -> Iterator[Observation]:
     for key in [k for k in alive if k in settings.runners and k not in (settings.now, top)]:
         if len(settings.runners[key].blocks) < ROUNDS:  # too few blocks to decide
             settings.end(key)
-            yield Unknown(f"throughput at {settings.words(key)}", f"the budget ended before it had run {ROUNDS} blocks")
+            yield Unknown(
+                f"throughput at {settings.words(key)}", f"the budget ran out before it had run {ROUNDS} blocks"
+            )
 
 
 def stand(settings: Settings) -> None:
@@ -136,7 +138,7 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
     dear, room = max(1e-3, present.cost + chosen.cost), settings.ledger.room
     pairs = min(settings.pairs, int(room / dear))
     if pairs < LEAST_PAIRS:
-        why = f"it looked faster, but proving it takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
+        why = f"it looked faster, but proof takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
         yield Unknown(f"throughput at {settings.words(best)}", why)
     else:
         proof.found = compare(

@@ -106,8 +106,8 @@ class Runner(Living):
         return rate, begun if not cold else first
 
     def _delivered(self, seconds: float, until: float | None) -> tuple[float, float]:
-        """Samples/s in whole rounds. If samples mostly wait, batches are held back for the order and arrive in bursts;
-        then batches loaded during the block count, not those delivered."""
+        """Samples/s in whole rounds, of the batches loaded during the block, not of those delivered: some were loaded
+        before it and waited in the queue, or are held back to keep the order."""
         n = max(1, self.plan.workers)
         if self.iterator is None:
             try:
@@ -142,7 +142,7 @@ class Runner(Living):
             if (spent >= seconds and done >= rounds) or (until is not None and time.monotonic() > until):
                 break
         self.main_s += time.thread_time() - cpu
-        loaded = max(1, done * n + grown) if self.rounds > 1 else done * n
+        loaded = max(1, done * n + grown)
         return self._with_starts(samples / spent * loaded / (done * n)), begun
 
     def _into_step(self, n: int, until: float | None) -> float:

@@ -47,7 +47,7 @@ class Branches:
             pid = int(self._line(until + BEFORE_S) or b"0")
             line = self._line(until)
         except (OSError, ValueError):
-            return {"error": "the process that measures has ended"}
+            return {"error": "the measuring process has ended"}
         if line is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -16,7 +16,7 @@ ENVIRONMENT = Quantity("environment", "", "Python, torch and devices of the meas
 @dataclass(frozen=True)
 class Environment(Probe):
     name: ClassVar[str] = "environment"
-    doing: ClassVar[str] = "looking at the machine"
+    doing: ClassVar[str] = "inspecting the machine"
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         import torch

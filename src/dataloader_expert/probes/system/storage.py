@@ -32,7 +32,7 @@ class Storage(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         listing = getattr(bench.source, "listing", None)
         if listing is None:
-            yield Unknown("storage", "the files are opened by the user's own code; their paths are not known")
+            yield Unknown("storage", "the user's own code opens the files, so their paths are unknown")
             return
         names = list(dict.fromkeys(u.file for u in bench.source.units[:: max(1, len(bench.source.units) // FILES)]))[
             :FILES

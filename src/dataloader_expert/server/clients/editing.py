@@ -60,7 +60,7 @@ def _checked(before: str, after: str, path: Sequence[str], value: Any) -> str:
     else:
         inner[path[-1]] = value
     if parsed(after).value != meant:
-        raise Unparsable("its layout is one that cannot be changed safely")
+        raise Unparsable("its layout cannot be changed safely")
     return after
 
 
@@ -83,7 +83,7 @@ def _followed(text: str, path: Sequence[str]) -> tuple[Node, int]:
 def _child(node: Node, key: str) -> Node | None:
     found = [m.node for m in node.members if m.key == key]
     if len(found) > 1:
-        raise Unparsable(f"the key {json.dumps(key)} stands in it twice")
+        raise Unparsable(f"the key {json.dumps(key)} occurs twice")
     return found[0] if found else None
 
 

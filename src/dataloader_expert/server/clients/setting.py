@@ -70,7 +70,7 @@ def installing(
     if client.needs_roots(scope) and not roots:
         raise RequestError(
             "invalid-argument",
-            f"{client.title} starts its servers in no project: name what may be read, as in "
+            f"{client.title} starts its servers outside any project: name the folder that may be read, as in "
             f"`dataloader-expert install {client.name} --{scope} --root DIR`",
         )
     entry = client.entry(scope, program(client, scope, place), roots)
@@ -181,7 +181,7 @@ def _strict(client: Client, text: str) -> None:
         except json.JSONDecodeError as e:
             raise Unparsable(f"line {e.lineno}, column {e.colno}: {e.msg}") from None
         except RecursionError:
-            raise Unparsable("it is nested too deep") from None
+            raise Unparsable("it is nested too deeply") from None
 
 
 @contextmanager
@@ -193,7 +193,7 @@ def _named(path: Path, client: Client) -> Iterator[None]:
         reads = "JSON with comments" if client.comments else "plain JSON"
         raise RequestError(
             "invalid-argument",
-            f"{escaped(path, None)}: {e}. {client.title} reads {reads} there; mend the file first, nothing was changed",
+            f"{escaped(path, None)}: {e}. {client.title} reads {reads} there; fix the file first; nothing was changed",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""``doctor``: looks at all that measuring and serving need, and says how to mend what is wrong."""
+"""``doctor``: checks everything that measuring and serving need, and says how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def _all(printed: _Printed | None) -> list[Check]:
 
 
 class _Printed:
-    """One line a check, and one more with the cure where something is wrong."""
+    """One line per check, and a second with the fix where something is wrong."""
 
     def __init__(self) -> None:
         from dataloader_expert import __version__
@@ -69,7 +69,7 @@ class _Printed:
         status = self.colours.paint(f"{check.status:<8}", *COLOURS[check.status])
         print(f"  {status}{check.name}: {check.found}")
         if check.fix:
-            print(f"          to mend it: {check.fix}")
+            print(f"          to fix it: {check.fix}")
         sys.stdout.flush()
 
 

@@ -44,7 +44,7 @@ async def asked(command: Sequence[str], environ: Mapping[str, str], folder: str,
             limit=LINE,
         )
     except FileNotFoundError:
-        return Answer(0.0, f"{command[0]} is not there")
+        return Answer(0.0, f"{command[0]} does not exist")
     except OSError as e:
         return Answer(0.0, f"{command[0]} cannot be started: {e.strerror}")
     error = name = version = ""
@@ -61,7 +61,7 @@ async def asked(command: Sequence[str], environ: Mapping[str, str], folder: str,
     except (ConnectionError, EOFError):
         error = "it ended before it answered"
     except (ValueError, KeyError, TypeError):
-        error = "it answered something else than MCP"
+        error = "its answer is not MCP"
     spent = time.monotonic() - begun
     said = await _ended(process)
     if error:

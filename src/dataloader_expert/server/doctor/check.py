@@ -1,4 +1,4 @@
-"""What the doctor finds: one thing looked at, what was found, and how to mend it."""
+"""What the doctor finds: one check, its result, and how to fix what is wrong."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ async def clients(place: Place) -> AsyncIterator[Check]:
             try:
                 entries = list(_entries(client, scope, path, place))
             except RequestError as e:
-                yield Check(ROOM, name, "error", e.message, f"mend {escaped(path, None)}: the client reads none of it")
+                yield Check(ROOM, name, "error", e.message, f"fix {escaped(path, None)}: the client cannot read it")
                 found += 1
                 continue
             for entry in entries:
@@ -60,7 +60,9 @@ async def clients(place: Place) -> AsyncIterator[Check]:
                 if agent is not None:
                     yield _agent(spot, agent)
     if not found:
-        yield ok(ROOM, "none", "no client starts it from here; to set one up: dataloader-expert install claude-code")
+        yield ok(
+            ROOM, "none", "no client starts it from this project; to set one up: dataloader-expert install claude-code"
+        )
 
 
 def _entries(client: Client, scope: Scope, path: Path, place: Place) -> Iterator[Any]:
@@ -78,12 +80,12 @@ def _entries(client: Client, scope: Scope, path: Path, place: Place) -> Iterator
 async def _started(spot: Spot, place: Place) -> Check:
     entry, again = spot.entry, f"dataloader-expert install {spot.client.name} --{spot.scope}"
     if not isinstance(entry, dict):
-        return Check(ROOM, spot.name, "error", f"the entry in {spot.path} is no object", f"write it anew: {again}")
+        return Check(ROOM, spot.name, "error", f"the entry in {spot.path} is not an object", f"write it again: {again}")
     if "url" in entry:
-        return ok(ROOM, spot.name, f"over HTTP at {escaped(entry['url'])}, which is not started from here")
+        return ok(ROOM, spot.name, f"over HTTP at {escaped(entry['url'])}, which is not started from this project")
     words = [entry.get("command"), *(entry.get("args") or [])]
     if not all(isinstance(word, str) for word in words):
-        return Check(ROOM, spot.name, "error", f"the entry in {spot.path} has no command", f"write it anew: {again}")
+        return Check(ROOM, spot.name, "error", f"the entry in {spot.path} has no command", f"write it again: {again}")
     command = [resolved(word, place) for word in words]
     given = entry.get("env") or {}
     environ = {**place.environ, **{str(k): resolved(str(v), place) for k, v in given.items()}}
@@ -99,17 +101,17 @@ def judged(spot: Spot, answer: Answer, again: str) -> Check:
     where = f"in {escaped(spot.path, None)}"
     if answer.error is not None:
         found = f"the command {where} does not work: {escaped(answer.error, 300)}"
-        return Check(ROOM, spot.name, "error", found, f"write it anew: {again}")
+        return Check(ROOM, spot.name, "error", found, f"write it again: {again}")
     if answer.name != SERVER:
         found = f"the command {where} starts {escaped(answer.name)}, not {SERVER}"
-        return Check(ROOM, spot.name, "error", found, f"write it anew: {again}")
+        return Check(ROOM, spot.name, "error", found, f"write it again: {again}")
     told = f"version {escaped(answer.version)}, {len(answer.tools)} tools after {answer.seconds:.1f} s ({where})"
     if answer.version != __version__:
         return Check(
             ROOM, spot.name, "warning", f"{told}; this is version {__version__}", f"to start this one: {again}"
         )
     if answer.seconds > SLOW_S:
-        fix = "start it once by hand, so that Python compiles it; then look at the load of the machine and its disk"
+        fix = "start it once by hand so that Python compiles it; then check the load of the machine and its disk"
         return Check(ROOM, spot.name, "warning", f"{told}: some clients give up after {SLOW_S:.0f} s", fix)
     if spot.client.name == "claude-code" and spot.entry.get("alwaysLoad") is not True:
         return Check(
@@ -128,11 +130,11 @@ def _agent(spot: Spot, path: Path) -> Check:
     try:
         text = content(path)
     except RequestError as e:
-        return Check(ROOM, name, "error", e.message, f"write it anew: {again}")
+        return Check(ROOM, name, "error", e.message, f"write it again: {again}")
     if text is None:
-        return Check(ROOM, name, "warning", f"{escaped(path, None)} is not there", f"add it: {again}")
+        return Check(ROOM, name, "warning", f"{escaped(path, None)} does not exist", f"add it: {again}")
     if text not in (agent_md("installed"), agent_md()):
         return Check(
-            ROOM, name, "warning", f"{escaped(path, None)} is of another version, or changed", f"renew it: {again}"
+            ROOM, name, "warning", f"{escaped(path, None)} is of another version, or changed", f"update it: {again}"
         )
     return ok(ROOM, name, escaped(path, None))

@@ -80,18 +80,18 @@ def judged(m: Machine) -> Iterator[Check]:
             "CPUs",
             "warning",
             f"{m.cpus:g}: less than one",
-            "give the container a core or more (docker run --cpus=4)",
+            "give the container at least one core (docker run --cpus=4)",
         )
     )
     yield _at_least(
         m.memory,
         LEAST_MEMORY,
         "memory left",
-        "end other programs, or raise the container's limit (docker run --memory=8g): importing torch alone takes 0.5 GB",
+        "stop other programs, or raise the container's limit (docker run --memory=8g): importing torch alone takes 0.5 GB",
     )
     yield from _shared(m)
     yield _limited(
-        m.files, LEAST_FILES, "open files", "ulimit -n 65536 in the shell that starts it: workers hand over descriptors"
+        m.files, LEAST_FILES, "open files", "ulimit -n 65536 in the shell that starts it: workers pass descriptors"
     )
     yield _limited(
         m.processes,
@@ -109,7 +109,7 @@ def judged(m: Machine) -> Iterator[Check]:
         )
     if m.temporary_free is None:
         yield Check(
-            ROOM, "temporary folder", "error", f"{m.temporary} cannot be written to", "set TMPDIR to a folder that can"
+            ROOM, "temporary folder", "error", f"{m.temporary} cannot be written to", "set TMPDIR to a writable folder"
         )
     else:
         yield _at_least(m.temporary_free, LEAST_TEMPORARY, "temporary folder", "free space, or set TMPDIR", m.temporary)
@@ -118,7 +118,7 @@ def judged(m: Machine) -> Iterator[Check]:
             ROOM,
             "reading stacks",
             "warning",
-            f"kernel.yama.ptrace_scope is {m.ptrace}: no process may look at another, so diagnose_io names no hotspots",
+            f"kernel.yama.ptrace_scope is {m.ptrace}: no process may inspect another, so diagnose_io names no hotspots",
             "sysctl kernel.yama.ptrace_scope=1, or docker run --cap-add=SYS_PTRACE",
         )
     yield (
@@ -128,7 +128,7 @@ def judged(m: Machine) -> Iterator[Check]:
             ROOM,
             "default root",
             "warning",
-            "none here: / and your home folder are read only when they are named",
+            "none here: / and your home folder are read only if you name them",
             "start in your project's folder, or pass --root DIR",
         )
     )
@@ -143,7 +143,7 @@ def _command(m: Machine) -> Check:
             ROOM,
             "command",
             "warning",
-            f"{m.command} is first on the PATH, and is another installation than this one ({m.own})",
+            f"{m.command} is first on the PATH and is not this installation ({m.own})",
             "remove one of them, or put this one's folder first on the PATH",
         )
     return ok(ROOM, "command", m.command)
@@ -156,13 +156,13 @@ def _shared(m: Machine) -> Iterator[Check]:
     )
     if m.shm is None:
         if m.system.startswith("linux"):
-            yield Check(ROOM, "shared memory", "error", "there is no /dev/shm: workers cannot hand batches over", fix)
+            yield Check(ROOM, "shared memory", "error", "there is no /dev/shm: workers cannot pass batches", fix)
     elif not m.shm_writable:
         yield Check(
             ROOM, "shared memory", "error", "/dev/shm cannot be written to", "mount it writable: chmod 1777 /dev/shm"
         )
     elif m.shm < LEAST_SHM:
-        found = f"{m.shm / MB:.0f} MB free in /dev/shm; a worker whose batch does not fit ends with a bus error"
+        found = f"{m.shm / MB:.0f} MB free in /dev/shm; a worker whose batch does not fit dies with a bus error"
         yield Check(ROOM, "shared memory", "warning", found, fix)
     else:
         yield ok(ROOM, "shared memory", f"{m.shm / GB:.1f} GB free in /dev/shm")

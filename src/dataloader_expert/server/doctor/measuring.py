@@ -64,7 +64,7 @@ async def hosts(python: str | None, environ: dict[str, str]) -> AsyncIterator[Ch
                 fix = (
                     "install torch 2.4 or newer there, or name another interpreter with --python or VIRTUAL_ENV"
                     if user
-                    else "install the package anew in this environment: pip install --force-reinstall dataloader-expert"
+                    else "reinstall the package in this environment: pip install --force-reinstall dataloader-expert"
                 )
                 yield Check(ROOM, name, "error", str(e), fix)
                 continue
@@ -86,7 +86,7 @@ def workers(interpreter: str, environ: dict[str, str]) -> Check:
         )
         read, seconds = done.stdout.split()
         if read == "64":
-            return ok(ROOM, "workers", f"two handed over 64 MiB in {float(seconds):.1f} s, starting included")
+            return ok(ROOM, "workers", f"two delivered 64 MiB in {float(seconds):.1f} s, including start-up")
         said = done.stdout
     except subprocess.TimeoutExpired:
         said = f"nothing came within {PROBE_S} s"
@@ -96,7 +96,7 @@ def workers(interpreter: str, environ: dict[str, str]) -> Check:
         said = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "") or (
             f"it ended with status {done.returncode}"
         )
-    fix = "mend what is said of shared memory, open files and processes above; until then use num_workers=0"
+    fix = "fix what is reported above on shared memory, open files and processes; until then use num_workers=0"
     return Check(ROOM, "workers", "error", f"a DataLoader with two workers fails: {escaped(said, 300)}", fix)
 
 
@@ -108,9 +108,9 @@ def look(interpreter: str, environ: dict[str, str]) -> Devices | str:
         )
         said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
-        return f"torch did not answer within {PROBE_S} s when asked for devices"
+        return f"torch did not list its devices within {PROBE_S} s"
     except (OSError, ValueError, IndexError):
-        return "torch could not be asked for devices"
+        return "torch could not list devices"
     return Devices(
         torch=said["torch"],
         cuda=said["cuda"],
@@ -132,9 +132,9 @@ def cuda(seen: Devices | str) -> Check:
         return ok(ROOM, "CUDA", f"{seen.cuda or seen.hip}, {escaped(each, 400)}")
     if not seen.nodes and seen.driver is None:
         inside = "" if seen.cuda is None else " (in a container: docker run --gpus all)"
-        return ok(ROOM, "CUDA", f"no NVIDIA device here, so memory and steps on a device are not measured{inside}")
+        return ok(ROOM, "CUDA", f"no NVIDIA device, so device memory and training steps on it are not measured{inside}")
     if seen.cuda is None and seen.hip is None:
-        found = f"an NVIDIA device is here, but torch {seen.torch} is a build for the CPU"
+        found = f"there is an NVIDIA device, but torch {seen.torch} is a build for the CPU"
         return Check(
             ROOM, "CUDA", "warning", found, "install a CUDA build of torch, as the selector on pytorch.org says"
         )
@@ -149,7 +149,7 @@ def cuda(seen: Devices | str) -> Check:
         "CUDA",
         "error",
         f"torch {seen.torch} was built for CUDA {seen.cuda} and finds no device: {escaped(seen.error, 200)}{driver}",
-        "see whether nvidia-smi lists it; if so, update the driver or install a torch for an older CUDA",
+        "check whether nvidia-smi lists it; if so, update the driver or install a torch for an older CUDA",
     )
 
 

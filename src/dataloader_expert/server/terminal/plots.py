@@ -36,7 +36,9 @@ def _loading(result: dict[str, Any], colours: Colours, columns: int) -> Iterator
     stages = [s for s in result.get("stages") or [] if (s.get("share") or {}).get("value")]
     if stages:
         shown = [(s["name"], s["share"]["value"], f"{100 * s['share']['value']:.0f} %") for s in stages]
-        yield "\n".join([colours.paint("Share of a sample's time", "bold"), *bars(shown, colours, columns, 1.0), ""])
+        yield "\n".join(
+            [colours.paint("Share of the time per sample", "bold"), *bars(shown, colours, columns, 1.0), ""]
+        )
     trials = [t for t in result.get("trials") or [] if (t.get("throughput") or {}).get("value")]
     if len(trials) > 1:
         yield "\n".join([colours.paint("Throughput by settings", "bold"), *_intervals(trials, colours, columns), ""])

@@ -11,8 +11,8 @@ from torch.utils.data import DataLoader, IterableDataset
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
-from dataloader_expert.loaders.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
-from dataloader_expert.loaders.splitting import StreamPart, as_dataset, split
+from dataloader_expert.loaders.modules.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
+from dataloader_expert.loaders.modules.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
 
 logger = logging.getLogger(__name__)
@@ -32,8 +32,8 @@ class DataModuleProtocol(Protocol):
 class UniversalDataModule:
     """Loaders of a Hugging Face data set, a dataset of torch (map-style or iterable), or a list of tensors.
 
-    Order, split and augmentation follow from seed and epoch alone, whatever the number of workers and ranks. Each
-    ``train_dataloader()`` goes on with the epoch behind the last one that came to its end.
+    Order, split and augmentation depend on the seed and the epoch only, not on the number of workers and ranks. Each
+    ``train_dataloader()`` starts the epoch after the last one that was finished.
 
     Args:
         train_data: see above. Columns of Hugging Face's are fitted to the collators: see :class:`HubRows`.
@@ -152,7 +152,7 @@ class UniversalDataModule:
         return {"seed": self.seed, "epoch": self._epoch_of(self._train), "train": self._train.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next ``train_dataloader()`` goes on after the last batch that was delivered when ``state`` was taken.
+        """The next ``train_dataloader()`` resumes after the last batch delivered when ``state`` was taken.
 
         Raises:
             ValueError: if ``state`` is of another seed.

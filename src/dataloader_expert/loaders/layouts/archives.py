@@ -15,7 +15,7 @@ import numpy as np
 
 
 def files_below(root: Path, pattern: str, suffixes: Iterable[str] | str = (".npz",)) -> list[Path]:
-    """Sorted files that match ``pattern`` and end in one of ``suffixes``, whatever the case.
+    """Sorted files that match ``pattern`` and end in one of ``suffixes``, in any case.
 
     Raises:
         FileNotFoundError: if ``root`` is no directory.
@@ -97,7 +97,7 @@ def _listed_strings(pickled: bytes, count: int) -> list[str] | None:
 
 
 def section(config: str | Path, name: str) -> dict[str, Any]:
-    """A section of an INI file, its values read as Python literals where they are some; read anew at each call.
+    """A section of an INI file, with values parsed as Python literals where possible; read again on each call.
 
     Raises:
         FileNotFoundError: if there is no such file.

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from dataloader_expert.loaders.archives import read_array, read_strings, section
 from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.layouts.archives import read_array, read_strings, section
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler
 
 logger = logging.getLogger(__name__)

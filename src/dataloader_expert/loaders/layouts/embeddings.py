@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from dataloader_expert.loaders.archives import files_below, read_array, section
 from dataloader_expert.loaders.epochs import EpochLoader
+from dataloader_expert.loaders.layouts.archives import files_below, read_array, section
 from dataloader_expert.samplers import OrderedSampler, ShuffleSampler
 
 SECTION = "model_embedding_loader"

@@ -94,8 +94,8 @@ class GenericBalancedDataLoader(EpochLoader):
     Args:
         dataset: anything with ``labels``, ``num_classes`` and ``class_names``.
         drop_last, shuffle, seed: as of the sampler.
-        num_workers, pin_memory, persistent_workers, prefetch_factor, keywords: as of ``DataLoader``; ``batch_size``,
-            ``shuffle`` and samplers are the balanced sampler's affair, and those given are named in a warning.
+        num_workers, pin_memory, persistent_workers, prefetch_factor, keywords: as of ``DataLoader``; ``batch_size``
+            and samplers are up to the balanced sampler; a warning names those that were given.
     """
 
     def __init__(

@@ -108,14 +108,9 @@ def get_train_dataloader_steps(
             ``train_batch_size`` is no multiple of what one batch of all ranks holds.
     """
     if _is_loader(train_steps_per_epoch):
-        parameters, loader = dataloader, train_steps_per_epoch
-        return get_train_dataloader_steps(
-            loader,
-            _parameter(parameters, "train_steps_per_epoch"),
-            _parameter(parameters, "gradient_accumulation_steps", 1),
-            _parameter(parameters, "dp_size", 1),
-            train_batch_size=_parameter(parameters, "train_batch_size"),
-        ).num_train_steps
+        names = ("train_steps_per_epoch", "gradient_accumulation_steps", "dp_size", "train_batch_size")
+        found: TrainSteps = get_train_dataloader_steps(train_steps_per_epoch, **_said(dataloader, names))
+        return found.num_train_steps
     _at_least_one("gradient_accumulation_steps", gradient_accumulation_steps)
     _at_least_one("dp_size", dp_size)
     batch_size = _batch_size(dataloader)
@@ -168,13 +163,9 @@ def get_val_dataloader_steps(
         ValueError: if a number is too small, or the loader has no batches or no length.
     """
     if _is_loader(val_steps_per_epoch):
-        parameters, loader = dataloader, val_steps_per_epoch
-        return get_val_dataloader_steps(
-            loader,
-            _parameter(parameters, "val_steps_per_epoch"),
-            _parameter(parameters, "num_sanity_val_steps", 0),
-            _parameter(parameters, "dp_size", 1),
-        ).num_val_steps
+        names = ("val_steps_per_epoch", "num_sanity_val_steps", "dp_size")
+        found: ValSteps = get_val_dataloader_steps(val_steps_per_epoch, **_said(dataloader, names))
+        return found.num_val_steps
     _at_least_one("dp_size", dp_size)
     if num_sanity_val_steps < 0:
         raise ValueError(f"num_sanity_val_steps is {num_sanity_val_steps}; it is at least 0")
@@ -288,7 +279,7 @@ def _is_loader(value: Any) -> bool:
     return value is not None and not isinstance(value, int | float | str) and hasattr(value, "__iter__")
 
 
-def _parameter(parameters: Any, name: str, otherwise: Any = None) -> Any:
-    """What parameters say; None is nothing said, 0 is."""
-    value = parameters.get(name) if isinstance(parameters, dict) else getattr(parameters, name, None)
-    return otherwise if value is None else value
+def _said(parameters: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """What parameters, attributes or keys, say of these; None is nothing said, 0 is."""
+    values = parameters if isinstance(parameters, dict) else {name: getattr(parameters, name, None) for name in names}
+    return {name: values[name] for name in names if values.get(name) is not None}

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from dataloader_expert.loaders.archives import files_below, read_array
+from dataloader_expert.loaders.layouts.archives import files_below, read_array
 
 KEPT = 256 << 20
 """Bytes of tensors that are kept in memory once read."""

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, Subset
 
-from dataloader_expert.loaders.hub_rows import is_hub
+from dataloader_expert.loaders.modules.hub_rows import is_hub
 from dataloader_expert.loaders.seeding import create_seeded_generator, mixed
 from dataloader_expert.loaders.sharding import whole
 from dataloader_expert.loaders.streaming import StreamingDataset
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import split_by_group
-from dataloader_expert.samplers.base import class_codes
+from dataloader_expert.samplers.ordering import class_codes
 
 logger = logging.getLogger(__name__)
 

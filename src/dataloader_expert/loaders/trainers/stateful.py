@@ -1,4 +1,4 @@
-"""Loaders that go on in the midst of an epoch: torchdata's, with our epochs and samplers."""
+"""Loaders that resume within an epoch: torchdata's, with our epochs and samplers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OURS = frozenset({"current_epoch", "sampler_state"})
 
 
 class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # torchdata has no types
-    """torchdata's ``StatefulDataLoader``, which resumes behind the last batch it delivered, with workers too.
+    """torchdata's ``StatefulDataLoader``, which resumes after the last delivered batch, with workers too.
 
     Beyond it, the state holds ``current_epoch`` and ``sampler_state``, the sampler's own; a state of these two alone
     loads as well.
@@ -32,7 +32,7 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
     Args:
         dataset, batch_size, shuffle, sampler, batch_sampler, keywords: as of ``DataLoader``. With ``shuffle``, a
             :class:`~dataloader_expert.samplers.TorchShuffleSampler` gives the order that a plain loader has with the
-            same ``generator``; it stays right over the epochs behind a resumed one.
+            same ``generator``; epochs after a resumed one keep that order too.
 
     Attributes:
         current_epoch: passes that came to their end, or what :meth:`set_epoch` or a state said.
@@ -77,7 +77,7 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """The next pass goes on behind the last batch that was delivered when ``state_dict`` was taken.
+        """The next pass resumes after the last batch delivered when ``state_dict`` was taken.
 
         Raises:
             KeyError: if the state has no ``current_epoch``.

@@ -31,7 +31,7 @@ def get_collator(
         try:
             from transformers import default_data_collator
         except ImportError:
-            return default.make()
+            return default.DefaultCollator()
         return default_data_collator
     if task_spec.modality == "vision":
         return vision.make(task_spec)

@@ -21,7 +21,8 @@ LOOKED_AT = 32
 class HubRows(Dataset[dict[str, Any]]):
     """A ``datasets.Dataset`` whose rows are read by the batch and fit the collators.
 
-    By the types of its columns: an image becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; a text becomes what the tokenizer makes of it, unless there are ``input_ids``.
+    By the types of its columns: an image becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``;
+    a text becomes what the tokenizer makes of it, unless there are ``input_ids``.
     A data set with a format of its own (``with_format``, ``with_transform``) only has its labels renamed.
 
     Args:
@@ -64,17 +65,12 @@ class HubRows(Dataset[dict[str, Any]]):
         if self.image is not None:
             columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
         if self.text is not None:
-            columns |= self._tokens(columns.pop(self.text))
+            columns |= _tokens(self.tokenizer, [worded(text) for text in columns.pop(self.text)], self.max_length)
         named = self.own_format and "labels" in columns  # a transform may have renamed it
         if self.label in columns and self.label != "labels" and not named:
             columns["labels"] = columns.pop(self.label)
         names = list(columns)
         return [dict(zip(names, row, strict=True)) for row in zip(*(columns[n] for n in names), strict=True)]
-
-    def _tokens(self, texts: Any) -> dict[str, Any]:
-        limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
-        encoded = self.tokenizer([worded(text) for text in texts], **limit)
-        return {name: encoded[name] for name in encoded}
 
 
 class HubStream(IterableDataset[dict[str, Any]]):
@@ -97,14 +93,18 @@ class HubStream(IterableDataset[dict[str, Any]]):
         text = text_column(known, row) if self.tokenizer is not None and "input_ids" not in row else None
         label = label_column(known, None)
         if text is not None:
-            limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
-            encoded = self.tokenizer(worded(row.pop(text)), **limit)
-            row |= {name: encoded[name] for name in encoded}
+            row |= _tokens(self.tokenizer, worded(row.pop(text)), self.max_length)
         for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
             row["pixel_values"] = pixels(row.pop(name), "RGB")
         if label is not None and label != "labels":
             row["labels"] = row.pop(label)
         return row
+
+
+def _tokens(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
+    limit = {"truncation": True, "max_length": max_length} if max_length else {}
+    encoded = tokenizer(texts, **limit)
+    return {name: encoded[name] for name in encoded}
 
 
 def is_hub(data: Any) -> bool:

@@ -1,0 +1,1 @@
+"""For training loops: steps per epoch, a loader that resumes within an epoch, throughput."""

@@ -1,0 +1,54 @@
+"""What a data set's own layout says should be there and is not: class folders without samples, shards left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.layout import empty_class_folders
+
+_NUMBERED = re.compile(r"(.*?)(\d{2,})(-of-(\d{2,}))?(\D*)\Z")
+MOST_LISTED = 1000
+
+
+def absent_parts(source: Source, listing: Listing, paths: Sequence[str]) -> list[Unreadable]:
+    """``paths``: the data files, read or not: one that cannot be read is not absent."""
+    read = [unit.file for unit in source.units]
+    labels = [None if unit.label is None else str(unit.label) for unit in source.units]
+    found = [
+        Unreadable("empty-class", "a class folder without samples", file=folder)
+        for folder in empty_class_folders(listing.folders, labels, read)
+    ]
+    if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is no sample
+        found += [Unreadable("missing-shard", f"{name} is not there", file=name) for name in missing_shards(paths)]
+    return found
+
+
+def missing_shards(paths: Iterable[str]) -> list[str]:
+    """Names left out of series: ``train-00003-of-00010``, or a number between 0 or 1 and the last one's.
+
+    A series has names that differ in one number of fixed width. One that begins elsewhere counts something else, such
+    as years.
+    """
+    series: dict[tuple[str, str, str, int], set[int]] = {}
+    for path in paths:
+        match = _NUMBERED.fullmatch(path)
+        if match is not None:
+            head, number, of, _, tail = match.groups()
+            series.setdefault((head, of or "", tail, len(number)), set()).add(int(number))
+    absent = []
+    for (head, of, tail, width), there in series.items():
+        first, total = min(there), int(of.removeprefix("-of-")) if of else 0
+        if total:
+            due = range(total) if max(there) < total else range(1, total + 1)
+        elif first > 1 or len(there) < 3:
+            continue
+        else:
+            due = range(first, max(there) + 1)
+        if len(due) > 2 * len(there):
+            continue  # most are not there: a part was taken on purpose
+        absent += [f"{head}{n:0{width}}{of}{tail}" for n in due if n not in there][:MOST_LISTED]
+    return absent
