@@ -37,31 +37,20 @@ from dataloader_expert.report import (
 BUDGET_S = 30.0
 
 
-def unlisted(schema: dict[str, Any]) -> None:
-    """Leaves the description out of what a model is shown: the argument's name says it. Docs still have it."""
-    schema.pop("description", None)
-
-
 class Request(BaseModel):
     """Arguments common to the tools."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     source: str = Field(description="path, glob, or file.py:name of a Dataset, DataLoader or function")
-    source_args: dict[str, Any] = Field(
-        default_factory=dict, description="its keyword arguments", json_schema_extra=unlisted
-    )
+    source_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
     format: str | None = Field(None, description="if guessed wrong")
     split: str | None = Field(None, description="only this one; or field naming splits")
     train_split: str | None = Field(None, description="if not 'train'")
     label: str | None = Field(None, description="label field")
-    budget_s: float | None = Field(
-        BUDGET_S, gt=0, allow_inf_nan=False, description="time budget in seconds", json_schema_extra=unlisted
-    )
-    seed: int = Field(0, description="random seed", json_schema_extra=unlisted)
-    detail: Literal["concise", "full"] = Field(
-        "concise", description="full: long lists too", json_schema_extra=unlisted
-    )
+    budget_s: float | None = Field(BUDGET_S, gt=0, allow_inf_nan=False, description="seconds to spend")
+    seed: int = Field(0, description="random seed")
+    detail: Literal["concise", "full"] = Field("concise", description="full: whole lists")
 
     def stated(self) -> Iterable[Fact]:
         """What the request itself says of the training, for the rules to judge by."""

@@ -27,7 +27,7 @@ from dataloader_expert.probes.health.worker_content import CONTENT, WorkerConten
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import How, Model, Next, Report
-from dataloader_expert.tools.base import Conclusion, Measured, Tool, coverage, unlisted
+from dataloader_expert.tools.base import Conclusion, Measured, Tool, coverage
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.split_report import (
     Groups,
@@ -55,11 +55,11 @@ BALANCED = (
 
 
 class Request(Common):
-    near_duplicates: bool = Field(True, description="look for near duplicates too", json_schema_extra=unlisted)
+    near_duplicates: bool = Field(True, description="look for near duplicates too")
     group: str | None = Field(None, description="field that must not straddle splits, e.g. patient")
     time: str | None = Field(None, description="time field; train must come first")
     transform: str | None = Field(None, description="file.py:name; its output is checked too")
-    vocab_size: int | None = Field(None, gt=0, description="of the tokenizer", json_schema_extra=unlisted)
+    vocab_size: int | None = Field(None, gt=0, description="of the tokenizer")
     pad_id: int | None = Field(None, ge=0, description="padding token")
     max_length: int | None = Field(None, gt=0, description="in tokens")
     checks: list[str] | None = Field(None, description="only these codes")
@@ -213,26 +213,27 @@ def verdict(
 ) -> str:
     """The summary: whether the data passed, what was not checked, and the findings by severity."""
     codes = {s: list(dict.fromkeys(f.code for f in found if f.severity == s)) for s in ("error", "warning")}
-    warned = f" Warnings: {', '.join(codes['warning'])}." if codes["warning"] else ""
-    unseen = f" Not checked: {', '.join(aside)}." if aside else ""
+    warned = f"; warnings: {', '.join(codes['warning'])}" if codes["warning"] else ""
+    unseen = f"; not checked: {', '.join(aside)}" if aside else ""
     seen = coverage(facts)
     of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
     read = f"{seen.samples_read:,}{of} samples were read"
+    # one sentence: whoever reads no further knows what was not checked
     if passed is None:
         reason = (
             "only the checks asked for ran"
             if request.checks is not None
             else "not every sample could be read and checked"
         )
-        return f"Neither passed nor failed: {reason} ({read}).{warned}{unseen}"
+        return f"Neither passed nor failed: {reason} ({read}){warned}{unseen}."
     if passed:
-        return f"Passed: all {read} and no check found an error.{warned}{unseen}"
+        return f"Passed: all {read} and no check found an error{warned}{unseen}."
     if codes["error"]:
-        return f"Failed: {', '.join(codes['error'])}.{warned}{unseen}"
+        return f"Failed: {', '.join(codes['error'])}{warned}{unseen}."
     failed = "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail")
     others = [code for code in codes["warning"] if f"{code}: " not in failed]
-    warned = f" Warnings: {', '.join(others)}." if others else ""
-    return f"Failed: {failed}.{warned}{unseen}"
+    warned = f"; warnings: {', '.join(others)}" if others else ""
+    return f"Failed: {failed}{warned}{unseen}."
 
 
 def not_checked(facts: Facts, request: Request) -> list[str]:

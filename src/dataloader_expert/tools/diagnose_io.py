@@ -47,7 +47,7 @@ from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.probes.system.storage import COLD, OPEN, WARM, Storage
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import BUDGET_S, NO_CUDA, NO_DEVICE, Conclusion, Measured, Tool, unlisted
+from dataloader_expert.tools.base import BUDGET_S, NO_CUDA, NO_DEVICE, Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -81,15 +81,11 @@ class Request(Common):
     batch_size: int | None = Field(None, ge=1, description="current")
     num_workers: int | None = Field(None, ge=0, description="current")
     step_ms: float | None = Field(None, gt=0, description="time of a training step")
-    max_workers: int | None = Field(None, ge=0, description="most to try", json_schema_extra=unlisted)
+    max_workers: int | None = Field(None, ge=0, description="most to try")
     local_world_size: int = Field(1, ge=1, description="processes on this machine")
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="device of the model", json_schema_extra=unlisted
-    )
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="device of the model")
     model: str | None = Field(None, description="file.py:name of nn.Module to time")
-    model_args: dict[str, Any] = Field(
-        default_factory=dict, description="its keyword arguments", json_schema_extra=unlisted
-    )
+    model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
     what_if: WhatIf | None = Field(None, description="other hardware")
 
     def stated(self) -> Iterable[Fact]:

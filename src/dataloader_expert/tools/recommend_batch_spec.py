@@ -46,7 +46,7 @@ from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured, Tool, unlisted
+from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
@@ -56,23 +56,17 @@ NO_INPUT = ("id", "idx", "index", "sample_rate")
 
 
 class Request(Common):
-    source: str = Field("", description="as in other tools; or give input")
+    source: str = Field("", description="data; or give input")
     input: dict[str, Any] | None = Field(None, description='without data: {"x": {"shape": ["B", 3, 224, 224]}}')
-    columns: list[str] | None = Field(None, description="only these fields")
+    columns: list[str] | None = Field(None, description="fields to use")
     batch_size: int | None = Field(None, ge=1, description="if decided")
-    model: str | None = Field(None, description="file.py:name of nn.Module to feed")
-    model_args: dict[str, Any] = Field(
-        default_factory=dict, description="its keyword arguments", json_schema_extra=unlisted
-    )
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="device of the model", json_schema_extra=unlisted
-    )
-    precision: Literal["float32", "bfloat16", "float16"] = Field(
-        "float32", description="of training", json_schema_extra=unlisted
-    )
-    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of training", json_schema_extra=unlisted)
+    model: str | None = Field(None, description="file.py:name of nn.Module")
+    model_args: dict[str, Any] = Field(default_factory=dict, description="its keyword arguments")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="of the model")
+    precision: Literal["float32", "bfloat16", "float16"] = Field("float32", description="of training")
+    optimizer: Literal["adamw", "adam", "sgd"] = Field("adamw", description="of training")
     memory_limit_gb: float | None = Field(None, gt=0, description="of the GPU")
-    safety_margin: float = Field(0.1, ge=0, lt=1, description="fraction left free")
+    safety_margin: float = Field(0.1, ge=0, lt=1, description="share left free")
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Request:

@@ -18,15 +18,15 @@ from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import Conclusion, Measured, Tool, class_counts, unlisted
+from dataloader_expert.tools.base import Conclusion, Measured, Tool, class_counts
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
 
 
 class Request(Common):
-    batch_size: int | None = Field(None, ge=1, description="of training", json_schema_extra=unlisted)
+    batch_size: int | None = Field(None, ge=1, description="of training")
     objective: Literal["auto", "balanced", "representative", "metric", "curriculum", "throughput"] = Field(
-        "auto", description="what batches should be good for", json_schema_extra=unlisted
+        "auto", description="what batches should be good for"
     )
     group_by: str | None = Field(None, description="field kept in one batch")
     difficulty: str | None = Field(None, description="field for the curriculum")
