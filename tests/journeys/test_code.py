@@ -159,8 +159,8 @@ def assert_same_samples(code: str, made: Made) -> None:
     module: dict[str, Any] = {"__name__": "written"}
     exec(compile(code, "<written>", "exec"), module)
     source = open_source(SourceRef(made.source, (str(made.root),), label=made.label), [])
-    classes = module["FIELDS"].get(source.label)
-    ours = SourceDataset(source, module["SIZE"], tuple(classes) if isinstance(classes, list) else None)
+    _, classes = module["FIELDS"].get(source.label, (None, None))
+    ours = SourceDataset(source, module.get("SIZE"), tuple(classes) if isinstance(classes, list) else None)
     theirs = [
         sample for dataset in module["datasets"]().values() for sample in map(dataset.__getitem__, range(len(dataset)))
     ]
