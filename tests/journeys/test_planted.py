@@ -688,6 +688,22 @@ def test_a_cut_picture_fails_and_one_odd_size_drifts(quickly: Asker, tmp_path: P
     assert next(f.where[0]["file"] for f in report.findings if f.code == "truncated") == "train/c0/004.jpg"
 
 
+def test_a_batch_that_only_the_margin_holds_is_tight_and_a_larger_one_does_not_fit(quickly: Asker) -> None:
+    """Our promise: what fits but leaves nothing free is a warning, what does not fit an error, and what fits neither."""
+
+    def told(size: int) -> tuple[set[str], int]:
+        asked = {"model": f"{USERS}:Net", "memory_limit_gb": 0.03, "batch_size": size, "safety_margin": 0.2}
+        report: Any = quickly.ask("recommend_batch_spec", f"{USERS}:Fine", str(CHECKOUT), **asked)
+        return codes(report) & {"batch-tight", "batch-does-not-fit"}, report.batch_size_limit.value
+
+    _, most = told(64)
+    assert [told(size)[0] for size in (most // 2, most * 108 // 100, 2 * most)] == [
+        set(),
+        {"batch-tight"},
+        {"batch-does-not-fit"},
+    ]
+
+
 def test_a_budget_too_small_leaves_the_answer_open(asker: Asker, tmp_path: Path) -> None:
     """Our promise: passed is null, not true, where not all was read."""
     source = f"{USERS}:Waits"

@@ -477,9 +477,17 @@ def findings(request: Request, facts: Facts, size: int) -> list[Finding]:
     bound = facts.find(DEVICE_LIMIT)
     asked = request.batch_size
     if bound is not None and asked is not None and asked > bound.value["value"] > 0:
-        room = f"{bound.value['room'] / 1e9:.3g} GB"
-        text = f"a batch of {asked} does not fit into {room} of device memory; the most is {bound.value['value']}"
-        out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
+        room, fit = bound.value["room"], facts.find(MEMORY_FIT)
+        whole, most = room / (1 - bound.value["margin"]), bound.value["value"]
+        line = Fit.from_json(fit.value).largest if fit is not None else None
+        # the line tells how the limit grows with the memory; where it lies was found by trials
+        if fit is not None and line is not None and asked <= most * line(whole) / max(1, line(room)):
+            text = f"a batch of {asked} fits only into the memory that safety_margin keeps free; {most} leaves it free"
+            fix = f"batch_size={size}: fragmentation or a longer batch can end a run that leaves no room"
+            out.append(finding("batch-tight", "warning", text, [bound, fit], fix))
+        else:
+            text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most}"
+            out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
     trained = (facts.value(SPLITS) or {}).get("train") or (samples.value if samples is not None else None)
     if samples is not None and trained and trained > size and trained % size == 1:
         out.append(
