@@ -13,6 +13,7 @@ from dataloader_expert.errors import RequestError
 from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
+from tests.making.tiny import TINY
 
 USERS = Path(users.__file__)
 
@@ -702,6 +703,17 @@ def test_a_batch_that_only_the_margin_holds_is_tight_and_a_larger_one_does_not_f
         {"batch-tight"},
         {"batch-does-not-fit"},
     ]
+
+
+def test_constants_of_all_splits_are_warned_of_until_the_training_split_is_named(
+    quickly: Asker, tmp_path: Path
+) -> None:
+    """Our promise: normalisation constants come from the training split, or the result says that they do not."""
+    TINY["image-folder"](tmp_path)
+    (tmp_path / "train").rename(tmp_path / "dev")
+    told = quickly.ask("recommend_batch_spec", str(tmp_path), str(tmp_path), budget_s=20)
+    named = quickly.ask("recommend_batch_spec", str(tmp_path), str(tmp_path), train_split="dev", budget_s=20)
+    assert ("stats-from-all-splits" in codes(told), "stats-from-all-splits" in codes(named)) == (True, False)
 
 
 def test_a_budget_too_small_leaves_the_answer_open(asker: Asker, tmp_path: Path) -> None:

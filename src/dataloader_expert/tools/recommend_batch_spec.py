@@ -499,6 +499,24 @@ def findings(request: Request, facts: Facts, size: int) -> list[Finding]:
                 "drop_last=True for training: batch normalisation raises on a batch of one",
             )
         )
+    splits, constants = facts.find(SPLITS), normalization(facts)
+    if (
+        splits is not None
+        and len(splits.value) > 1
+        and "train" not in splits.value
+        and constants is not None
+        and constants["mean"] is not None
+        and not constants["applied"]
+    ):
+        out.append(
+            finding(
+                "stats-from-all-splits",
+                "warning",
+                f"mean and std are of all splits ({', '.join(splits.value)}), as none is called train: evaluation data leak",
+                splits,
+                "name the training split with train_split, and use its constants",
+            )
+        )
     out += uneven(facts)
     collate = facts.find(COLLATE)
     if collate is not None and collate.value["name"] == "list":
