@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -17,13 +16,12 @@ from dataloader_expert.advice.batch_size import (
     limit,
     on_cards,
 )
-from dataloader_expert.advice.normalization import normalization, normalization_advice
+from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
-from dataloader_expert.checks.base import SPLITS, STATISTICS
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import FIELDS, LABEL, PRESENT, SAMPLES, STREAM, Layout
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
 from dataloader_expert.probes.model.check import MODEL, ModelCheck
@@ -31,7 +29,6 @@ from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.host_memory import HostMemory
 from dataloader_expert.probes.model.memory import (
     CONTEXT,
-    DEVICE_LIMIT,
     DEVICE_PEAK,
     MEMORY_FIT,
     MEMORY_PARTS,
@@ -44,15 +41,25 @@ from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
 from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import ENVIRONMENT, Environment
 from dataloader_expert.probes.system.malloc_as_started import MallocAsStarted
-from dataloader_expert.report import Figure, Model, Next, Report
+from dataloader_expert.report import Model, Next, Report
 from dataloader_expert.report import figure as figure_of
 from dataloader_expert.tools.base import NO_CUDA, NO_DEVICE, NO_MODEL, Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
+from dataloader_expert.tools.batch_findings import findings, last_batch
+from dataloader_expert.tools.batch_parts import (
+    AtSize,
+    BatchField,
+    Collate,
+    Limit,
+    Memory,
+    ModelCheckLine,
+    Preprocessing,
+    Settings,
+)
+from dataloader_expert.tools.batch_preprocessing import preprocessing
 from dataloader_expert.tools.code import loader_code
 
 READ_TIMEOUT_S = 120
-NO_INPUT = ("id", "idx", "index", "sample_rate")
-"""Fields that say which sample it is, or how it was taken."""
 
 
 class Request(Common):
@@ -80,86 +87,6 @@ class Request(Common):
 
     def fields_read(self) -> tuple[str, ...] | None:
         return None if self.columns is None else tuple(self.columns)
-
-
-class BatchField(Model):
-    name: str
-    dtype: str
-    shape: list[int | str | None]
-    bytes_per_sample: float
-    variable: bool
-    range: list[list[int] | None]
-    host: bool
-
-
-class Collate(Model):
-    name: str
-    why: str
-
-
-class Limit(Model):
-    value: int
-    limited_by: str
-
-
-class AtSize(Model):
-    """A batch of ``batch_size``: its bytes, those in flight, a training step's on the device, and samples/s timed here."""
-
-    batch_size: int
-    batch_bytes: int
-    host_bytes: int
-    device_bytes: int | None
-    throughput: Figure | None
-
-
-class Memory(Model):
-    batch_bytes: int | None
-    batch_bytes_worst: int | None
-    host_bytes: int | None
-    host_parts: dict[str, int]
-    host_total_bytes: int | None
-    device_peak_bytes: Figure | None
-    device_total_bytes: int | None
-    device_reserved_bytes: int | None
-    peak_at: str | None
-    parts: dict[str, int]
-    fit: dict[str, Any] | None
-    largest_batch: dict[str, int]
-    how: str
-    by_batch_size: list[AtSize] | None = Field(None, description="full detail only")
-
-
-class Preprocessing(Model):
-    normalization: dict[str, Any] | None
-    resize: str
-    augmentation: str
-    dtype: str
-    layout: str
-    outliers: str
-
-
-class Settings(Model):
-    train: dict[str, Any]
-    val: dict[str, Any]
-    test: dict[str, Any]
-
-
-class MisfitLine(Model):
-    code: str
-    field: str
-    says: str
-
-
-class ModelCheckLine(Model):
-    accepted: bool
-    expected: str
-    got: dict[str, str]
-    fed: str
-    error: str | None
-    misfits: list[MisfitLine]
-    cure: str | None
-    declared: dict[str, Any] | None
-    ran: str
 
 
 class Fields(Model):
@@ -301,7 +228,12 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         ]
     )
     return Conclusion(
-        fields, summary(facts, size, why, memory, bound), advice, steps, unknowns, findings(request, facts, size)
+        fields,
+        summary(facts, size, why, memory, bound),
+        advice,
+        steps,
+        unknowns,
+        findings(request.batch_size, facts, size),
     )
 
 
@@ -389,174 +321,6 @@ def code(request: Request, facts: Facts, settings: dict[str, dict[str, Any]]) ->
         return with_settings(plain, settings)
     split = "train" if "train" in (facts.value(SPLITS) or {}) else None
     return loader_code(request, facts, dict(settings["train"]), split=split)
-
-
-def preprocessing(facts: Facts) -> Preprocessing:
-    fields = facts.value(FIELDS, [])
-    kinds = {f["kind"] for f in fields}
-    collate = facts.value(COLLATE, {"size": None, "name": "default"})
-    resize = "none: samples agree in shape"
-    if collate["size"]:
-        resize = f"to {collate['size'][0]} x {collate['size'][1]} (height x width): the median size, at most 512"
-    elif collate["name"] == "pad":
-        resize = "none: padded to the longest of the batch"
-    augmentation = "none measured; train only"
-    if "image" in kinds:
-        augmentation = (
-            "random horizontal flip and crop, train only; leave the flip out where left and right differ in meaning"
-        )
-    elif "audio" in kinds:
-        augmentation = "time shift and added noise, train only"
-    elif "text" in kinds or "tokens" in kinds:
-        augmentation = "none: texts are rarely augmented"
-    outliers = [f for f in facts.all(STATISTICS) if (f.value["outliers"] or {}).get("count")]
-    what = "none beyond 3 x IQR"
-    if outliers:
-        names = sorted({str(f.at["field"]) for f in outliers})
-        what = f"clip or use a robust scale for {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
-    return Preprocessing(
-        normalization=normalization(facts),
-        resize=resize,
-        augmentation=augmentation,
-        dtype=dtype_of(facts),
-        layout=layout_of(facts),
-        outliers=what,
-    )
-
-
-def inputs_of(facts: Facts) -> list[dict[str, Any]]:
-    """The batch's fields that a model is fed, each with its kind: no label, no row number, no lengths from padding."""
-    kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
-    aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT}
-    found = [f for f in facts.value(BATCH, {"fields": []})["fields"] if not f["name"].endswith("_lengths")]
-    return [{**f, "kind": kinds.get(f["name"], "other")} for f in found if f["name"] not in aside]
-
-
-def dtype_of(facts: Facts) -> str:
-    """What the inputs are to be, and from what."""
-    wanted: dict[str, set[str]] = {}
-    for f in inputs_of(facts):
-        if f["kind"] == "tokens" or f["dtype"] == "str":
-            target = "torch.int64 codes" if f["kind"] == "category" else "torch.int64 token ids"
-        elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
-            target = "torch.float32"
-        else:
-            continue
-        wanted.setdefault(target, set()).add(f["dtype"])
-    said = []
-    for target, given in sorted(wanted.items()):
-        changed = sorted(given - {target.split()[0].removeprefix("torch.")})
-        said.append(f"{target} from {' and '.join(changed)}" if changed else target)
-    return "; ".join(said) or "torch.float32"
-
-
-def layout_of(facts: Facts) -> str:
-    """How the largest input lies in a batch, and for an image how it must lie for a model."""
-    inputs = inputs_of(facts)
-    if not inputs:
-        return "as stored"
-    if len(inputs) > 1 and all(f["shape"] == ["B"] for f in inputs):
-        return "as stored: each column [B]"
-    f = max(inputs, key=lambda f: f["bytes_per_sample"])
-    if f["dtype"] == "str":
-        return "as stored: a list of B texts"
-    shape, scale = f["shape"], "convert to float and divide by 255 on the device"
-    if f["kind"] == "image" and f["dtype"] == "uint8" and len(shape) == 3:
-        return f"uint8 [B, H, W]; unsqueeze(1) to [B, 1, H, W], {scale}"
-    if f["kind"] == "image" and f["dtype"] == "uint8" and len(shape) == 4:
-        if shape[1] not in (1, 3, 4) and shape[3] in (1, 3, 4):
-            return f"uint8 [B, H, W, C]; permute(0, 3, 1, 2) to [B, C, H, W], {scale}"
-        return f"uint8 [B, C, H, W]; {scale}"
-    return f"as stored: {f['dtype']} [{', '.join('*' if d is None else str(d) for d in shape)}]"
-
-
-def findings(request: Request, facts: Facts, size: int) -> list[Finding]:
-    """What speaks against the batches that are recommended here: of no other loader is it known."""
-    out = []
-    samples = facts.find(SAMPLES)
-    bound = facts.find(DEVICE_LIMIT)
-    asked = request.batch_size
-    if bound is not None and asked is not None and asked > bound.value["value"] > 0:
-        room, fit = bound.value["room"], facts.find(MEMORY_FIT)
-        whole, most = room / (1 - bound.value["margin"]), bound.value["value"]
-        line = Fit.from_json(fit.value).largest if fit is not None else None
-        # the line tells how the limit grows with the memory; where it lies was found by trials
-        if fit is not None and line is not None and asked <= most * line(whole) / max(1, line(room)):
-            text = f"a batch of {asked} fits only into the memory that safety_margin keeps free; {most} leaves it free"
-            fix = f"batch_size={size}: fragmentation or a longer batch can end a run that leaves no room"
-            out.append(finding("batch-tight", "warning", text, [bound, fit], fix))
-        else:
-            text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most}"
-            out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
-    trained = (facts.value(SPLITS) or {}).get("train") or (samples.value if samples is not None else None)
-    if samples is not None and trained and trained > size and trained % size == 1:
-        out.append(
-            finding(
-                "last-batch-breaks-model",
-                "info",
-                f"{trained} training samples leave a last batch of one at batch size {size}",
-                samples,
-                "drop_last=True for training: batch normalisation raises on a batch of one",
-            )
-        )
-    splits, constants = facts.find(SPLITS), normalization(facts)
-    if (
-        splits is not None
-        and len(splits.value) > 1
-        and "train" not in splits.value
-        and constants is not None
-        and constants["mean"] is not None
-        and not constants["applied"]
-    ):
-        out.append(
-            finding(
-                "stats-from-all-splits",
-                "warning",
-                f"mean and std are of all splits ({', '.join(splits.value)}), as none is called train: evaluation data leak",
-                splits,
-                "name the training split with train_split, and use its constants",
-            )
-        )
-    out += uneven(facts)
-    collate = facts.find(COLLATE)
-    if collate is not None and collate.value["name"] == "list":
-        out.append(
-            finding(
-                "not-collatable",
-                "error",
-                "the default collate cannot stack these samples",
-                collate,
-                "collate_fn=pad, which code defines"
-                if collate.value["generated"]
-                else "pad or resize in the dataset, or pass a collate_fn",
-            )
-        )
-    return out
-
-
-PADDING = 0.3
-"""The share of padding from which batches of like length pay."""
-
-
-def uneven(facts: Facts) -> Iterator[Finding]:
-    """Batches that hold much padding, or that do not collate with the samples at the ends of the range."""
-    spread = facts.find(SPREAD)
-    if spread is None:
-        return
-    share, failed = spread.value["padding"], spread.value["failed"]
-    if share is not None and share > PADDING:
-        text = f"{share:.0%} of the padded fields is padding"
-        yield finding("padding-waste", "warning", text, spread, "batches of like length: suggest_sampler, throughput")
-    if failed is not None:
-        text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
-        where = [{"sample": i} for i in failed["samples"]]
-        yield finding("not-collatable", "error", text, spread, "make these samples like the others", where)
-
-
-def last_batch(facts: Facts, size: int) -> int | None:
-    """Samples of the last batch of an epoch over the training split; None where their number is not known."""
-    samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES)
-    return None if not samples else samples % size or min(size, samples)
 
 
 def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:

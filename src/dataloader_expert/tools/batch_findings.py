@@ -1,0 +1,105 @@
+"""What speaks against the batches that are recommended, or asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.advice.normalization import normalization
+from dataloader_expert.checks.base import SPLITS
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.model.batch import COLLATE, SPREAD
+from dataloader_expert.probes.model.fitting import Fit
+from dataloader_expert.probes.model.memory import (
+    DEVICE_LIMIT,
+    MEMORY_FIT,
+)
+
+
+def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
+    """What speaks against the batches that are recommended here: of no other loader is it known."""
+    out = []
+    samples = facts.find(SAMPLES)
+    bound = facts.find(DEVICE_LIMIT)
+    if bound is not None and asked is not None and asked > bound.value["value"] > 0:
+        room, fit = bound.value["room"], facts.find(MEMORY_FIT)
+        whole, most = room / (1 - bound.value["margin"]), bound.value["value"]
+        line = Fit.from_json(fit.value).largest if fit is not None else None
+        # the line tells how the limit grows with the memory; where it lies was found by trials
+        if fit is not None and line is not None and asked <= most * line(whole) / max(1, line(room)):
+            text = f"a batch of {asked} fits only into the memory that safety_margin keeps free; {most} leaves it free"
+            fix = f"batch_size={size}: fragmentation or a longer batch can end a run that leaves no room"
+            out.append(finding("batch-tight", "warning", text, [bound, fit], fix))
+        else:
+            text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most}"
+            out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
+    trained = (facts.value(SPLITS) or {}).get("train") or (samples.value if samples is not None else None)
+    if samples is not None and trained and trained > size and trained % size == 1:
+        out.append(
+            finding(
+                "last-batch-breaks-model",
+                "info",
+                f"{trained} training samples leave a last batch of one at batch size {size}",
+                samples,
+                "drop_last=True for training: batch normalisation raises on a batch of one",
+            )
+        )
+    splits, constants = facts.find(SPLITS), normalization(facts)
+    if (
+        splits is not None
+        and len(splits.value) > 1
+        and "train" not in splits.value
+        and constants is not None
+        and constants["mean"] is not None
+        and not constants["applied"]
+    ):
+        out.append(
+            finding(
+                "stats-from-all-splits",
+                "warning",
+                f"mean and std are of all splits ({', '.join(splits.value)}), as none is called train: evaluation data leak",
+                splits,
+                "name the training split with train_split, and use its constants",
+            )
+        )
+    out += uneven(facts)
+    collate = facts.find(COLLATE)
+    if collate is not None and collate.value["name"] == "list":
+        out.append(
+            finding(
+                "not-collatable",
+                "error",
+                "the default collate cannot stack these samples",
+                collate,
+                "collate_fn=pad, which code defines"
+                if collate.value["generated"]
+                else "pad or resize in the dataset, or pass a collate_fn",
+            )
+        )
+    return out
+
+
+PADDING = 0.3
+"""The share of padding from which batches of like length pay."""
+
+
+def uneven(facts: Facts) -> Iterator[Finding]:
+    """Batches that hold much padding, or that do not collate with the samples at the ends of the range."""
+    spread = facts.find(SPREAD)
+    if spread is None:
+        return
+    share, failed = spread.value["padding"], spread.value["failed"]
+    if share is not None and share > PADDING:
+        text = f"{share:.0%} of the padded fields is padding"
+        yield finding("padding-waste", "warning", text, spread, "batches of like length: suggest_sampler, throughput")
+    if failed is not None:
+        text = f"samples {', '.join(map(str, failed['samples']))} do not collate: {failed['error']}"
+        where = [{"sample": i} for i in failed["samples"]]
+        yield finding("not-collatable", "error", text, spread, "make these samples like the others", where)
+
+
+def last_batch(facts: Facts, size: int) -> int | None:
+    """Samples of the last batch of an epoch over the training split; None where their number is not known."""
+    samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES)
+    return None if not samples else samples % size or min(size, samples)

@@ -1,0 +1,94 @@
+"""What is done to a batch before the model: normalisation, dtype, layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.advice.normalization import normalization
+from dataloader_expert.checks.base import STATISTICS
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data.layout import FIELDS, LABEL
+from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.tools.batch_parts import Preprocessing
+
+NO_INPUT = ("id", "idx", "index", "sample_rate")
+"""Fields that say which sample it is, or how it was taken."""
+
+
+def preprocessing(facts: Facts) -> Preprocessing:
+    fields = facts.value(FIELDS, [])
+    kinds = {f["kind"] for f in fields}
+    collate = facts.value(COLLATE, {"size": None, "name": "default"})
+    resize = "none: samples agree in shape"
+    if collate["size"]:
+        resize = f"to {collate['size'][0]} x {collate['size'][1]} (height x width): the median size, at most 512"
+    elif collate["name"] == "pad":
+        resize = "none: padded to the longest of the batch"
+    augmentation = "none measured; train only"
+    if "image" in kinds:
+        augmentation = (
+            "random horizontal flip and crop, train only; leave the flip out where left and right differ in meaning"
+        )
+    elif "audio" in kinds:
+        augmentation = "time shift and added noise, train only"
+    elif "text" in kinds or "tokens" in kinds:
+        augmentation = "none: texts are rarely augmented"
+    outliers = [f for f in facts.all(STATISTICS) if (f.value["outliers"] or {}).get("count")]
+    what = "none beyond 3 x IQR"
+    if outliers:
+        names = sorted({str(f.at["field"]) for f in outliers})
+        what = f"clip or use a robust scale for {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+    return Preprocessing(
+        normalization=normalization(facts),
+        resize=resize,
+        augmentation=augmentation,
+        dtype=dtype_of(facts),
+        layout=layout_of(facts),
+        outliers=what,
+    )
+
+
+def inputs_of(facts: Facts) -> list[dict[str, Any]]:
+    """The batch's fields that a model is fed, each with its kind: no label, no row number, no lengths from padding."""
+    kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
+    aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT}
+    found = [f for f in facts.value(BATCH, {"fields": []})["fields"] if not f["name"].endswith("_lengths")]
+    return [{**f, "kind": kinds.get(f["name"], "other")} for f in found if f["name"] not in aside]
+
+
+def dtype_of(facts: Facts) -> str:
+    """What the inputs are to be, and from what."""
+    wanted: dict[str, set[str]] = {}
+    for f in inputs_of(facts):
+        if f["kind"] == "tokens" or f["dtype"] == "str":
+            target = "torch.int64 codes" if f["kind"] == "category" else "torch.int64 token ids"
+        elif f["dtype"].startswith(("float", "bfloat", "int", "uint", "bool")):
+            target = "torch.float32"
+        else:
+            continue
+        wanted.setdefault(target, set()).add(f["dtype"])
+    said = []
+    for target, given in sorted(wanted.items()):
+        changed = sorted(given - {target.split()[0].removeprefix("torch.")})
+        said.append(f"{target} from {' and '.join(changed)}" if changed else target)
+    return "; ".join(said) or "torch.float32"
+
+
+def layout_of(facts: Facts) -> str:
+    """How the largest input lies in a batch, and for an image how it must lie for a model."""
+    inputs = inputs_of(facts)
+    if not inputs:
+        return "as stored"
+    if len(inputs) > 1 and all(f["shape"] == ["B"] for f in inputs):
+        return "as stored: each column [B]"
+    f = max(inputs, key=lambda f: f["bytes_per_sample"])
+    if f["dtype"] == "str":
+        return "as stored: a list of B texts"
+    shape, scale = f["shape"], "convert to float and divide by 255 on the device"
+    if f["kind"] == "image" and f["dtype"] == "uint8" and len(shape) == 3:
+        return f"uint8 [B, H, W]; unsqueeze(1) to [B, 1, H, W], {scale}"
+    if f["kind"] == "image" and f["dtype"] == "uint8" and len(shape) == 4:
+        if shape[1] not in (1, 3, 4) and shape[3] in (1, 3, 4):
+            return f"uint8 [B, H, W, C]; permute(0, 3, 1, 2) to [B, C, H, W], {scale}"
+        return f"uint8 [B, C, H, W]; {scale}"
+    return f"as stored: {f['dtype']} [{', '.join('*' if d is None else str(d) for d in shape)}]"
