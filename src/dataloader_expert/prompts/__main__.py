@@ -1,4 +1,4 @@
-"""``python -m dataloader_expert.prompts > agent.md`` makes the subagent file anew."""
+"""``python -m dataloader_expert.prompts > agent.md`` regenerates the subagent file."""
 
 import sys
 
