@@ -1,8 +1,7 @@
-"""``columns``: a model that uses few fields of a source has batches, memory and code of these alone."""
+"""Only the fields that a model uses: the batch, its code and what is read of the files follow."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,78 +9,99 @@ import numpy as np
 import pytest
 
 from dataloader_expert.errors import RequestError
-from dataloader_expert.loaders.opening import open_dataset
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.tools.recommend_batch_spec import Result
 from tests.making.asking import Asker
+from tests.making.tiny import TINY, Made
 
-N = 200
-
-
-def table() -> dict[str, Any]:
-    rng = np.random.default_rng(11)
-    return {
-        "age": rng.integers(18, 90, N),
-        "income": rng.normal(3e4, 9e3, N),
-        "notes": [rng.bytes(300).hex() for _ in range(N)],
-        "label": [("yes", "no")[i % 3 == 0] for i in range(N)],
-    }
-
-
-def saved(format: str, folder: Path) -> Path:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    held, path = pa.table(table()), folder / f"t.{format}"
-    if format == "parquet":
-        pq.write_table(held, path, row_group_size=64)
-    elif format == "arrow":
-        with pa.ipc.new_file(str(path), held.schema) as out:
-            out.write_table(held, max_chunksize=64)
-    elif format == "csv":
-        import pyarrow.csv as pc
-
-        pc.write_csv(held, str(path))
-    elif format == "jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in held.to_pylist()), encoding="utf-8")
-    else:
-        named: dict[str, Any] = {name: np.array(values) for name, values in table().items()}
-        np.savez(path, **named)
-    return path
+FORMATS = (
+    "parquet, a folder of files",
+    "parquet, hive partitions",
+    "csv",
+    "jsonl",
+    "arrow, file",
+    "npz, shards",
+    "webdataset",
+)
 
 
-@pytest.mark.parametrize("format", ["parquet", "arrow", "csv", "jsonl", "npz"])
-def test_batches_memory_and_code_hold_the_columns_alone(format: str, quickly: Asker, tmp_path: Path) -> None:
-    """Our promise: the same values as without columns, and nothing of the others."""
-    path = saved(format, tmp_path)
-    report: Any = quickly.ask(
-        "recommend_batch_spec", str(path), str(tmp_path), columns=["income", "label"], label="label", budget_s=20
+def opened(made: Made, columns: tuple[str, ...] | None) -> Any:
+    return open_source(SourceRef(made.source, (str(made.root),), columns=columns), [])
+
+
+def told(values: Any) -> list[str]:
+    return [repr(np.asarray(v) if hasattr(v, "getbands") else v) for v in values]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_values_are_those_of_the_whole(name: str, tmp_path: Path) -> None:
+    """Our promise: every sample, of the fields named alone, as they are without the argument."""
+    made = TINY[name](tmp_path)
+    whole = opened(made, None)
+    fields = tuple(f.name for f in whole.fields)
+    for wanted in ((fields[0],), (fields[-1], fields[0])):
+        some = opened(made, wanted)
+        assert [f.name for f in some.fields] == [f for f in fields if f in wanted]
+        assert (some.samples, some.splits) == (whole.samples, whole.splits)
+        for a, b in zip(whole.units, some.units, strict=True):
+            there, here = whole.decode(a, whole.read(a)), some.decode(b, some.read(b))
+            assert set(here.columns) == set(wanted) & set(there.columns)
+            for field, column in here.columns.items():
+                assert told(column.values) == told(there.columns[field].values)
+
+
+def test_of_parquet_only_these_columns_are_read(tmp_path: Path) -> None:
+    """Our promise: the other columns' bytes stay on the disk."""
+    made = TINY["parquet, one file"](tmp_path)
+    whole, some = (
+        sum(len(data) for unit in source.units for _, data in source.read(unit))
+        for source in (opened(made, None), opened(made, ("age",)))
     )
-    assert {f.name for f in report.fields} == {"income", "label"}
-    assert "notes" not in report.code
-    exec(compile(report.code, "<code>", "exec"), {"__name__": "__main__"})  # our own words, as a user pastes them
-    few, all_ = (
-        open_dataset(str(path), columns=["income", "label"], label="label"),
-        open_dataset(str(path), label="label"),
+    assert 0 < some < whole / 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [(("agee",), "did you mean age?"), ((), "columns is empty"), (("age", "zzz"), "zzz is not there")],
+)
+def test_what_is_not_there_is_refused(columns: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError, match="columns") as e:
+        opened(TINY["csv"](tmp_path), columns)
+    assert e.value.code == "invalid-argument"
+    assert says in str(e.value)
+
+
+@pytest.mark.parametrize("name", ["parquet, one file", "csv", "arrow, file"])
+def test_batch_and_code_follow(name: str, quickly: Asker, tmp_path: Path) -> None:
+    """Our promise: structure, bytes and code hold the fields named, and the split's column where there is one."""
+    made = TINY[name](tmp_path)
+    whole, some = (
+        quickly.ask("recommend_batch_spec", made.source, str(made.root), budget_s=20, **given)
+        for given in ({}, {"columns": ["age", "label"]})
     )
-    assert [set(few[i]) for i in (0, N - 1)] == [{"income", "label"}] * 2
-    assert all(few[i][k] == all_[i][k] for i in range(0, N, 7) for k in ("income", "label"))
+    assert isinstance(whole, Result)
+    assert isinstance(some, Result)
+    assert list(some.structure) == ["age", "label"]
+    assert some.memory.batch_bytes < whole.memory.batch_bytes  # type: ignore[operator]  # both were measured
+    module: dict[str, Any] = {"__name__": "written"}
+    exec(compile(some.code, "<written>", "exec"), module)
+    assert sum(module["main"]().values()) == made.samples
+    assert set(next(iter(module["datasets"]().values()))[0]) == {"age", "label"}
 
 
-def test_columns_that_are_not_named_are_not_read_of_parquet(tmp_path: Path) -> None:
-    """Our promise: only the bytes of the columns asked for are read."""
-    path = saved("parquet", tmp_path)
-
-    def read(columns: tuple[str, ...] | None) -> int:
-        source = open_source(SourceRef(str(path), ("/",), columns=columns), [])
-        return sum(len(data) for unit in source.units for _, data in source.read(unit))
-
-    assert 20 * read(("age",)) < read(None)
+def test_the_column_that_names_the_split_is_kept(tmp_path: Path) -> None:
+    """Our promise: no leakage by leaving out which row is whose."""
+    rows = [f"{i / 7:.4f},{i},{'ab'[i % 2]},{'train' if i % 5 else 'val'}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,label,split", *rows]), encoding="utf-8")
+    source = open_source(SourceRef(str(tmp_path / "t.csv"), (str(tmp_path),), columns=("x",)), [])
+    assert [f.name for f in source.fields] == ["x", "split"]
+    assert source.label is None
 
 
-def test_a_column_that_is_not_there_is_refused_with_the_nearest(tmp_path: Path, quickly: Asker) -> None:
-    path = saved("parquet", tmp_path)
-    with pytest.raises(RequestError, match="did you mean income"):
-        quickly.ask("recommend_batch_spec", str(path), str(tmp_path), columns=["incomes"])
-    with pytest.raises(RequestError, match="columns is empty"):
-        quickly.ask("recommend_batch_spec", str(path), str(tmp_path), columns=[])
+def test_a_reference_chooses_its_own_fields(quickly: Asker) -> None:
+    from tests.making import users
+    from tests.making.shared import CHECKOUT
+
+    with pytest.raises(RequestError, match="source_args"):
+        quickly.ask("recommend_batch_spec", f"{users.__file__}:Fine", str(CHECKOUT), columns=["x"])

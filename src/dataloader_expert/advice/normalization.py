@@ -18,7 +18,7 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     numeric = [
         n
         for n, f in fields.items()
-        if n != label and f["kind"] not in ("text", "category", "boolean", "tokens", "mask", "other", "bytes")
+        if n != label and f["kind"] not in ("text", "category", "boolean", "tokens", "mask", "time", "other", "bytes")
     ]
     numeric = [
         n

@@ -33,7 +33,9 @@ def preprocessing(facts: Facts) -> Preprocessing:
         augmentation = "time shift and added noise, train only"
     elif "text" in kinds or "tokens" in kinds:
         augmentation = "none: texts are rarely augmented"
-    outliers = [f for f in facts.all(STATISTICS) if (f.value["outliers"] or {}).get("count")]
+    scaled = {f["name"] for f in inputs_of(facts) if f["kind"] in ("number", "array", "embedding", "sequence")}
+    far = (f for f in facts.all(STATISTICS) if f.at["field"] in scaled)
+    outliers = [f for f in far if (f.value["outliers"] or {}).get("count")]
     what = "none beyond 3 x IQR"
     if outliers:
         names = sorted({str(f.at["field"]) for f in outliers})
