@@ -167,7 +167,7 @@ def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_demo_analyses_real_digits_through_a_server(folder: Path) -> None:
     """Our promise: real pictures are written where asked, and a client's answer about them is right."""
-    told = ran("demo", str(folder / "digits"), "--budget-s", "20", "--json")
+    told = ran("demo", str(folder / "digits"), "--budget-s", "40", "--json")
     assert told.returncode == 0, told.stderr
     report = json.loads(told.stdout)
     found = report["characterization"]
