@@ -37,7 +37,7 @@ def test_a_dataset_that_uses_up_the_descriptors_is_told_as_such() -> None:
     found = [f for f in diagnosed("LeaksFiles")["findings"] if f["code"] == "file-descriptors-grow"]
     assert len(found) == 1
     assert found[0]["severity"] == "error"
-    assert "no descriptor is left" in found[0]["message"]
+    assert "out of file descriptors" in found[0]["message"]
     assert f"most often {users.__file__}" in found[0]["message"]
     assert found[0]["evidence"][0]["at"] == {"limit": LIMIT}
     assert found[0]["evidence"][0]["value"]["files"] > LIMIT / 2
