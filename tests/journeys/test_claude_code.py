@@ -26,7 +26,7 @@ pytestmark = pytest.mark.client
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "packaging" / "claude-code"
 BINS = Path(sys.executable).parent
-SUBAGENT = "you speak from what they return"
+SUBAGENT = "Answer from what they return"
 """Words of the persona, by which the subagent's requests are known."""
 FORMS = ("project", "user", "plugin")
 
