@@ -31,7 +31,7 @@ COLLATE: Any = None
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The reader of the data's format."""
+    """Stands here for type checkers: the written code calls the reader of the data's format by its own name."""
     raise NotImplementedError
 
 
@@ -225,7 +225,7 @@ def loaders() -> dict[str, Any]:
 
 
 def check(batch: Any) -> None:
-    """What a batch must be."""
+    """Stands here for type checkers: the written code asserts what was measured."""
     raise NotImplementedError
 
 

@@ -47,7 +47,7 @@ class Chosen(Source):
 
     @classmethod
     def open(cls, listing: Any, ref: Any) -> Source:
-        raise NotImplementedError("made of an opened source")
+        raise NotImplementedError("made of an opened source")  # no format of its own: nothing chooses it for files
 
     def read(self, unit: Unit) -> Any:
         return self.source.read(unit)

@@ -16,12 +16,10 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import record_ranges, utf8
+from dataloader_expert.sources.lines import MOST_ODD, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns
 
-MOST_ODD = 1000
-"""Odd cells of one column that are placed, of one unit."""
 SAMPLE = 256 << 10
 
 
@@ -107,7 +105,7 @@ class Csv(Table):
 
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
-        data = _without_nul(utf8(raw, unit.file, problems, unit.start), unit, problems)
+        data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
         table = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema}
@@ -162,17 +160,6 @@ class Csv(Table):
                 text = f"{name} was {self.types[name]}, here {table.schema.field(name).type} ({str(e)[:80]})"
                 problems.append(Unreadable("dtype-drift", text, file=unit.file, field=name))
             return table
-
-
-def _without_nul(data: bytes, unit: Unit, problems: list[Unreadable]) -> bytes:
-    """The bytes without NUL, which no reader takes; each line that holds some is a problem."""
-    if b"\0" not in data:
-        return data
-    for n, line in enumerate(data.split(b"\n")):
-        if b"\0" in line:
-            text = f"{line.count(0)} NUL bytes in the row: left out"
-            problems.append(Unreadable("encoding-error", text, file=unit.file, sample=unit.start + n))
-    return data.replace(b"\0", b"")
 
 
 def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -11,6 +12,8 @@ from dataloader_expert.sources.files import Listing
 RANGE_BYTES = 4 << 20
 MAX_LINE = 64 << 20
 MAX_DEPTH = 200
+MOST_ODD = 1000
+"""Odd rows of a range that are placed: of a file in another encoding every row may be."""
 OPENING, CLOSING = list(b"[{"), list(b"]}")
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 Range = tuple[int, int, int]
@@ -90,15 +93,27 @@ def utf8(data: bytes, file: str, problems: list[Any], first: int | None = None) 
         return data
     except UnicodeDecodeError:
         lines = data.split(b"\n")
-    at = 0
+    at = odd = 0
     for n, line in enumerate(lines):
         try:
             line.decode("utf-8")
         except UnicodeDecodeError as e:
-            text = f"not UTF-8 at byte {at + e.start}: {line[e.start : e.start + 8]!r}; the line is read as Latin-1"
-            problems.append(
-                Unreadable("encoding-error", text, file=file, **({} if first is None else {"sample": first + n}))
-            )
+            odd += 1
+            if odd <= MOST_ODD:
+                text = f"not UTF-8 at byte {at + e.start}: {line[e.start : e.start + 8]!r}; the line is read as Latin-1"
+                where = {} if first is None else {"sample": first + n}
+                problems.append(Unreadable("encoding-error", text, file=file, **where))
             lines[n] = line.decode("latin-1").encode("utf-8")
         at += len(line) + 1
     return b"\n".join(lines)
+
+
+def without_nul(data: bytes, file: str, problems: list[Any], first: int) -> bytes:
+    """The bytes without NUL, which no reader of tables takes; lines that hold some are problems, as in :func:`utf8`."""
+    if b"\0" not in data:
+        return data
+    odd = ((n, line.count(0)) for n, line in enumerate(data.split(b"\n")) if b"\0" in line)
+    for n, count in itertools.islice(odd, MOST_ODD):
+        text = f"{count} NUL byte{'s' * (count != 1)} in the row: left out"
+        problems.append(Unreadable("encoding-error", text, file=file, sample=first + n))
+    return data.replace(b"\0", b"")

@@ -158,27 +158,19 @@ def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadabl
     return made
 
 
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]", re.DOTALL)
+"""A marker: no byte stuffed into coded pixels, no fill byte, no restart among pixels."""
+
+
 def _jpeg_end(data: bytes) -> int:
-    """Where the picture ends: behind its end marker, which no bytes of coded pixels are equal to."""
-    if data.endswith(b"\xff\xd9"):
-        return len(data)
-    at = 2
-    while at + 4 <= len(data) and data[at] == 0xFF:
-        marker = data[at + 1]
-        if marker == 0xD9:
-            return at + 2
-        at += 1 if marker == 0xFF else 2 + int.from_bytes(data[at + 2 : at + 4], "big")
-        if marker == 0xDA:  # pixels: up to the next marker that is no restart and no stuffed byte
-            while (at := data.find(b"\xff", at)) >= 0 and (
-                data[at + 1 : at + 2] == b"\0" or data[at + 1 : at + 2] in _RESTARTS
-            ):
-                at += 2
-            if at < 0:
-                break
+    """Where the image ends: after its end marker, from segment to segment, as a preview inside one may hold another."""
+    at = len(data) if data.endswith(b"\xff\xd9") else 2
+    while (found := _MARKER.search(data, at)) is not None:
+        at = found.end()
+        if found.group() == b"\xff\xd9":
+            return at
+        at += int.from_bytes(data[at : at + 2], "big")
     return len(data)
-
-
-_RESTARTS = [bytes([0xD0 + i]) for i in range(8)]
 
 
 def _check_png(data: bytes, name: str) -> int:

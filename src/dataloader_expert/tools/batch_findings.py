@@ -25,9 +25,9 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
     if bound is not None and asked is not None and asked > bound.value["value"] > 0:
         room, fit = bound.value["room"], facts.find(MEMORY_FIT)
         whole, most = room / (1 - bound.value["margin"]), bound.value["value"]
-        line = Fit.from_json(fit.value).largest if fit is not None else None
-        # the line tells how the limit grows with the memory; where it lies was found by trials
-        if fit is not None and line is not None and asked <= most * line(whole) / max(1, line(room)):
+        # where the limit lies was found by trials; the line tells how it grows with the memory
+        line = None if fit is None else Fit.from_json(fit.value)
+        if fit is not None and line is not None and asked <= most * line.largest(whole) / max(1, line.largest(room)):
             text = f"a batch of {asked} fits only into the memory that safety_margin keeps free; {most} leaves it free"
             fix = f"batch_size={size}: fragmentation or a longer batch can end a run that leaves no room"
             out.append(finding("batch-tight", "warning", text, [bound, fit], fix))

@@ -71,36 +71,36 @@ def written(bench: Bench) -> str:
     if batch is None:
         raise NotWritten("batches that were not made here")
     if bench.facts.value(PRESENT) is not None:
-        raise NotWritten("a DataLoader of yours")
+        raise NotWritten("your own DataLoader")
     collate = bench.facts.value(COLLATE, {"name": "default", "generated": None, "size": None})
     pads = collate["name"] == "pad" or collate["generated"] == "pad"
     if collate["name"] == "list" and not pads:
-        raise NotWritten("samples that neither stack nor pad")
-    reader: Any = read_dataset
+        raise NotWritten("samples that can be neither stacked nor padded")
+    split_by_column = False
     if source.format == "reference":
+        reader: Any = read_dataset
         body, kind = of_reference(bench) + "\n\n", ""
     else:
         reader, constants, parts, table = of_files(bench, source, batch["fields"], collate["size"])
-        kind = parts[-1].__name__
-        by = plain.datasets_by_column if "\nSPLIT = " in constants else plain.datasets
-        body = (
-            f"{constants}\n\n{sources_of(parts[:-1], reader)}\n\n{table}\n\n{sources_of([parts[-1], by], reader)}\n\n"
-        )
-    splits = list(bench.source.splits) if source.format != "reference" else ["train"]
-    alone = not splits and "def datasets_by_column" not in body
+        kind, split_by_column = parts[-1].__name__, "\nSPLIT = " in constants
+    at_random = source.format != "reference" and not source.splits and not split_by_column
+
+    def ours(*functions: Any) -> str:
+        """Their source, which alone is adapted: literals of the data stay as they are."""
+        text = sources_of(functions, reader) + "\n\n"
+        text = text.replace("def datasets_by_column(", "def datasets(").replace("Samples(files(", f"{kind}(files(")
+        text = text if at_random else text.replace("in split(datasets())", "in datasets()")
+        return text.replace("collate_fn=COLLATE", f"collate_fn={'pad' if pads else None}")
+
+    if source.format != "reference":
+        datasets = plain.datasets_by_column if split_by_column else plain.datasets
+        body = f"{constants}\n\n{ours(*parts[:-1])}{table}\n\n{ours(parts[-1], datasets)}"
     ends: list[Any] = [plain.pad] if pads else []
-    if alone:
+    if at_random:
         body += literals({"SEED": bench.seed}) + "\n\n"
         ends.append(plain.split)
-    body += sources_of([*ends, plain.loaders], reader) + "\n\n"
-    body += checks(batch, pads and collate["name"] == "list") + "\n\n" + sources_of([plain.main], reader) + END
-    for ours, theirs in (
-        ("def datasets_by_column(", "def datasets("),
-        ("Samples(files(", f"{kind}(files("),
-        ("in split(datasets())", "in datasets()" if not alone else "in split(datasets())"),
-        ("collate_fn=COLLATE", "collate_fn=pad" if pads else "collate_fn=None"),
-    ):
-        body = body.replace(ours, theirs)
+    body += ours(*ends, plain.loaders) + checks(batch, pads and collate["name"] == "list") + "\n\n"
+    body += ours(plain.main).rstrip("\n") + "\n" + END
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors)\b", body, re.MULTILINE))
     needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
     modules = [name for name in ("itertools", "sys") if f"{name}." in body]
@@ -119,7 +119,7 @@ def of_files(
     listing = getattr(source, "listing", None)
     places = None if listing is None else places_of(source)
     if listing is None or places is None:
-        raise NotWritten("splits that lie in the same files, or in many")
+        raise NotWritten("splits that share files or spread over many folders")
     reader = READERS[source.format][0]
     constants, parts = reading(source, reader)
     named = any(unit.label is not None for unit in source.units[:64])
@@ -130,7 +130,7 @@ def of_files(
     elif any(unit.samples > 1 for unit in source.units) or not file_each(source):
         kind = plain.Rows
         if HELD * source.bytes > IN_MEMORY * bench.limit_bytes:
-            raise NotWritten(f"rows of {source.bytes / 1e9:.2g} GB of files, which it would hold in memory")
+            raise NotWritten(f"rows from {source.bytes / 1e9:.2g} GB of files, which it would hold in memory")
     if "COLUMNS" in constants:
         constants["COLUMNS"] = [name for name in held if not (named and name == source.label)]
     constants |= {"ROOT": str(listing.base.absolute()), "SPLITS": places}
@@ -217,7 +217,7 @@ def fields_of(
             held[name] = (plain.texts, None)
         elif stored.kind == "image" and len(f["shape"]) == 4 and f["shape"][1:] != list(stored.shape):
             if deep:
-                raise NotWritten(f"pictures of mode {deep[0]}")
+                raise NotWritten(f"images of mode {deep[0]}")
             held[name] = (plain.pictures, "L" if f["shape"][1] == 1 else "RGB")
         else:
             held[name] = (plain.times if stored.kind == "time" else plain.numbers, f["dtype"])
@@ -229,7 +229,7 @@ def of_reference(bench: Bench) -> str:
 
     where, _, name = bench.ref.name.rpartition(":")
     if not where.endswith(".py"):
-        raise NotWritten("a Dataset that is not named by its file")
+        raise NotWritten("a Dataset not given as file.py:name")
     path = Path(where).absolute()
     folder = os.getcwd()
     try:
@@ -237,7 +237,7 @@ def of_reference(bench: Bench) -> str:
     finally:
         os.chdir(folder)
     if not all(part.isidentifier() for part in (path.stem, *name.split("."), *bench.ref.args)):
-        raise NotWritten("names that Python does not take")
+        raise NotWritten("names that are not Python identifiers")
     given = ", ".join(f"{k}={v!a}" for k, v in bench.ref.args.items())
     made = f"yours.{name}" if is_object(target) else f"yours.{name}({given})"
     paths = list(dict.fromkeys([str(path.parent), str(project_root(path))]))
