@@ -1,7 +1,7 @@
 """Defects of a generator that shares no code with the injector: found by the right code, severe enough, and placed.
 
 ``python -m benchmarks.planting [--seeds 5] [--seed N] [--only FORMAT …]`` makes for each format and each kind of defect
-(``benchmarks/plants.py``) a small tree, sound but for that kind, and checks it with the installed command. It prints
+(``benchmarks/plants``) a small tree, sound but for that kind, and checks it with the installed command. It prints
 what was missed, and what was told as a warning or an error of a place that nothing touched or of a sound tree. The
 first seed is drawn by the clock. Some four minutes for five seeds.
 """
