@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import sys
+import tempfile
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +36,24 @@ LONG = ("test_matrix", "test_hostile", "test_planted", "test_command", "test_doo
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, so that no worker is left alone with one at the end (with --no-loadscope-reorder)."""
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test that is marked ``alone`` waits for those of other processes, and they for it.
+
+    Whoever waits for all holds the door, so that no stream of others keeps it waiting.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if run is None:
+        return (yield)
+    alone = item.get_closest_marker("alone") is not None
+    door, machine = (Path(tempfile.gettempdir()) / f"dataloader-expert-{lock}-{run}" for lock in ("door", "machine"))
+    with door.open("a+") as at_door, machine.open("a+") as held:  # record locks: no child inherits them
+        fcntl.lockf(at_door, fcntl.LOCK_EX)
+        fcntl.lockf(held, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.lockf(at_door, fcntl.LOCK_UN)
+        return (yield)
 
 
 def pytest_collection_finish() -> None:

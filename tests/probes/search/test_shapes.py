@@ -23,7 +23,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "i
 REQUEST_S = 58.0
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+STARTED = ("spawned workers", "forkserver")
+"""Shapes whose workers import torch as they start: beside another test four of them do not pay within the request."""
+CASES = [pytest.param(shape, id=name, marks=[pytest.mark.alone] * (name in STARTED)) for name, shape in SHAPES.items()]
+
+
+@pytest.mark.parametrize("shape", CASES)
 def test_the_search_ends_where_it_should(shape: Shape) -> None:
     """Our promise: whatever a sample costs and however workers start, the settings recommended are near the best."""
     loader = shape.make()
