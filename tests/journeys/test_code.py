@@ -147,7 +147,7 @@ def test_the_code_splits_a_table_as_its_column_says(quickly: Asker, tmp_path: Pa
     assert isinstance(report, Result)
     assert "import dataloader_expert" not in report.code
     module: dict[str, Any] = {"__name__": "written"}
-    exec(compile(report.code, "<written>", "exec"), module)
+    exec(compile(report.code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
     assert module["main"]() == {"train": 48, "val": 12}
 
 
@@ -157,7 +157,7 @@ NOT_PLAIN = ("npz, ragged by offsets", "npy, side by side", "npy, one sample a f
 def assert_same_samples(code: str, made: Made) -> None:
     """What the code's datasets hold is what our own dataset holds."""
     module: dict[str, Any] = {"__name__": "written"}
-    exec(compile(code, "<written>", "exec"), module)
+    exec(compile(code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
     source = open_source(SourceRef(made.source, (str(made.root),), label=made.label), [])
     _, classes = module["FIELDS"].get(source.label, (None, None))
     ours = SourceDataset(source, module.get("SIZE"), tuple(classes) if isinstance(classes, list) else None)

@@ -85,7 +85,7 @@ def test_batch_and_code_follow(name: str, quickly: Asker, tmp_path: Path) -> Non
     assert list(some.structure) == ["age", "label"]
     assert some.memory.batch_bytes < whole.memory.batch_bytes  # type: ignore[operator]  # both were measured
     module: dict[str, Any] = {"__name__": "written"}
-    exec(compile(some.code, "<written>", "exec"), module)
+    exec(compile(some.code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
     assert sum(module["main"]().values()) == made.samples
     assert set(next(iter(module["datasets"]().values()))[0]) == {"age", "label"}
 

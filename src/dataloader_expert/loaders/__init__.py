@@ -29,7 +29,7 @@ from dataloader_expert.loaders.layouts.parameters import FeatureStatistics, Mode
 from dataloader_expert.loaders.layouts.tokens import DatasetTokenDataset, build_dataset_token_loader
 from dataloader_expert.loaders.modules.module import DataModuleProtocol, UniversalDataModule
 from dataloader_expert.loaders.modules.selecting import get_collator
-from dataloader_expert.loaders.modules.selecting import get_collator as _get_collator  # noqa: F401  # its name of old
+from dataloader_expert.loaders.modules.selecting import get_collator as _get_collator  # noqa: F401  # kept importable by its older name
 from dataloader_expert.loaders.opening import load_reference, open_dataset
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.loaders.seeding import create_seeded_generator, seed_worker, set_random_seed
