@@ -30,6 +30,8 @@ MAY_SKIP = {"gpu", "client"}
 STRICT = os.environ.get("DATALOADER_EXPERT_CI") == "1"
 
 
+LOCKS = Path(tempfile.gettempdir())
+"""Where the processes of one run meet: taken here, for tests point TMPDIR at folders of their own."""
 LONG = ("test_matrix", "test_hostile", "test_planted", "test_command", "test_door", "test_code")
 
 
@@ -48,7 +50,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if run is None:
         return (yield)
     alone = item.get_closest_marker("alone") is not None
-    door, machine = (Path(tempfile.gettempdir()) / f"dataloader-expert-{lock}-{run}" for lock in ("door", "machine"))
+    door, machine = (LOCKS / f"dataloader-expert-{lock}-{run}" for lock in ("door", "machine"))
     with door.open("a+") as at_door, machine.open("a+") as held:  # record locks: no child inherits them
         fcntl.lockf(at_door, fcntl.LOCK_EX)
         fcntl.lockf(held, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
