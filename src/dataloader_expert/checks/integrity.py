@@ -209,8 +209,10 @@ class Integrity(Check):
                 sizes += found[: max(0, MOST_SIZES - len(sizes))]
                 continue
             sizes = self.sizes.setdefault(name, [])
-            if set(map(type, values)) <= {str, NONE}:  # by far the commonest lists, and long ones
-                there = [value for value in values if value is not None]
+            coded = column.coded is not None
+            if coded or set(map(type, values)) <= {str, NONE}:  # by far the commonest lists, and long ones
+                all_there = coded and column.nulls is None
+                there = values if all_there else [value for value in values if value is not None]
                 if there:
                     self._shape(name, "str", len(there), unit, values.index(there[0]))
                     room = max(0, MOST_SIZES - len(sizes))

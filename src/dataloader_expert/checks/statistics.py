@@ -83,6 +83,13 @@ class Statistics(Check):
                 values, rows = values[there], rows[there]
             self._one(name, values, first, block.unit.file, rows)
             return
+        if column.coded is not None:
+            codes, shared = column.coded
+            lengths = np.array([len(text or "") for text in shared], np.int64)[codes]
+            known: Any = slice(None) if column.nulls is None else ~column.nulls
+            self._at(name).see(lengths[known], first, rows=rows[known])
+            self._distinct(name, list(column.counts()))
+            return
         kinds = set(map(type, values))
         if kinds == {str}:  # by far the commonest list, and a long one
             self._at(name).see(np.fromiter(map(len, values), np.int64, len(values)), first, rows=rows)

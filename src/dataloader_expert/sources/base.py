@@ -8,6 +8,7 @@ stages can be timed apart. Values are plain: numpy arrays, strings, numbers, Pil
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -65,9 +66,34 @@ class Column:
     nulls: np.ndarray[Any, Any] | None = None
     time: bool = False
     """Whether the numbers are times, in seconds."""
+    coded: tuple[np.ndarray[Any, Any], list[str | None]] | None = None
+    """Texts that are stored once each: which of them each sample has, shape ``[samples]``, and the texts; not all of them
+    need occur. None: not known."""
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def take(self, rows: np.ndarray[Any, Any]) -> Column:
+        nulls = None if self.nulls is None else self.nulls[rows]
+        coded = None if self.coded is None else (self.coded[0][rows], self.coded[1])
+        return Column(_taken(self.values, rows), nulls, self.time, coded)
+
+    def counts(self) -> dict[Any, int]:
+        """How often each value occurs.
+
+        Raises:
+            TypeError: if a value cannot be counted, such as a list.
+        """
+        if self.coded is None:
+            return Counter(self.values.tolist() if hasattr(self.values, "tolist") else self.values)
+        import numpy as np
+
+        codes, texts = self.coded
+        found: Counter[Any] = Counter()
+        for text, n in zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True):
+            if n:
+                found[text] += n
+        return found
 
 
 @dataclass
@@ -93,11 +119,27 @@ class Block:
 
     def take(self, rows: np.ndarray[Any, Any]) -> Block:
         """The block of these samples alone; problems stay with the whole."""
-        columns = {n: Column(_taken(c.values, rows), None if c.nulls is None else c.nulls[rows], c.time)
-                   for n, c in self.columns.items()}  # fmt: skip
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
         raw = [self.raw[i] for i in rows.tolist()] if self.raw else ()
         views = {name: _taken(values, rows) for name, values in self.views.items()}
         return Block(self.unit, columns, raw, [], views, rows if self.rows is None else self.rows[rows])
+
+
+RUNS = 16
+
+
+def runs(n: int, most: int) -> np.ndarray[Any, Any]:
+    """At most ``most`` of ``n`` rows, in order: runs of neighbours spread evenly from the first row to the last; int64.
+
+    A table may be sorted, so rows from one place tell little; and what repeats from row to row shows among neighbours only.
+    """
+    import numpy as np
+
+    if n <= most:
+        return np.arange(n)
+    size = max(1, most // RUNS)
+    starts = np.linspace(0, n - size, most // size).astype(np.int64)
+    return (starts[:, None] + np.arange(size)).reshape(-1)
 
 
 def _taken(values: Any, rows: np.ndarray[Any, Any]) -> Any:
@@ -205,6 +247,14 @@ class Source(ABC):
         Raises:
             Unreadable: if the bytes are not what the format promises.
         """
+
+    def peek(self, unit: Unit) -> Block:
+        """Some of the unit's samples, spread over it, for what a few of them tell; as a rule all.
+
+        Raises:
+            Unreadable: as ``read`` and ``decode`` do.
+        """
+        return self.decode(unit, self.read(unit))
 
     @property
     def samples(self) -> int:

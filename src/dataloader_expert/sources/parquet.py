@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Source, Unit, runs
 from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
@@ -19,6 +19,8 @@ from dataloader_expert.sources.tables import Table, absent_columns, columns_of, 
 SAME_CELLS = 100
 """Cells that a file whose rows are all the same may claim for each of its bytes, beyond those that any may."""
 STEP_BYTES = 64 << 20
+PEEKED = 1 << 14
+"""Rows of a larger row group that tell what its columns are."""
 Spans = list[tuple[int, bytes]]
 """Pieces of a file, each with its offset."""
 
@@ -137,6 +139,14 @@ class Parquet(Table):
         return [(lo, self.listing.span(unit.file, lo, hi)) for lo, hi in spans]
 
     def decode(self, unit: Unit, raw: Any) -> Block:
+        return self._decoded(unit, raw, None)
+
+    def peek(self, unit: Unit) -> Block:
+        rows = None if unit.samples <= PEEKED else runs(unit.samples, PEEKED)
+        return self._decoded(unit, self.read(unit), rows)
+
+    def _decoded(self, unit: Unit, raw: Any, rows: Any) -> Block:
+        """The rows of these places, in order; None: all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -152,6 +162,7 @@ class Parquet(Table):
                 read_dictionary=flat,  # what they expand to is known before it is made
             )
             table = _bounded(reader, unit, group, nested, self.only)
+            table = table if rows is None else _at(table, rows)
             columns = columns_of(table, unit.file, problems, unit.start)
         except Unreadable:
             raise
@@ -160,8 +171,8 @@ class Parquet(Table):
             code = "checksum-mismatch" if "CRC" in text or "checksum" in text else "unreadable"
             raise Unreadable(code, f"row group {group} does not decode: {text[:160]}", file=unit.file) from None
         for key, value in keys.items():
-            columns[key] = Column([value] * unit.samples)
-        return Block(unit, columns, (), problems)
+            columns[key] = Column([value] * (unit.samples if rows is None else len(rows)))
+        return Block(unit, columns, (), problems, rows=rows)
 
 
 def _shared_texts(group: Any) -> tuple[list[str], int]:
@@ -190,6 +201,15 @@ def _bounded(reader: Any, unit: Unit, group: int, largest: int, only: Sequence[s
         made += batch.nbytes
         no_inflation(made, unit.bytes, f"row group {group}", unit.file)
     return pa.Table.from_batches(batches)
+
+
+def _at(table: Any, rows: Any) -> Any:
+    """The rows of these places, in order: slices, for ``take`` imports pandas wherever it is installed."""
+    import numpy as np
+    import pyarrow as pa
+
+    parts = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
+    return pa.concat_tables([table.slice(int(part[0]), len(part)) for part in parts])
 
 
 class _Window(io.RawIOBase):

@@ -388,7 +388,7 @@ def first_blocks(source: Source) -> list[Block]:
     blocks: list[Block] = []
     for unit in list(source.units[: most + 3]):
         with contextlib.suppress(Unreadable):  # the scan names it
-            blocks.append(source.decode(unit, source.read(unit)))
+            blocks.append(source.peek(unit))
         if sum(b.samples for b in blocks) >= most:
             break
     return blocks
