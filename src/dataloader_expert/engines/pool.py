@@ -28,6 +28,7 @@ def fold(
     deadline: float | None,
     at: Callable[[int], None],
     tick: Callable[[int], None] | None = None,
+    adjacent: int = 1,
 ) -> Folded:
     """Deals units to processes round-robin, so that the answer depends on their number alone, not on speed.
 
@@ -35,13 +36,14 @@ def fold(
         deadline: monotonic time at which the work stops taking units.
         at: told the unit at hand.
         tick: told how many units are done, a few times a second.
+        adjacent: units that follow one another and are dealt to one process.
     """
     result = Folded()
     if processes < 2:
         result.partials.append(work(units, at, deadline))
         return result
     context = mp.get_context("fork")
-    hands = [units[i::processes] for i in range(processes)]
+    hands = [[u for k, u in enumerate(units) if k // adjacent % processes == i] for i in range(processes)]
     last = context.Array("q", [-1] * processes, lock=False)
     counts = context.Array("q", [0] * processes, lock=False)
     partials: dict[int, Any] = {}

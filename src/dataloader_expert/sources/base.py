@@ -53,6 +53,12 @@ class Unit:
     at: tuple[Any, ...] = ()
     key: str | None = None
     """What the sample is called within its file, where it has a name."""
+    members: tuple[Unit, ...] = ()
+    """Where it stands for several that follow one another, a sample each: these."""
+
+    def at_row(self, row: int) -> Unit:
+        """The unit that holds sample ``row``, counted from this one's first."""
+        return self.members[row] if self.members else self
 
 
 @dataclass
@@ -116,6 +122,10 @@ class Block:
     def index(self, i: int) -> int:
         """The index in the data set of the block's sample ``i``."""
         return self.unit.start + (i if self.rows is None else int(self.rows[i]))
+
+    def file(self, i: int) -> str:
+        """The file of the block's sample ``i``."""
+        return self.unit.at_row(i if self.rows is None else int(self.rows[i])).file
 
     def take(self, rows: np.ndarray[Any, Any]) -> Block:
         """The block of these samples alone; problems stay with the whole."""

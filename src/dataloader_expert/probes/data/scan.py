@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.data.gathering import MOST, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
 from dataloader_expert.sources.base import Block, Column, Source, Unit
@@ -211,6 +212,7 @@ class Scan(Probe):
         if rest:
             # units are read fastest in order; the random order matters only if not all can be read
             fits = deadline is None or not lead or cost / max(processes, 1) < 0.7 * (deadline - time.monotonic())
+            single = fits and all(source.units[i].samples == 1 for i in rest) and len(rest) > 4 * MOST * processes
             folded = fold(
                 work,
                 sorted(rest) if fits else rest,
@@ -218,6 +220,7 @@ class Scan(Probe):
                 deadline,
                 lambda i: bench.at(source.units[i].start),
                 lambda n: bench.progress(f"read {n + len(lead)} of {len(order)} units", (n + len(lead)) / len(order)),
+                MOST if single else 1,
             )
             parts += folded.partials
             for i, code in folded.crashed.items():
@@ -360,18 +363,23 @@ def look(
     integrity = checks["integrity"]
     assert isinstance(integrity, Integrity)
     active = [c for c in checks.values() if c.applies()]
+    for block in together(_decoded(source, hand, integrity, at, until)):
+        for check in active:
+            check.watch(block)
+
+
+def _decoded(
+    source: Source, hand: list[int], integrity: Integrity, at: Callable[[int], None], until: float | None
+) -> Iterator[Block]:
     for count, i in enumerate(hand):
         if until is not None and count and time.monotonic() > until:
             return
         at(i)
         unit = source.units[i]
         try:
-            block = source.decode(unit, source.read(unit))
+            yield source.decode(unit, source.read(unit))
         except Unreadable as problem:
             integrity.fail(unit, problem)
-            continue
-        for check in active:
-            check.watch(block)
 
 
 def status_of(hits: list[Finding], read: int) -> str:
