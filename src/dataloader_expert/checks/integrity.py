@@ -99,6 +99,8 @@ class Lacking:
         self.samples[name] += block.samples
         kept = self.units.setdefault(name, [])
         for unit in block.unit.members or (block.unit,):
+            if unit.samples > 1 and any(one["file"] == unit.file for one in kept):
+                continue  # one file is one place
             if len(kept) < MAX_PLACES:
                 sample = unit.start if unit.samples == 1 else None
                 kept.append({"file": unit.file, "sample": sample, "split": unit.split, "key": unit.key})

@@ -84,6 +84,12 @@ class Column:
         coded = None if self.coded is None else (self.coded[0][rows], self.coded[1])
         return Column(_taken(self.values, rows), nulls, self.time, coded)
 
+    def cut(self, here: slice) -> Column:
+        """The values of these samples, arrays not copied."""
+        nulls = None if self.nulls is None else self.nulls[here]
+        coded = None if self.coded is None else (self.coded[0][here], self.coded[1])
+        return Column(self.values[here], nulls, self.time, coded)
+
     def counts(self) -> dict[Any, int]:
         """How often each value occurs.
 

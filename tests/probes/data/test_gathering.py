@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data import gathering
 from dataloader_expert.probes.data.gathering import MOST, together
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.tables import field_of
@@ -55,7 +57,8 @@ def said(context: Context, looked_at: list[Block]) -> dict[str, Any]:
                 check.see(block)
     facts = Facts(tuple(fact for c in checks.values() if c.applies() for fact in c.facts()))
     found = [rounded(f.to_json()) for c in checks.values() if c.applies() for f in c.judge(facts)]
-    return {"facts": [rounded(fact.to_json()) for fact in facts], "findings": found}
+    told = sorted((rounded(fact.to_json()) for fact in facts), key=repr)
+    return {"facts": told, "findings": found}
 
 
 def rounded(value: Any) -> Any:
@@ -87,3 +90,22 @@ def test_alike_samples_become_few_blocks() -> None:
     made = list(together(blocks(0, [""] * 200)))
     assert [b.samples for b in made] == [MOST, MOST, 140 - 2 * MOST, 60]
     assert [b.file(b.samples - 1) for b in made] == [f"folder/{i:03d}.npz" for i in (63, 127, 139, 199)]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 1 << 32), st.integers(1, 200), st.integers(1, 40))
+def test_the_parts_of_a_large_block_say_the_same(seed: int, n: int, size: int) -> None:
+    """Our promise: a table's counts and places do not depend on how many rows are looked at together."""
+    rng = np.random.default_rng(seed)
+    words = [None if i == 1 else f"w{i}" for i in rng.integers(0, 5, n).tolist()]
+    nulls = np.array([w is None for w in words])
+    numbers = np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n).round(1))
+    columns = {"word": Column(words, nulls if nulls.any() else None), "x": Column(numbers), "id": Column(np.arange(n))}
+    whole = Block(Unit(0, "rows.parquet", 0, n, 0), columns)
+    fields = tuple(field_of(name, column) for name, column in columns.items())
+    context = Context(fields, None, n, "tabular", (), None, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gathering, "PART", size)
+        parts = list(gathering.apart(whole))
+    assert [b.unit.start for b in parts] == ([*range(0, n, size)] if n > 2 * size else [0])
+    assert said(context, parts) == said(context, [whole])

@@ -1,4 +1,6 @@
-"""Samples of a file each, looked at together: a check costs as much for one array as for some dozens at once."""
+"""Blocks of a size that checks are fast on: single samples together, for a check costs as much for one array as for some
+dozens at once; large blocks in parts, for what a check makes of a part stays in the cache, and time is looked at between them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,23 @@ MOST = 64
 """Samples of a block that is made so."""
 MOST_BYTES = 4 << 20
 """Bytes of its values: more would leave the cache before the last check has seen them."""
+
+
+PART = 1 << 16
+"""Samples of a part of a large block."""
+
+
+def apart(block: Block) -> Iterator[Block]:
+    """The block in parts of ``PART`` samples, if it holds many more; what was wrong with it stays with the first."""
+    n = block.samples
+    if n <= 2 * PART or block.rows is not None or n < block.unit.samples:
+        yield block
+        return
+    for at in range(0, n, PART):
+        here = slice(at, min(at + PART, n))
+        columns = {name: column.cut(here) for name, column in block.columns.items()}
+        unit = replace(block.unit, start=block.unit.start + at, samples=here.stop - at)
+        yield Block(unit, columns, block.raw[here], [] if at else block.problems)
 
 
 def together(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Probe, Said, evidence
-from dataloader_expert.probes.data.gathering import MOST, together
+from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
 from dataloader_expert.sources.base import Block, Column, Source, Unit
@@ -377,9 +377,14 @@ def _decoded(
         at(i)
         unit = source.units[i]
         try:
-            yield source.decode(unit, source.read(unit))
+            block = source.decode(unit, source.read(unit))
         except Unreadable as problem:
             integrity.fail(unit, problem)
+            continue
+        for part in apart(block):
+            yield part
+            if until is not None and time.monotonic() > until:
+                return
 
 
 def status_of(hits: list[Finding], read: int) -> str:
