@@ -139,13 +139,13 @@ class Parquet(Table):
         return [(lo, self.listing.span(unit.file, lo, hi)) for lo, hi in spans]
 
     def decode(self, unit: Unit, raw: Any) -> Block:
-        return self._decoded(unit, raw, None)
+        return self._decoded(unit, _Window(raw), None)
 
     def peek(self, unit: Unit) -> Block:
-        rows = None if unit.samples <= PEEKED else runs(unit.samples, PEEKED)
-        return self._decoded(unit, self.read(unit), rows)
+        with self.listing.open(unit.file) as file:
+            return self._decoded(unit, file, None if unit.samples <= PEEKED else runs(unit.samples, PEEKED))
 
-    def _decoded(self, unit: Unit, raw: Any, rows: Any) -> Block:
+    def _decoded(self, unit: Unit, file: Any, rows: Any) -> Block:
         """The rows of these places, in order; None: all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -155,14 +155,16 @@ class Parquet(Table):
         try:
             flat, nested = _shared_texts(self.metadata[unit.file].row_group(group))
             reader = pq.ParquetFile(
-                pa.PythonFile(_Window(raw), mode="r"),
+                pa.PythonFile(file, mode="r"),
                 metadata=self.metadata[unit.file],
                 page_checksum_verification=True,
                 pre_buffer=False,
                 read_dictionary=flat,  # what they expand to is known before it is made
             )
-            table = _bounded(reader, unit, group, nested, self.only)
-            table = table if rows is None else _at(table, rows)
+            if rows is None:
+                table = _bounded(reader, unit, group, nested, self.only)
+            else:
+                table = _some(reader, unit, group, nested, self.only, rows)
             columns = columns_of(table, unit.file, problems, unit.start)
         except Unreadable:
             raise
@@ -203,13 +205,22 @@ def _bounded(reader: Any, unit: Unit, group: int, largest: int, only: Sequence[s
     return pa.Table.from_batches(batches)
 
 
-def _at(table: Any, rows: Any) -> Any:
-    """The rows of these places, in order: slices, for ``take`` imports pandas wherever it is installed."""
+def _some(reader: Any, unit: Unit, group: int, largest: int, only: Sequence[str] | None, rows: Any) -> Any:
+    """Some rows of the row group, in order, decoded column by column: the memory of one serves the next.
+
+    They are slices, for ``take`` imports pandas wherever it is installed.
+    """
     import numpy as np
     import pyarrow as pa
 
-    parts = np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)
-    return pa.concat_tables([table.slice(int(part[0]), len(part)) for part in parts])
+    runs_of = [(int(r[0]), len(r)) for r in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)]
+    names = reader.schema_arrow.names if only is None else only
+    columns = {}
+    for name in names:
+        whole = _bounded(reader, unit, group, largest, [name])
+        part = pa.concat_tables([whole.slice(start, length) for start, length in runs_of])
+        columns[name] = part.column(name).combine_chunks()
+    return pa.table(columns)
 
 
 class _Window(io.RawIOBase):
