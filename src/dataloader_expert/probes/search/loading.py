@@ -26,7 +26,6 @@ from dataloader_expert.probes.search.costs import measured
 from dataloader_expert.probes.search.exploring import Explorer
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.ordering import without_order
-from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Settings
@@ -239,7 +238,7 @@ def _speedup(settings: Settings, proof: Proof, current: LoaderPlan) -> Iterator[
     if current.workers and settings.now.workers != current.workers:
         return  # a loader that does not run has no rate to compare with
     if proof.found.ratios:
-        ratio, low, high = interval(proof.found.ratios)
+        ratio, low, high = proof.found.told
         n = len(proof.found.ratios)
         yield Fact(
             SPEEDUP, ratio, evidence("timed", "loading", seen=n, interval=(low, high), spread=proof.found.spread)

@@ -143,7 +143,7 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
     else:
         proof.found = compare(
             lambda: settings.timed(chosen, paced=True), lambda: settings.timed(present, paced=True),
-            pairs, time.monotonic() + room - 0.5 * dear, MOST_PAIRS,
+            pairs, time.monotonic() + room - 0.5 * dear, MOST_PAIRS, noise=settings.ledger.noise(best, now),
         )  # fmt: skip
     if not {best, now} <= settings.runners.keys():
         yield from settings.told_broken()
