@@ -123,9 +123,9 @@ class Ledger:
         return Noise(math.sqrt(expected * apart / df), df)
 
     def fits(self, setting: Setting, now: Setting, best: Setting) -> bool:
-        """Whether there is time for a trial and for a proof: of the trial's gain in the fewest pairs, or of what the best so
-        far gains in as many as that needs."""
-        least = LEAST_PAIRS * (self.block_s(setting) + self.block_s(now))
+        """Whether there is time for a trial and for a proof: of the trial's gain in the fewest pairs, the first of which the
+        trial gives, or of what the best so far gains in as many as that needs."""
+        least = (LEAST_PAIRS - 1) * (self.block_s(setting) + self.block_s(now))
         known = self.proof_s(best, now) if best != now else 0.0
         return self.trial_s(setting) + max(least, known) <= self.room
 

@@ -4,7 +4,7 @@ Method: a few samples and a batch are timed, which predicts what each setting wo
 block the setting with the largest expected gain per second is tried next, until no expected gain is worth a change or
 time is up (``exploring``). Each setting keeps its loader alive, paused at a gate while another runs. Blocks alternate,
 so that a slow phase of the machine affects all equally; a setting that is clearly slower gets no more. The winner is
-checked against the present setting in fresh pairs (``proving``).
+checked against the present setting in pairs (``proving``).
 """
 
 from __future__ import annotations
