@@ -176,6 +176,7 @@ def message_for(
     message = {
         "source": replace(ref, limit_bytes=memory).to_json(),
         "probes": [p.to_json() for p in probes],
+        "torch": any(p.torch for p in probes),
         "seed": seed,
         "cpus": around.cpus,
         "memory_bytes": around.memory_bytes,

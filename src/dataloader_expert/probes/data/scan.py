@@ -58,6 +58,7 @@ class Scan(Probe):
 
     name: ClassVar[str] = "scan"
     doing: ClassVar[str] = "reading samples"
+    torch: ClassVar[bool] = False
     share: float = 0.6
     checks: tuple[str, ...] | None = None
     near: bool = True
