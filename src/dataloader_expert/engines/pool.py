@@ -29,6 +29,7 @@ def fold(
     at: Callable[[int], None],
     tick: Callable[[int], None] | None = None,
     adjacent: int = 1,
+    begin: Callable[[], None] | None = None,
 ) -> Folded:
     """Deals units to processes round-robin, so that the answer depends on their number alone, not on speed.
 
@@ -36,6 +37,7 @@ def fold(
         deadline: monotonic time at which the work stops taking units.
         at: told the unit at hand.
         tick: told how many units are done, a few times a second.
+        begin: called first in each process that is started.
         adjacent: units that follow one another and are dealt to one process.
     """
     result = Folded()
@@ -54,6 +56,8 @@ def fold(
             counts[i] += 1
             at(unit)
 
+        if begin is not None:
+            begin()
         channel.send(work(hand, here, deadline))
         channel.close()
 
