@@ -89,8 +89,8 @@ def parse_clusters(clustering_json_path: str | Path, validate: bool = True, cosi
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if it is no such object; or, when validating, has no keywords or clusters, ids out of range, or not
-            one centroid a cluster, all of one width.
+        ValueError: if it is not such an object; or, when validating, has no keywords or clusters, ids out of range, or not
+            one centroid per cluster, all of one width.
     """
     path = Path(clustering_json_path)
     if not path.is_file():
