@@ -103,7 +103,7 @@ def _twin(loader: DataLoader[Any]) -> DataLoader[Any]:
 
 
 def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
-    """The user's loader as it is, but for its collate function; the two share samplers and generators."""
+    """The user's loader as it is, except for its collate function; the two share samplers and generators."""
     other = _twin(loader)
     other.collate_fn = collate
     return other

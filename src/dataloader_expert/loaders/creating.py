@@ -56,12 +56,12 @@ def create_loader(
         dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.
         split: which one; None: all samples of a data set without splits.
         batch_size: samples per batch, per rank.
-        num_workers: worker processes. Order and content do not depend on it. None: the default, of JASPER 0.
-        distributed: shard the epoch across the ranks of the default process group; None: where there is one, of JASPER
+        num_workers: worker processes. Order and content do not depend on it. None: the default, for JASPER 0.
+        distributed: shard the epoch across the ranks of the default process group; None: where there is one, for JASPER
             never.
         epoch: of order and curriculum, from 0; later by :func:`set_epoch`.
-        drop_last: leave out a smaller last batch; None: the default, of JASPER in ``train`` only.
-        pin_memory: copy batches to pinned memory, where there is an accelerator; None: the default, of JASPER True.
+        drop_last: leave out a smaller last batch; None: the default, for JASPER in ``train`` only.
+        pin_memory: copy batches to pinned memory, where there is an accelerator; None: the default, for JASPER True.
         device: hold a JASPER data set's tensors there; then without workers and without pinning, which is logged.
         seed: of order, augmentation and steering variants.
         storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
@@ -70,7 +70,7 @@ def create_loader(
             JASPER directories. Random choices in ``transform`` follow from seed, epoch and draw.
         mixed_blocks: shuffle by blocks (row groups, shards), so many at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); of ``train`` only. None: a full shuffle.
-        keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; of
+        keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; for
             JASPER further arguments of ``DataLoader``.
 
     Returns:

@@ -135,7 +135,7 @@ class EpochLoader(DataLoader[Any]):
         dataset cannot be entered at a position: the batches before are read again and dropped.
 
         Raises:
-            ValueError: if the order or the batch size is another one, or the sampler is not one of ours.
+            ValueError: if the order or the batch size differs, or the sampler is not one of ours.
         """
         batches = int(state["batches"])
         if isinstance(self.dataset, IterableDataset):

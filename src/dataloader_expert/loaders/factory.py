@@ -128,9 +128,9 @@ class DataLoaderFactory:
             data_collator: takes precedence over all other collate functions.
 
         Raises:
-            ValueError: for a setting that cannot be; tensors that do not stack; a collator that lacks its tokenizer or
-                refuses its arguments; an iterable dataset that is to be shuffled; a collate function that workers
-                started by spawn cannot get.
+            ValueError: for an invalid setting; tensors that do not stack; a collator that lacks its tokenizer or
+                refuses its arguments; an iterable dataset that is to be shuffled; a collate function that cannot
+                be sent to workers started by spawn.
         """
         config = config or DataLoaderConfig()
         config.check()
@@ -158,21 +158,20 @@ class DataLoaderFactory:
             order = self._order(dataset, config)
             if may_draw(dataset) if config.seed_samples is None else config.seed_samples:
                 dataset = SeededSamples(dataset, config.seed)
+        workers: dict[str, Any] = {} if config.in_order else {"in_order": False}  # torch before 2.6 does not know it
+        if config.num_workers:
+            workers["persistent_workers"] = config.persistent_workers is not False
+            for name in ("prefetch_factor", "timeout", "multiprocessing_context"):
+                workers[name] = getattr(config, name)
         return EpochLoader(
             dataset,
             seed=config.seed,
             num_workers=config.num_workers,
             pin_memory=torch.cuda.is_available() if config.pin_memory is None else config.pin_memory,
-            prefetch_factor=config.prefetch_factor if config.num_workers else None,
-            persistent_workers=bool(config.num_workers)
-            if config.persistent_workers is None
-            else config.persistent_workers,
-            timeout=config.timeout if config.num_workers else 0,
-            **({} if config.in_order else {"in_order": False}),  # torch before 2.6 does not know it
             collate_fn=collate,
             worker_init_fn=_initialiser(config.worker_init_fn),
             generator=create_seeded_generator(config.seed),
-            multiprocessing_context=config.multiprocessing_context if config.num_workers else None,
+            **workers,
             **order,
         )
 

@@ -71,6 +71,6 @@ def make(
     ignore_padding: bool = True,
     **keywords: Any,
 ) -> MultimodalCollator:
-    """The multimodal collator of a task; what ``task_spec.preprocessing_config`` says goes before arguments."""
+    """The multimodal collator of a task; what ``task_spec.preprocessing_config`` says takes precedence over the arguments."""
     said = of_task(task_spec, normalize=normalize, mean=mean, std=std)
     return MultimodalCollator(tokenizer, **said, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)

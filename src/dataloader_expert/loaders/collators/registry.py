@@ -79,7 +79,7 @@ class CollatorRegistry:
 
         Args:
             task_spec: its ``modality`` selects; the factory gets it if it takes it.
-            collator_name: goes before ``task_spec``.
+            collator_name: takes precedence over ``task_spec``.
             keywords: of the factory. What belongs to the task, its ``tokenizer`` too, is left out where the factory does
                 not take it; anything else that it does not take is an error.
 

@@ -18,7 +18,7 @@ class TabularCollator(Collator):
     """Numbers of each row side by side in one matrix; the label, texts and arrays as fields of their own.
 
     Args:
-        columns: those of the matrix, in its order; None: every field of numbers, but the label.
+        columns: those of the matrix, in its order; None: every field of numbers, except the label.
         label: field of the label; None: the first of ``labels``, ``label``, ``target``, ``y`` that there is.
         dtype: of floating fields.
 
@@ -27,7 +27,7 @@ class TabularCollator(Collator):
         stacked, or lists.
 
     Raises:
-        ValueError: for an empty batch, and for a column that holds something else than numbers.
+        ValueError: for an empty batch, and for a column that holds anything other than numbers.
     """
 
     called = "tabular collator"

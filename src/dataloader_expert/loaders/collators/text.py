@@ -35,7 +35,7 @@ MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
 class LanguageModelingDataCollator(Collator):
     """Pads tokenised samples to the longest of the batch, and makes masks and labels.
 
-    A sample brings ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. What else it brings
+    A sample brings ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. Whatever else it brings
     token by token (``token_type_ids``, its own ``attention_mask`` or ``labels``) is padded too; a label of its own
     (``label``, ``labels``: a class, a vector) is kept. Other fields are stacked.
 

@@ -136,5 +136,5 @@ def make(
     std: Sequence[float] | None = None,
     dtype: torch.dtype | None = None,
 ) -> VisionDataCollator:
-    """The vision collator of a task; what ``task_spec.preprocessing_config`` says goes before arguments."""
+    """The vision collator of a task; what ``task_spec.preprocessing_config`` says takes precedence over the arguments."""
     return VisionDataCollator(**of_task(task_spec, normalize=normalize, mean=mean, std=std, dtype=dtype))

@@ -39,7 +39,7 @@ def load_tensor_artifact(
     Raises:
         FileNotFoundError: if a required file is missing.
         TypeError: if a shape is expected of what is not a tensor.
-        ValueError: if the shape is another one, or the file is damaged or holds other objects.
+        ValueError: if the shape differs, or the file is damaged or holds other objects.
     """
     del weights_only
     path = Path(dataset_dir) / filename

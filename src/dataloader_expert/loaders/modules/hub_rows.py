@@ -29,8 +29,8 @@ class HubRows(Dataset[dict[str, Any]]):
         dataset: a ``datasets.Dataset``.
         tokenizer: of texts; None leaves them as they are.
         max_length: longer texts are cut, in tokens.
-        task_spec: its ``target_field``, where it is a column, is the label; ``input_schema`` may say ``max_seq_len``.
-        image_mode: of images, ``"L"`` or ``"RGB"``; None: as :func:`image_mode` says.
+        task_spec: its ``target_field``, where it is a column, is the label.
+        image_mode: of images, ``"L"`` or ``"RGB"``; None: as :func:`mode_of_images` says.
 
     Raises:
         ValueError: on access, for an image in colour where ``image_mode`` is ``"L"``.
@@ -45,13 +45,11 @@ class HubRows(Dataset[dict[str, Any]]):
         image_mode: str | None = None,
     ) -> None:
         self.dataset, self.tokenizer, self.max_length = dataset, tokenizer, max_length
-        columns = list(dataset.column_names)
         self.own_format = has_own_format(dataset)
         self.image = image_column(dataset)
         self.label = label_column(dataset.features, getattr(task_spec, "target_field", None))
-        self.text = text_column(dataset.features) if tokenizer is not None and "input_ids" not in columns else None
-        if self.own_format:
-            self.text = None
+        tokenised_here = tokenizer is not None and "input_ids" not in dataset.column_names and not self.own_format
+        self.text = text_column(dataset.features) if tokenised_here else None
         self.mode = image_mode or mode_of_images(dataset)
 
     def __len__(self) -> int:

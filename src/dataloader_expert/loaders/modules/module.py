@@ -40,7 +40,7 @@ class UniversalDataModule:
         val_data: for validation; None: a part of ``train_data``.
         task_spec: selects the collator, by its modality.
         tokenizer: of texts.
-        data_collator: goes before the task's.
+        data_collator: takes precedence over the task's.
         batch_size: samples per batch, per rank.
         val_split: share of validation where ``val_data`` is None, in [0, 1); 0: no validation.
         num_workers: worker processes.
@@ -62,7 +62,7 @@ class UniversalDataModule:
 
     Raises:
         TypeError: if ``train_data`` is a dictionary, of splits say.
-        ValueError: if ``val_split`` is not in [0, 1), or a setting cannot be; as of ``stratify`` and ``groups`` of
+        ValueError: if ``val_split`` is not in [0, 1), or a setting is invalid; as of ``stratify`` and ``groups`` of
             :func:`split`.
     """
 
