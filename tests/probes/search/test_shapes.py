@@ -18,7 +18,10 @@ from tests.making import users
 from tests.making.shapes import SHAPES, Shape
 from tests.making.shared import CHECKOUT
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork\\(\\)")
+pytestmark = [
+    pytest.mark.journey,
+    pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork\\(\\)"),
+]
 """More workers than cores are what is asked for."""
 REQUEST_S = 58.0
 
