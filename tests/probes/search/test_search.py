@@ -152,7 +152,6 @@ class Waits50(users.Fine):
         return super().__getitem__(index)
 
 
-@pytest.mark.journey
 def test_a_batch_that_takes_seconds_is_not_waited_for() -> None:
     """Our promise: samples are counted where they are read, so that many workers are tried whatever a batch takes."""
     bench = bench_of("Fine", 60)
