@@ -32,7 +32,10 @@ STRICT = os.environ.get("DATALOADER_EXPERT_CI") == "1"
 
 LOCKS = Path(tempfile.gettempdir())
 """Where the processes of one run meet: taken here, for tests point TMPDIR at folders of their own."""
-LONG = ("test_matrix", "test_hostile", "test_planted", "test_command", "test_door", "test_code")
+LONG = (
+    *("test_shapes", "test_search", "test_planted", "test_site", "test_command", "test_every_result", "test_hostile"),
+    *("test_matrix", "test_code", "test_wire", "test_memory", "test_door", "test_factory"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,7 +16,7 @@ import pytest
 from tests.driving import environment, free_port, listens, until
 from tests.making.npm import installed, with_path
 
-pytestmark = pytest.mark.client
+pytestmark = [pytest.mark.journey, pytest.mark.client]
 HERE = Path(__file__).parent
 STABLE, ALPHA = "0.1.16", "0.2.0-alpha.12"
 TASKS = (

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dataloader_expert.tools.reference import reference
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +38,7 @@ def test_the_reference_is_generated_from_the_code() -> None:
     assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == reference()
 
 
+@pytest.mark.journey
 def test_the_tutorial_runs_as_it_stands(tmp_path: Path) -> None:
     """Our promise: whoever copies the tutorial's files and commands gets through it."""
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

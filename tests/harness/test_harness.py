@@ -24,6 +24,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return asyncio.run(run(OURS, tmp_path_factory.mktemp("harness").resolve()))
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("case", OURS, ids=lambda case: case.name)
 def test_a_case_holds(wrong: dict[str, list[str]], case: Any) -> None:
     """Our promise: the tool's answer over stdio is what the case says."""
@@ -95,6 +96,7 @@ ANSWER = {
 }
 
 
+@pytest.mark.journey
 def test_a_users_own_cases_run_from_the_command_line(tmp_path: Path) -> None:
     """The README's promise: a case beside its data, one command, status 1 and the reason where it fails."""
     (tmp_path / "rows.csv").write_text("x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(10)), encoding="utf-8")

@@ -9,6 +9,8 @@ import pytest
 
 from tests.making.asking import Asker
 
+pytestmark = pytest.mark.journey
+
 ROWS = """
 import numpy as np
 import time

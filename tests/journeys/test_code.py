@@ -22,6 +22,8 @@ from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
 from tests.making.tiny import TINY, Made
 
+pytestmark = pytest.mark.journey
+
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SECTIONS = [
     "Composition",

@@ -22,8 +22,6 @@ from tests.making.scanning import Scanned, scan
 from tests.making.shared import shared
 from tests.making.sound import SOUND
 
-pytestmark = pytest.mark.shared
-
 FOLDER = shared()
 GENERATOR = None if FOLDER is None or not (FOLDER / "corrupt.py").is_file() else FOLDER / "corrupt.py"
 COPIES = {"safetensors", "pt"}
@@ -132,6 +130,7 @@ def test_the_findings_of_a_scan_say_where_and_what_to_do(tmp_path: Path) -> None
 
 if GENERATOR is not None:
 
+    @pytest.mark.journey
     @pytest.mark.parametrize("format", SOUND)
     def test_every_kind_of_defect_that_shows_is_found(format: str, sound: Path, tmp_path: Path) -> None:
         """The catalogue's promise: all errors but those that only a comparison with the original could show."""

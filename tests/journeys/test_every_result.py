@@ -21,6 +21,8 @@ from tests.driving import stdio
 from tests.making.shared import shared
 from tests.making.tiny import TINY
 
+pytestmark = pytest.mark.journey
+
 KINDS = ("image-folder", "npz, ragged by offsets", "csv", "jsonl, texts", "parquet, images inside", "audio-folder")
 REAL = ("images/clothing_cc0", "tabular/titanic/titanic.csv", "arrays/digits/csv")
 """Of the shared data sets, where they are: pictures, a table with missing values and one with many columns."""
@@ -70,7 +72,6 @@ def structured(results: dict[tuple[str, str, str], tuple[Any, Any]]) -> Iterator
         yield key, result, schema
 
 
-@pytest.mark.shared
 def test_every_result_is_what_the_schema_says(results: dict[tuple[str, str, str], tuple[Any, Any]]) -> None:
     """Our promise: each tool's result on each kind of data validates against the schema that it lists."""
     assert {name for _, name, _ in results} == set(all_tools())
@@ -81,7 +82,6 @@ def test_every_result_is_what_the_schema_says(results: dict[tuple[str, str, str]
         assert block.text == result.structured_content["report_markdown"], key
 
 
-@pytest.mark.shared
 def test_every_result_keeps_to_its_size(results: dict[tuple[str, str, str], tuple[Any, Any]]) -> None:
     """The contract: 12,000 characters, 24,000 for the whole analysis; and nothing that a client would put aside."""
     for key, result, _ in structured(results):
@@ -91,7 +91,6 @@ def test_every_result_keeps_to_its_size(results: dict[tuple[str, str, str], tupl
         assert size <= limit, (key, size)
 
 
-@pytest.mark.shared
 def test_what_is_shortened_is_of_the_least_worth(results: dict[tuple[str, str, str], tuple[Any, Any]]) -> None:
     """Our promise: the verdict, its findings and cures, where the time goes and what is not known are kept before the
     rest, the Markdown is whole, and what was cut says how to get it."""

@@ -17,10 +17,8 @@ from dataloader_expert.errors import RequestError
 from dataloader_expert.tools.characterize_dataset import Result, Statistics
 from tests.making.asking import Asker
 from tests.making.foreign import FOREIGN
-from tests.making.shared import manifest, shared
+from tests.making.shared import manifest, real, shared
 from tests.making.tiny import TINY, Made
-
-pytestmark = pytest.mark.shared
 
 FOLDER = shared()
 REAL = {} if FOLDER is None else manifest(FOLDER)
@@ -90,7 +88,7 @@ UNREAD = {
 }
 
 
-def real(part: Part) -> Made:
+def made_of(part: Part) -> Made:
     assert FOLDER is not None
     entry = REAL[part.name]
     path = FOLDER / entry["path"] / part.below
@@ -124,10 +122,10 @@ def places(path: Path) -> list[Path]:
     return [p for p in (path.rglob("*") if path.is_dir() else path.parent.glob(path.name)) if p.is_file()]
 
 
-CASES = [*(f"tiny: {name}" for name in TINY), *(PARTS if FOLDER is not None else ())]
+CASES = [*(f"tiny: {name}" for name in TINY), *real(PARTS)]
 GROUPS = [
     *("tiny: pictures", "tiny: sequences", "tiny: vectors", "tiny: table", "tiny: texts"),
-    *(("cifar", "digits", "titanic", "taxis", "messages", "embeddings", "vowels") if FOLDER is not None else ()),
+    *real(("cifar", "digits", "titanic", "taxis", "messages", "embeddings", "vowels")),
 ]
 Characterized = Callable[[str], tuple[Made, Result]]
 
@@ -140,7 +138,7 @@ def characterized(asker: Asker, tmp_path_factory: pytest.TempPathFactory) -> Cha
     def of(case: str) -> tuple[Made, Result]:
         if case not in known:
             name = case.removeprefix("tiny: ")
-            made = real(PARTS[case]) if name == case else TINY[name](tmp_path_factory.mktemp("tiny"))
+            made = made_of(PARTS[case]) if name == case else TINY[name](tmp_path_factory.mktemp("tiny"))
             result = asker.ask("characterize_dataset", made.source, str(made.root), label=made.label)
             assert isinstance(result, Result)
             known[case] = made, result
@@ -175,7 +173,7 @@ def test_every_sample_is_looked_at(characterized: Characterized, case: str) -> N
         assert result.coverage.samples_read == made.samples
 
 
-@pytest.mark.parametrize("case", [*CASES])
+@pytest.mark.parametrize("case", CASES)
 def test_fractions_of_the_splits_add_up(characterized: Characterized, case: str) -> None:
     """Our promise: a split's fraction is its share of the samples."""
     made, result = characterized(case)
@@ -255,7 +253,7 @@ def pooled(parts: list[dict[str, float]]) -> dict[str, float]:
     }
 
 
-UNREADABLE = [*(f"made: {name}" for name in FOREIGN), *(UNREAD if FOLDER is not None else ())]
+UNREADABLE = [*(f"made: {name}" for name in FOREIGN), *real(UNREAD)]
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
@@ -278,6 +276,7 @@ def test_what_is_not_read_is_refused_by_its_name(asker: Asker, tmp_path: Path, c
 
 if FOLDER is not None:
 
+    @pytest.mark.journey
     def test_images_that_do_not_decode_are_those_that_are_known_not_to(characterized: Characterized) -> None:
         """Pillow's own test images: those that it refuses are refused, and JPEG 2000, which is never tried."""
         made, result = characterized("odd images")

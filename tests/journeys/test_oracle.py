@@ -18,10 +18,8 @@ from dataloader_expert.tools.characterize_dataset import Result
 from tests.making import oracle
 from tests.making.asking import Asker
 from tests.making.renaming import renamed
-from tests.making.shared import shared
+from tests.making.shared import real, shared
 from tests.making.tiny import TINY, pictures
-
-pytestmark = pytest.mark.shared
 
 FOLDER = shared()
 
@@ -77,7 +75,7 @@ REAL = {
     "spoken digits": Case("audio/fsdd", "audio-folder", (".wav",)),
     "vowels": Case("sequences/japanese_vowels/npy", "npy", (".npy",)),
 }
-CASES = {**MADE, **(REAL if FOLDER is not None else {})}
+CASES = {**MADE, **REAL}
 
 
 def place(case: Case, made: Path) -> Path:
@@ -88,7 +86,7 @@ def place(case: Case, made: Path) -> Path:
     return path if path.exists() else next(path.parent.glob(f"*{path.suffix}"))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*MADE, *real(REAL)])
 def test_every_statistic_is_what_numpy_says(asker: Asker, tmp_path: Path, name: str) -> None:
     """Our promise: population std, numpy's linear quantiles, m3/m2^1.5, excess kurtosis; over finite values."""
     case = CASES[name]
@@ -97,7 +95,11 @@ def test_every_statistic_is_what_numpy_says(asker: Asker, tmp_path: Path, name: 
     judge(asker, case, path, root, said(case, files_of(case, path)))
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.rename])
+def renaming(cases: dict[str, Case]) -> list[str]:
+    return [name for name, case in cases.items() if case.rename]
+
+
+@pytest.mark.parametrize("name", [*renaming(MADE), *real(renaming(REAL))])
 def test_names_do_not_bear_on_statistics(asker: Asker, tmp_path: Path, name: str) -> None:
     """Our promise: what is measured is in the bytes; a file's format too, where it has magic bytes."""
     case = CASES[name]

@@ -18,6 +18,8 @@ from dataloader_expert.sources.plain import READERS
 from tests.making.asking import Asker
 from tests.making.tiny import TINY
 
+pytestmark = pytest.mark.journey
+
 
 @pytest.fixture(scope="module")
 def asker() -> Iterator[Asker]:
@@ -130,7 +132,7 @@ def test_no_name_of_the_data_becomes_code(
     tool: str, asker: Asker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Our promise: names of folders, files, columns and classes are quoted in the code that is written, and run, from them."""
-    mark = tmp_path / "executed"
+    quickly, mark = asker.quick(), tmp_path / "executed"
     monkeypatch.setenv("EXECUTED", str(mark))
     for quote in ('"""', "'''", '"', "'", "{", "}", "\\", "__SETTINGS__"):
         named = f"x{quote}+__import__('os').mkdir(__import__('os').environ['EXECUTED'])+{quote}"
@@ -144,7 +146,7 @@ def test_no_name_of_the_data_becomes_code(
         with table.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([[named, "label"], *([i * 1.5, f"{named}{i % 2}"] for i in range(30))])
         for source in (pictures, table):
-            report: Any = asker.ask(tool, str(source), str(tmp_path))
+            report: Any = quickly.ask(tool, str(source), str(tmp_path))
             assert report.code, (quote, report.unknowns)
             compile(report.code, "written.py", "exec")  # no quote ends early
     assert not mark.exists()

@@ -333,6 +333,7 @@ def at_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tupl
             closed(server)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("way", WAYS)
 def test_whoever_dies_nothing_stays(at_work: dict[str, tuple[subprocess.Popen[bytes], Path]], way: str) -> None:
     """Our promise: no process after a second, in whichever order server, warden and host go."""

@@ -20,6 +20,8 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.scan import Scan
 from tests.driving import closed, host_of, opened, processes, speak, until
 
+pytestmark = pytest.mark.journey
+
 BUDGET_S = 5.0
 LATE_S = 10.0
 AT_ONCE = 5

@@ -14,6 +14,8 @@ from dataloader_expert.tools.execution import Settings, execute
 from tests.making import users
 from tests.making.shared import CHECKOUT
 
+pytestmark = pytest.mark.journey
+
 BLOCK = """
 import importlib.abc
 import sys

@@ -13,6 +13,8 @@ import pytest
 
 from tests.making.lightning import BATCH, EPOCHS, SAMPLES
 
+pytestmark = pytest.mark.journey
+
 if find_spec("pytorch_lightning") is None:  # importing it takes seconds: only the programs below do
     pytest.skip("no pytorch_lightning", allow_module_level=True)
 ROOT = Path(__file__).parents[2]

@@ -280,6 +280,7 @@ def test_no_document_s_block_is_left_out() -> None:
 
 if FOUND:
 
+    @pytest.mark.journey
     @pytest.mark.parametrize("key", FOUND, ids=[f"{name}: {heading} {number}" for name, heading, number in FOUND])
     @pytest.mark.usefixtures("own_registry")
     def test_a_block_of_a_document_runs(key: Key, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from tests.making.ranked import EPOCHS, HEAVY, SAMPLES
 
+pytestmark = pytest.mark.journey
+
 if find_spec("accelerate") is None or find_spec("transformers") is None:  # importing them takes seconds
     pytest.skip("no accelerate or no transformers", allow_module_level=True)
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from dataloader_expert.report import Report
 from dataloader_expert.server.pages import shell
 from tests.making.npm import installed
 
-pytestmark = pytest.mark.client
+pytestmark = [pytest.mark.journey, pytest.mark.client]
 SCRIPT = Path(__file__).with_name("browser.cjs")
 DARK, LIGHT = "rgb(13, 17, 23)", "rgb(255, 255, 255)"
 

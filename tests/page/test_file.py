@@ -13,6 +13,8 @@ from dataloader_expert.server.command import main
 from dataloader_expert.tools.base import all_tools
 from tests.page.reading import read
 
+pytestmark = pytest.mark.journey
+
 
 @pytest.mark.parametrize("command", [tool.command for tool in all_tools().values()])
 def test_every_command_writes_its_page(

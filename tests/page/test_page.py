@@ -21,6 +21,8 @@ from tests.making.hostile_pictures import HANDLER, LINK, SCRIPT, SECRET
 from tests.page.conftest import ASKED, FIELD
 from tests.page.reading import Element, read
 
+pytestmark = pytest.mark.journey
+
 every_report = pytest.mark.parametrize("key", ASKED)
 CHARTS = {
     "characterize": {"classes", "splits", "height-0", "value-2"},

@@ -33,6 +33,7 @@ def diagnosed(name: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.journey
 def test_a_dataset_that_uses_up_the_descriptors_is_told_as_such() -> None:
     found = [f for f in diagnosed("LeaksFiles")["findings"] if f["code"] == "file-descriptors-grow"]
     assert len(found) == 1
@@ -43,6 +44,7 @@ def test_a_dataset_that_uses_up_the_descriptors_is_told_as_such() -> None:
     assert found[0]["evidence"][0]["value"]["files"] > LIMIT / 2
 
 
+@pytest.mark.journey
 def test_one_that_closes_its_files_is_not() -> None:
     assert "file-descriptors-grow" not in {f["code"] for f in diagnosed("Fine")["findings"]}
 

@@ -37,6 +37,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     return {str(o.case): o for o in outcomes_of((folder / "outcomes.json").read_text())}
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("case", [*KILLED, *RANKED, *ENGINED], ids=str)
 def test_a_killed_run_delivers_what_it_would_have_alone(case: Case, outcomes: dict[str, Outcome]) -> None:
     """Nothing is lost, nothing comes twice, and epochs follow each other: the ids are equal, batch by batch."""
@@ -46,6 +47,7 @@ def test_a_killed_run_delivers_what_it_would_have_alone(case: Case, outcomes: di
         assert kill.delivered == outcome.alone
 
 
+@pytest.mark.journey
 @every_run
 def test_samples_read_again_are_those_that_were_on_their_way(case: Case, outcomes: dict[str, Outcome]) -> None:
     """A stop costs at most the batch in hand and two for each worker, and none at all if its state was just written."""
@@ -60,6 +62,7 @@ def test_samples_read_again_are_those_that_were_on_their_way(case: Case, outcome
             assert again > 0
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", ["WeightedSampler", "TokenBudgetBatchSampler", JASPER])
 def test_batches_do_not_depend_on_workers(name: str, outcomes: dict[str, Outcome]) -> None:
     """The same seed and epoch give the same batches, steering variants of JASPER included."""
@@ -70,6 +73,7 @@ def test_batches_do_not_depend_on_workers(name: str, outcomes: dict[str, Outcome
     assert first != second
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("case", RANKED, ids=str)
 def test_two_processes_of_a_group_share_an_uneven_epoch_out(case: Case, outcomes: dict[str, Outcome]) -> None:
     """Together they deliver the single process's epoch, and what makes the last round whole once more."""

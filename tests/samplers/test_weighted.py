@@ -133,7 +133,7 @@ def test_a_uniform_number_of_0_draws_no_weight_of_0(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(weighted, "TABLED", 0)
     sampler = WeightedSampler([0.0, 0.0, 1.0, 0.0, 2.0])
-    monkeypatch.setattr(sampler, "_rng", lambda part: Zeros())
+    monkeypatch.setattr(np.random, "Generator", lambda bits: Zeros())
     assert list(sampler) == [2] * 5
 
 
@@ -190,7 +190,7 @@ def test_without_replacement_a_key_of_0_does_not_choose_a_weight_of_0(monkeypatc
             pass
 
     sampler = WeightedSampler([0.0, 1.0, 0.0, 2.0], 2, False)
-    monkeypatch.setattr(sampler, "_rng", Zeros)
+    monkeypatch.setattr(np.random, "Generator", lambda bits: Zeros())
     assert sorted(sampler) == [1, 3]
 
 

@@ -17,6 +17,8 @@ from dataloader_expert.tools.base import all_tools
 from dataloader_expert.tools.execution import Settings
 from tests.making.tiny import TINY
 
+pytestmark = pytest.mark.journey
+
 eras = pytest.mark.parametrize("era", ["auto", "legacy"])
 LOADING = """
 import torch

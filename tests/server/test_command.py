@@ -24,6 +24,8 @@ from dataloader_expert.tools.execution import Settings, execute
 from tests.driving import processes, until
 from tests.making.tiny import TINY
 
+pytestmark = pytest.mark.journey
+
 
 @dataclass(frozen=True)
 class Done:

@@ -123,6 +123,7 @@ def test_cuda_is_judged_by_what_the_system_has(seen: Devices | str, status: str,
     assert bool(check.fix) == (status != "ok")
 
 
+@pytest.mark.journey
 def test_torch_here_is_asked_in_a_process_of_its_own() -> None:
     """Our promise: the answer comes from the interpreter that would measure."""
     seen = measuring.look(sys.executable, {})
@@ -130,6 +131,7 @@ def test_torch_here_is_asked_in_a_process_of_its_own() -> None:
     assert isinstance(measuring.look("/nowhere/python", {}), str)
 
 
+@pytest.mark.journey
 def test_two_workers_hand_their_batches_over(tmp_path: Path) -> None:
     """Our promise: a real DataLoader is run; where it fails, its own last words are told."""
     assert measuring.workers(sys.executable, dict(os.environ)).status == "ok"
@@ -138,6 +140,7 @@ def test_two_workers_hand_their_batches_over(tmp_path: Path) -> None:
     assert broken.status == "error" and "libcudart is missing" in broken.found and broken.fix
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -221,6 +224,7 @@ def test_an_answer_is_judged(answer: dict[str, Any], status: str) -> None:
     assert check.status == status and check.fix
 
 
+@pytest.mark.journey
 def test_the_doctor_prints_the_same_as_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

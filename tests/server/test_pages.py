@@ -20,6 +20,8 @@ from dataloader_expert.tools.execution import Settings
 from tests.making.tiny import TINY
 from tests.page.reading import read
 
+pytestmark = pytest.mark.journey
+
 APPS = advertise("io.modelcontextprotocol/ui", {"mimeTypes": ["text/html;profile=mcp-app"]})
 
 

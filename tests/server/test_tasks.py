@@ -17,6 +17,8 @@ from dataloader_expert.server.tasks import IDENTIFIER
 from tests.driving import processes, stdio, until
 from tests.making.tiny import TINY
 
+pytestmark = pytest.mark.journey
+
 HOSTILE = Path(__file__).parents[1] / "journeys" / "hostile.py"
 
 

@@ -14,6 +14,8 @@ from mcp.types import EmptyResult, LoggingMessageNotificationParams, SetLevelReq
 from dataloader_expert.server.app import build
 from dataloader_expert.tools.execution import Settings
 
+pytestmark = pytest.mark.journey
+
 SLOW = """
 import time
 

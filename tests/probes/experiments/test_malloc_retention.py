@@ -15,11 +15,18 @@ from typing import Any
 import pytest
 from benchmarks.faults import CASES
 
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import Layout
 from dataloader_expert.probes.data.scan import Scan
-from dataloader_expert.probes.experiments.malloc_retention import MallocRetention, _experiment
+from dataloader_expert.probes.experiments.malloc_retention import FREED, PAGES, MallocRetention
 from dataloader_expert.probes.system.environment import Environment
+from dataloader_expert.sources.registry import open_source
+from tests.making import users
 from tests.making.asking import Asker
+
+pytestmark = pytest.mark.journey
 
 ROOT = Path(__file__).parents[3]
 TAKEN = """
@@ -90,13 +97,26 @@ class Stalling:
         return i
 
 
+def measured(dataset: Stalling, seconds: float) -> Facts:
+    ref = SourceRef(f"{Path(users.__file__)}:Fine", (str(ROOT),), code=True)
+    source = open_source(ref, [])
+    source.dataset = dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+    bench = Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None)
+    probe, facts = MallocRetention(share=1.0, most_s=seconds), Facts()
+    probe.ready(bench)
+    for said in probe.measure(bench):
+        assert isinstance(said, Fact)
+        facts.add(said)
+    return facts
+
+
 def test_a_pair_that_time_cuts_off_takes_none_before_it_along(tmp_path: Path) -> None:
     """Our promise: what was measured stays measured."""
-    told = _experiment(Stalling(tmp_path / "read", 1 + 2 * 4), 6.0)
-    assert told["pages"] > 500
-    assert 3 <= len(told["ratios"]) <= 4
-    with pytest.raises(TimeoutError):
-        _experiment(Stalling(tmp_path / "stalled", 0), 0.5)
+    told = measured(Stalling(tmp_path / "read", 1 + 2 * 4), 3.0)
+    assert told.value(PAGES) > 500
+    freed = told.find(FREED)
+    assert freed is not None and freed.evidence.seen in (3, 4)
+    assert list(measured(Stalling(tmp_path / "stalled", 0), 0.5)) == []
 
 
 def test_a_process_that_keeps_what_it_frees_takes_no_pages_anew() -> None:

@@ -36,6 +36,7 @@ def packing() -> Iterator[Any]:
     asker.close()
 
 
+@pytest.mark.journey
 def test_many_small_tensors_are_one_finding_with_a_timed_gain(packing: Any) -> None:
     """Our promise: 32 fields are told once, by what packed batches really gained over the user's own."""
     [told] = packing("Fields")
@@ -46,6 +47,7 @@ def test_many_small_tensors_are_one_finding_with_a_timed_gain(packing: Any) -> N
     assert "32 tensors of 1 dtype" in told.message
 
 
+@pytest.mark.journey
 def test_one_packed_tensor_and_dear_samples_are_silent(packing: Any) -> None:
     """Our promise: where there is nothing to pack, or packing could not pay, nothing is run and nothing said."""
     assert packing("Fields", packed=True) == []

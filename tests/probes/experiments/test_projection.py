@@ -48,6 +48,7 @@ def reading(tables: Path) -> Iterator[Any]:
     asker.close()
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(
     ("name", "file"),
     [
@@ -72,6 +73,7 @@ def test_columns_that_no_sample_needs_are_told_with_what_they_cost(
     assert all(column in told.message for column in NEEDED)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", ["ParquetRows", "ArrowRows", "Hdf5Rows"])
 def test_who_reads_only_what_is_used_is_told_nothing(name: str, reading: Any) -> None:
     """Our promise: the twin that passes its columns has as many fields read as used, and no finding."""
@@ -80,6 +82,7 @@ def test_who_reads_only_what_is_used_is_told_nothing(name: str, reading: Any) ->
     assert told == []
 
 
+@pytest.mark.journey
 def test_rows_in_memory_leave_the_fields_unknown(reading: Any) -> None:
     """Our promise: where no sample reads through these libraries nothing is claimed of columns."""
     report, told = reading("TableInMemory")

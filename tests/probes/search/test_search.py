@@ -115,6 +115,7 @@ def told(said: Any) -> Facts:
     return facts
 
 
+@pytest.mark.journey
 def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: among settings that cannot be told apart the cheapest wins, also where the most workers were tried first."""
     monkeypatch.setattr(Store, "takes_s", 0.03)  # beside it what a woken process waits for a core is little
@@ -176,6 +177,7 @@ def slow_start(worker: int) -> None:
     time.sleep(5.0)  # neither CPU nor a batch: the tested waiting itself
 
 
+@pytest.mark.journey
 def test_a_slow_start_is_no_hang() -> None:
     """Our promise: a hang is no progress after an allowance; workers that wait for something outside get it."""
     loader = DataLoader(Waits50(), batch_size=8, num_workers=1, worker_init_fn=slow_start)
@@ -191,6 +193,7 @@ def test_a_slow_start_is_no_hang() -> None:
     assert runner.startup is not None and runner.startup > 5
 
 
+@pytest.mark.journey
 def test_giving_up_the_order_is_told_by_pairs_where_it_gains() -> None:
     """B19: where one slow sample holds ready batches back it is told, with its gain; where all are alike it is not."""
     for long in (0.3, 0.01):

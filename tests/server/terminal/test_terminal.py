@@ -192,6 +192,7 @@ def at_a_terminal(*words: str, **environ: str) -> str:
     return told.decode()
 
 
+@pytest.mark.journey
 def test_a_terminal_gets_colours_and_progress_and_a_pipe_gets_markdown(tmp_path: Path) -> None:
     """Our promise: the same command, for eyes and for programs."""
     TINY["image-folder"](tmp_path)
