@@ -249,8 +249,8 @@ def overhead() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=("injected", "ours", "real", "overhead"))
-    parser.add_argument("--cells", type=int, default=None, help="about so many of the injected cells, evenly")
-    parser.add_argument("--only", nargs="+", default=[], help="these stages, or real ones")
+    parser.add_argument("--cells", type=int, default=None, help="run about N of the injected cells, spread evenly")
+    parser.add_argument("--only", nargs="+", default=[], help="only these stages, or these names of real ones")
     asked = parser.parse_args()
     parts = {
         "injected": lambda: injected(asked.cells, False, asked.only),
