@@ -1,4 +1,4 @@
-"""The sampler that the data ask for, and what a drawn epoch shows of it."""
+"""The sampler that suits the data, and what an epoch drawn with it looks like."""
 
 from __future__ import annotations
 
