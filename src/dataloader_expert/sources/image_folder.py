@@ -26,7 +26,7 @@ class ImageFolder(FileSamples):
             try:
                 image = decode_image(listing.read(unit.file), unit.file)
             except Unreadable:
-                continue  # the scan reports it, with its place
+                continue  # the scan reports it, with its location
             sizes[(image.height, image.width, len(image.getbands()))] += 1
         shapes = list(sizes)
         shape: tuple[int | None, ...] = (None, None, None)

@@ -1,4 +1,4 @@
-"""NPY headers, parsed without evaluating anything and checked against the bytes that are there."""
+"""NPY headers, parsed without evaluating anything and checked against the actual bytes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ MAX_HEADER = 64 << 10
 
 
 def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
-    """dtype, shape, Fortran order and offset of the payload.
+    """Dtype, shape, Fortran order and offset of the payload.
 
     Args:
         head: the file's first bytes, at least its header.
-        size: bytes of the whole file or member; the payload must fit exactly.
+        size: bytes of the entire file or member; the payload must fit exactly.
 
     Raises:
         Unreadable: ``not-the-format``, ``executable-payload``, ``header-mismatch``, ``truncated`` or

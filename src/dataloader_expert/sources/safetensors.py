@@ -1,4 +1,4 @@
-"""safetensors: the header is checked against the file, rows are read by offset."""
+"""safetensors: the header is checked against the file; rows are read by offset."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Safetensors(Bundle):
 
 
 def parse(head: bytes, size: int, file: str) -> dict[str, Any]:
-    """The tensors' descriptions by name.
+    """The descriptions of the tensors, by name.
 
     Raises:
-        Unreadable: where length, offsets, shapes and dtypes do not agree with each other and the file.
+        Unreadable: if length, offsets, shapes and dtypes are inconsistent with each other or the file.
     """
     if size < 8:
         raise Unreadable("truncated" if size else "empty-file", f"{size} bytes", file=file)
