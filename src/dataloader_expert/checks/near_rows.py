@@ -1,4 +1,4 @@
-"""Rows that are equal to three significant digits."""
+"""Rows whose floats are equal to three significant digits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataloader_expert.sources.base import Block, Column
 
 RULE = "equal to three significant digits"
 LEAST_FIELDS = 3
-"""Rows of fewer numbers agree by chance."""
+"""Rows with fewer numbers may agree by chance."""
 
 
 class NearRows(Check):
@@ -28,7 +28,7 @@ class NearRows(Check):
         self.measured = [
             n for n in self.kept.names if "float" in kinds[n].dtype and kinds[n].kind not in ("image", "time")
         ]
-        """Fields of floats: whole numbers and texts that differ are different."""
+        """Fields of floats; integers and texts must be equal."""
 
     def applies(self) -> bool:
         kinds = {f.name: f.kind for f in self.context.fields}
@@ -101,7 +101,7 @@ def _round(values: Any) -> Any:
     """Rounded to three significant digits."""
     import numpy as np
 
-    if len(values) > ROWS and values.ndim == 1:  # what is made of so many stays in the cache
+    if len(values) > ROWS and values.ndim == 1:  # temporaries of this size stay in the CPU cache
         out = np.empty(len(values))
         for at in range(0, len(values), ROWS):
             out[at : at + ROWS] = _round(values[at : at + ROWS])

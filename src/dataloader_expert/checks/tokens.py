@@ -1,4 +1,4 @@
-"""Token ids: beyond the vocabulary, sequences too long for the model, empty, or padded inside."""
+"""Token ids beyond the vocabulary; sequences that are too long for the model, empty, or padded inside."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS: dict[str, tuple[Severity, str, str]] = {
 
 
 def of_ids(field: Field) -> bool:
-    """Whether a field may hold token ids: whole numbers in a row, and not a mask, a segment or what a loss compares with."""
+    """Whether a field may contain token ids: a sequence of integers that is not a mask, a segment or the target of a loss."""
     name = field.name.lower()
     return len(field.shape) == 1 and field.dtype.startswith(("int", "uint")) and not any(word in name for word in OTHER)
 
@@ -59,7 +59,7 @@ class Tokens(Check):
             for i, value in enumerate(block.columns[name].values):
                 try:
                     row = np.asarray(value).reshape(-1) if value is not None else None
-                except ValueError:  # lists within lists
+                except ValueError:  # nested lists
                     continue
                 if row is not None and (row.dtype.kind in "iu" or not row.size):
                     for code in self._odd(row):
