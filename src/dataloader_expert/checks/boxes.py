@@ -126,7 +126,7 @@ class Boxes(Check):
                 yield finding(
                     "box-outside",
                     "warning",
-                    f"{v['outside']} of {v['boxes']} boxes in {name} reach outside their image ({read})",
+                    f"{v['outside']} of {v['boxes']} boxes in {name} extend beyond their image ({read})",
                     fact,
                     "clip them to the image; if there are many, check the box format and unit",
                     v["outside_where"],

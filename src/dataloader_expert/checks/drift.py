@@ -24,7 +24,7 @@ from dataloader_expert.sources.base import Block
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes and image sizes of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
 CONTRAST = Quantity(
-    "red_over_blue", "", "pictures of one split, and by how much red exceeds blue in them: mean and std"
+    "red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std"
 )
 MOST = 1_000
 """The most distinct values with which a field's categories are counted."""
@@ -239,8 +239,8 @@ def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tupl
             if _scaled(one.value, two.value):
                 a, b = one.value["quantiles"], two.value["quantiles"]
                 text = (
-                    f"{one.at['split']} lies between {a['p5']:.4g} and {a['p95']:.4g}, {two.at['split']} between "
-                    f"{b['p5']:.4g} and {b['p95']:.4g} (5th and 95th percentiles)"
+                    f"values are between {a['p5']:.4g} and {a['p95']:.4g} in {one.at['split']}, between "
+                    f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
                 )
                 yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
 

@@ -282,7 +282,7 @@ class Integrity(Check):
                 if where["file"] in told:
                     continue
                 of = f" of {where['key']}" if where.get("key") else ""
-                self.found(Unreadable("missing-key", f"{name} is absent{of}", field=name, **where))
+                self.found(Unreadable("missing-key", f"{name} is missing{of}", field=name, **where))
             if self.lacking.beyond[name]:
                 self.counts["missing-key"] += self.lacking.beyond.pop(name)
 
@@ -356,9 +356,9 @@ class Integrity(Check):
             yield finding(
                 "shape-drift",
                 "error",
-                f"{name}: {empty} of {total} samples have no length",
+                f"{name}: {empty} of {total} samples have length 0",
                 fact,
-                "leave them out: most models and the default collate fail on them",
+                "drop them: most models and the default collate fail on them",
                 self._odd(fact, _empty),
                 empty,
             )
@@ -427,7 +427,7 @@ class Integrity(Check):
                 "warning",
                 f"{name} has values of several types: {listed}",
                 fact,
-                "write one type for all samples",
+                "write all samples with one type",
                 [{"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]],
                 sum(list(dict(families.most_common()).values())[1:]),
             )

@@ -18,7 +18,7 @@ GROUPS = Quantity("groups", "groups", "number of groups, and those with samples 
 TIMES = Quantity(
     "time_range",
     "",
-    "a split's earliest and latest time and its samples that lie before the end of training, as dates are read",
+    "earliest and latest time of a split, and its samples before the end of training, by reading of ambiguous dates",
 )
 Moment = tuple[float, Any]
 """Comparable seconds, and the value they were read from."""

@@ -33,7 +33,7 @@ ALIKE = 0.95
 """The least correlation of a near copy after alignment."""
 LEFT = 0.12
 """The largest share of the variance that may remain unexplained where a copy agrees least."""
-RULE = f"DCT hashes within {CANDIDATE} of 64 bits, of the images without margins and mirrored, and a correlation of {ALIKE} once aligned"
+RULE = f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits, and a correlation of {ALIKE} after alignment"
 MISSED = (
     "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered"
 )
@@ -118,11 +118,11 @@ class NearPictures(Check):
             found, left_out = nearest(candidates(hashes[kept], CANDIDATE), rest[kept])
             near = confirmed(np.concatenate(self.grey)[kept], found)
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
-            missed = f"{MISSED}; {left_out:,} pairs of images that look alike" if left_out else MISSED
+            missed = f"{MISSED}; {left_out:,} further pairs of similar images" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
         else:
             alike = [(a, b) for a, b in close(hashes[kept, 0], CLOSE) if rest[kept[a]] == rest[kept[b]]]
-            rule = f"DCT hashes within {CLOSE} of 64 bits, as beyond {MOST:,} pictures"
+            rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
             pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
             yield near_fact(
                 self.kept, rows, "pictures", pairs, rule, self.evidence(), f"mirrored copies of images; {MISSED}"

@@ -224,7 +224,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "splits-near-overlap",
             "warning" if sure else "info",
-            f"near duplicates lie in different splits: {told} ({v['rule']})",
+            f"near duplicates are in different splits: {told} ({v['rule']})",
             near,
             "inspect the pairs; keep each pair in one split",
             [place for pair in v["crossing"] for place in pair],

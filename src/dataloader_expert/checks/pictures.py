@@ -207,7 +207,7 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "flat": ("warning", "are one flat colour", "drop them: they show nothing"),
     "cut off": (
         "warning",
-        "are plain mid-grey in their lower part: truncated files that a decoder filled up and that were saved again",
+        "are plain mid-grey in their lower part: truncated files that a decoder filled up before they were saved again",
         "fetch them again from their source",
     ),
 }

@@ -139,7 +139,7 @@ class Referenced(Check):
         if references is None:
             return
         for name, example in references.lost.items():
-            why = f"its values look like names of files ({escaped(example, 80)}), and none was found below "
+            why = f"its values look like file names ({escaped(example, 80)}), but none of these files was found below "
             yield Unknown(f"files named by {name}", why + escaped(references.files.folder))
 
 

@@ -126,7 +126,7 @@ def test_every_file_can_be_read() -> None:
 
 def test_no_sample_is_lost() -> None:
     samples = seen().samples
-    assert samples == SAMPLES, f"{samples} samples, and {SAMPLES} when the data were checked"
+    assert samples == SAMPLES, f"there are {samples} samples; there were {SAMPLES} when the data were checked"
 
 
 def test_samples_have_one_form() -> None:
@@ -155,7 +155,7 @@ def test_classes_are_balanced() -> None:
     classes = seen().classes
     counts = classes.get("train") or sum(classes.values(), Counter())
     ratio = max(counts.values(), default=1) / min(counts.values(), default=1)
-    assert ratio <= MOST_IMBALANCE, f"classes are {ratio:.1f} to 1: draw them evenly, or weight the loss"
+    assert ratio <= MOST_IMBALANCE, f"classes are imbalanced {ratio:.1f} to 1: draw them evenly, or weight the loss"
 
 
 TESTS = {

@@ -21,7 +21,7 @@ SCALES = Quantity(
     "",
     "units whose values of a field are on another scale, and how far they are from those of the others",
 )
-RANGES = Quantity("sample_ranges", "samples", "samples between 0 and 1, and those that reach beyond 16")
+RANGES = Quantity("sample_ranges", "samples", "samples between 0 and 1, and those that exceed 16")
 APART = 10.0
 """The ratio of medians that means another scale: a factor of 1000 and a division by 255 exceed it."""
 LEAST, UNITS = 32, 4
@@ -95,7 +95,7 @@ class Scales(Check):
             yield Fact(RANGES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        fix = "find out what wrote them and use one scale"
+        fix = "find out how they were written, and use one scale"
         for fact in facts.all(SCALES):
             v, name = fact.value, escaped(fact.at["field"])
             text = f"{name} is on another scale in {v['odd']} of {v['units']} blocks of samples: {v['ratio']:.3g} times the median of the others"
@@ -103,7 +103,7 @@ class Scales(Check):
         for fact in facts.all(RANGES):
             v, name = fact.value, escaped(fact.at["field"])
             if v["unit"] and v["wide"] and min(v["unit"], v["wide"]) <= FEW * (v["unit"] + v["wide"]):
-                text = f"{name} lies between 0 and 1 in {v['unit']} samples and reaches beyond 16 in {v['wide']}"
+                text = f"{name} is between 0 and 1 in {v['unit']} samples and exceeds 16 in {v['wide']}"
                 yield finding("scale-drift", "warning", text, fact, fix, v["where"], min(v["unit"], v["wide"]))
 
 

@@ -19,7 +19,7 @@ OTHER = ("mask", "label", "type", "position", "segment", "target")
 ODD = ("out-of-range-ids", "too-long", "empty-sequence", "padding-inside")
 TEXTS: dict[str, tuple[Severity, str, str]] = {
     "out-of-range-ids": ("error", "contain ids outside 0 … {limit}", "tokenize with the model's own tokenizer: an embedding fails on them"),
-    "too-long": ("warning", "are longer than the {limit} tokens that the model takes", "truncate or split them"),
+    "too-long": ("warning", "are longer than the {limit} tokens that the model accepts", "truncate or split them"),
     "empty-sequence": ("warning", "contain no token{pad}", "drop them: they carry no input and may make the loss NaN"),
     "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
 }  # fmt: skip

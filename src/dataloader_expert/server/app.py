@@ -168,7 +168,7 @@ def invalid(model: type[Request], arguments: dict[str, Any]) -> str | None:
         if first["type"] == "missing" and field is not None:
             return f"{name} is missing; give a {field.description}"
         said = first["msg"].removeprefix("Value error, ")
-        return f"{name}: {said[:1].lower()}{said[1:]}; given was {escaped(first.get('input'), 60)}"
+        return f"{name}: {said[:1].lower()}{said[1:]}; given: {escaped(first.get('input'), 60)}"
     return None
 
 

@@ -23,7 +23,7 @@ def absent_parts(source: Source, listing: Listing, paths: Sequence[str]) -> list
         for folder in empty_class_folders(listing.folders, labels, read)
     ]
     if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is not a sample
-        found += [Unreadable("missing-shard", f"{name} is not there", file=name) for name in missing_shards(paths)]
+        found += [Unreadable("missing-shard", f"{name} is missing", file=name) for name in missing_shards(paths)]
     return found
 
 

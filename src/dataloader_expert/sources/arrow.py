@@ -81,7 +81,7 @@ class Arrow(Table):
             at = len(MAGIC) if is_file else 0
             first = message_at(file, at)
             if first is None or first.kind != SCHEMA:
-                raise Unreadable("unreadable", "not Arrow IPC: it begins with no schema", file=entry.path)
+                raise Unreadable("unreadable", "not Arrow IPC: it does not begin with a schema", file=entry.path)
             try:
                 self.schemas[entry.path] = pa.ipc.read_schema(pa.py_buffer(file.exactly(at, first.stored)))
             except (pa.ArrowException, OSError, ValueError) as e:

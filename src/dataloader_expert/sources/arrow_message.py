@@ -52,7 +52,7 @@ def message_at(file: OpenFile, start: int) -> Message | None:
         return _read(file, start, at, length)
     except (struct.error, IndexError, OverflowError):
         raise Unreadable(
-            "header-mismatch", f"the message at byte {start} is none of Arrow's", file=file.called
+            "header-mismatch", f"the message at byte {start} is not an Arrow message", file=file.called
         ) from None
 
 

@@ -225,7 +225,7 @@ def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
     odd = [i for i, v in present if not _number(v)]
     if not odd or len(odd) * 10 > len(present):
         return []
-    of = f"{name} holds numbers except for {len(odd)} texts such as"
+    of = f"{name} contains numbers except for {len(odd)} texts such as"
     return [
         Unreadable(
             "dtype-drift", f"{of} {values[i][:40]!r}: read as text", file=unit.file, field=name, sample=unit.start + i

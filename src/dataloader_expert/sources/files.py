@@ -84,7 +84,7 @@ class Listing:
         most = self.most_bytes if limit is None else min(limit, self.most_bytes)
         with self.open(path) as file:
             if file.size > most:
-                text = f"{file.size:,} bytes in one piece, but at most {most:,} may be held; split it, or raise --memory-limit"
+                text = f"{file.size:,} bytes that must be read at once, but only {most:,} may be held; split it, or raise --memory-limit"
                 raise Unreadable("unreadable", text, file=path)
             return file.whole()
 
@@ -115,7 +115,7 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
         for rel, entry in _walk(path, listing):
             _add(listing, rel, entry)
         if not listing.entries and not listing.problems:
-            raise RequestError("source-not-found", f"{escaped(name)} holds no files; give a folder with data")
+            raise RequestError("source-not-found", f"{escaped(name)} contains no files; give a folder with data")
         return listing
     listing = Listing(path.parent, roots, single=True)
     _add(listing, path.name, path)

@@ -40,7 +40,7 @@ class ImageFolder(FileSamples):
         block = Block(unit, self.with_label(unit, decode_image(raw, unit.file, problems)), (raw,), problems)
         other = type_named(raw, unit.file)
         if other:
-            block.problems.append(Unreadable("wrong-extension", f"holds {other}", file=unit.file))
+            block.problems.append(Unreadable("wrong-extension", f"contains {other}", file=unit.file))
         return block
 
 

@@ -42,11 +42,11 @@ class Jsonl(Table):
                 units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
                 start += records
         if not units:
-            raise RequestError("format-unknown", "no JSON lines; give a file with one object a line")
+            raise RequestError("format-unknown", "no JSON lines; give a file with one object per line")
         source.units = tuple(units)
         source.describe()
         source.classes = declared_classes(listing)
-        source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object a line"
+        source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object per line"
         return source
 
     def read(self, unit: Unit) -> bytes:

@@ -53,7 +53,7 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
     no_flood(cells_of(shape), size, f"shape {shape}", file)
     need, there = count * dtype.itemsize, size - at - length
     if need > there:
-        raise Unreadable("truncated", f"header promises {need} bytes, {there} are there", file=file)
+        raise Unreadable("truncated", f"the header declares {need} bytes, but {there} are present", file=file)
     if need < there:
         raise Unreadable("trailing-bytes", f"{there - need} bytes after the array", file=file)
     return dtype.str, shape, fortran, at + length

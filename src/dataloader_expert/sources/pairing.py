@@ -111,7 +111,7 @@ def _join(
     for key, entry in samples.items():
         if key not in files:
             example = next(iter(files.values())).path
-            text = f"has no {_called(name)}, such as {escaped(example)} is one"
+            text = f"has no matching {_called(name)}, such as {escaped(example)}"
             problems.append(Unreadable("missing-pair", text, file=entry.path))
 
 

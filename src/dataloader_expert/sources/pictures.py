@@ -37,9 +37,9 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("empty-file", "0 bytes", file=name)
     seen = sniff(data[:512])
     if seen == "image/jp2":
-        raise Unreadable("unreadable", "JPEG 2000 is not decoded, as its plug-in is never tried", file=name)
+        raise Unreadable("unreadable", "JPEG 2000 is not decoded: its Pillow plugin is never used", file=name)
     if seen not in IMAGE_TYPES:
-        what = f"holds {seen}" if seen else f"begins with {data[:16]!r}"
+        what = f"contains {seen}" if seen else f"begins with {data[:16]!r}"
         raise Unreadable("not-the-format", f"is not an image: {what}", file=name)
     from PIL import Image, ImageFile
 
@@ -69,7 +69,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     if (
         problems is not None and hidden is not None and not hidden.startswith("image/")
     ):  # cameras append a second image
-        problems.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the picture: {hidden}", file=name))
+        problems.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the image: {hidden}", file=name))
     return image
 
 

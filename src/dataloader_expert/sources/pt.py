@@ -100,7 +100,7 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
             return {k: np.stack([plain(v[k], k) for v in loaded]) for k in sorted(names)}
         except ValueError:
             pass
-    raise Unreadable("unreadable", f"holds a {type(loaded).__name__}, not named tensors", file=file)
+    raise Unreadable("unreadable", f"contains a {type(loaded).__name__}, not named tensors", file=file)
 
 
 def _leaves(value: Any, most: int) -> int:

@@ -45,7 +45,7 @@ def plugins(unknowns: list[Unknown]) -> dict[str, type[Source]]:
             source = point.load()
             found[source.format] = source
         except Exception as e:  # third-party code: anything may be raised
-            unknowns.append(Unknown(f"format {point.name}", f"its plug-in does not load: {escaped(e)}"))
+            unknowns.append(Unknown(f"format {point.name}", f"its plugin does not load: {escaped(e)}"))
     return found
 
 
@@ -166,7 +166,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return readable[kind], readable[kind].kinds
     listed = ", ".join(f"{n} {_plural(k)}" for k, n in counts.most_common())
     if len(counts) == 1:
-        what = f"{escaped(ref.name)} holds {listed}, which are not supported"
+        what = f"{escaped(ref.name)} contains {listed}, which are not supported"
     else:
         what = f"{escaped(ref.name)} contains several kinds of files: {listed}"
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
@@ -243,10 +243,10 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
             continue
         suffix = _suffix(entry.path)
         if entry.kind not in kinds and SUFFIXES.get(suffix) in kinds:
-            problems.append(Unreadable("not-the-format", f"holds {entry.kind}; not read", file=entry.path))
+            problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
         elif entry.kind not in kinds:
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
         elif SUFFIXES.get(suffix, entry.kind) != entry.kind:
-            problems.append(Unreadable("wrong-extension", f"holds {entry.kind}", file=entry.path))
+            problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     return problems

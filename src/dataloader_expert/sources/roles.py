@@ -169,7 +169,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             how = "by its name and its values, which repeat" if repeated else "by its name"
             guesses.append((0 if repeated else 1, Role(name, how, repeated)))
         elif keyed and (repeated or len(values) < FEW):
-            guesses.append((1, Role(name, "by its name, as an id of something else than the row", False)))
+            guesses.append((1, Role(name, "by its name, as an id of something other than the row", False)))
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]

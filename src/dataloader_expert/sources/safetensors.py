@@ -95,7 +95,7 @@ def parse(head: bytes, size: int, file: str) -> dict[str, Any]:
         at = hi
     there = size - 8 - length
     if at > there:
-        raise Unreadable("truncated", f"header promises {at} bytes, {there} are there", file=file)
+        raise Unreadable("truncated", f"the header declares {at} bytes, but {there} are present", file=file)
     if at < there:
         raise Unreadable("trailing-bytes", f"{there - at} bytes after the last tensor", file=file)
     return tensors

@@ -172,7 +172,7 @@ def absent_columns(names: list[str], file: str) -> list[Unreadable]:
     if not names:
         return []
     is_ = "are" if len(names) > 1 else "is"
-    return [Unreadable("missing-key", f"column {_listed(names)} {is_} absent", file=file, field=names[0])]
+    return [Unreadable("missing-key", f"column {_listed(names)} {is_} missing", file=file, field=names[0])]
 
 
 def extra_columns(names: list[str], file: str) -> list[Unreadable]:

@@ -109,7 +109,7 @@ class WebDataset(Source):
                 continue
             if key in closed:
                 self.problems.append(
-                    Unreadable("duplicate-keys", f"key {key} returns after others", file=entry.path, key=key)
+                    Unreadable("duplicate-keys", f"key {key} occurs again after other keys", file=entry.path, key=key)
                 )
             closed.add(key)
             found.append((key, [(ext.lower(), at, size)]))

@@ -56,7 +56,7 @@ def loader_code(
         shown = {drawn: "sampler", **shown}
     if facts.value(SAMPLES_FAILED):
         setup = (
-            "# samples that cannot be read are left out of their batch, logged and counted: mend or remove them",
+            "# samples that cannot be read are left out of their batch, logged and counted: fix or remove them",
             *setup,
         )
     return render(
