@@ -1,4 +1,4 @@
-"""The whole analysis in one pass over the data, rendered in the structure that the persona fixes."""
+"""The whole analysis in one pass over the data, rendered in the structure that the persona defines."""
 
 from __future__ import annotations
 
