@@ -212,7 +212,9 @@ STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outlier
 SPLIT_STATISTICS = Quantity(
     "split_statistics", "stored units", "moments and quantiles of a field's finite values in one split"
 )
-LABELS_BLANK = Quantity("labels_blank", "samples", "samples without a label in splits where most have one, and where they are")
+LABELS_BLANK = Quantity(
+    "labels_blank", "samples", "samples without a label in splits where most have one, and where they are"
+)
 CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")
 SPLITS = Quantity("splits", "samples", "samples of each split")

@@ -235,9 +235,7 @@ class Classes(Check):
         meant = _meant(counts)
         for fact in facts.all(CLASS_COUNTS):
             split = fact.at.get("split")
-            if (
-                split is None or fact.evidence.how != "counted" or not fact.value
-            ):  # no label at all: omitted on purpose
+            if split is None or fact.evidence.how != "counted" or not fact.value:  # no label at all: omitted on purpose
                 continue
             absent = sorted(set(meant.values()) - {meant.get(k) for k in fact.value})
             if absent:

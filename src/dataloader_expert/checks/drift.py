@@ -23,9 +23,7 @@ from dataloader_expert.sources.base import Block
 
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes and image sizes of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
-CONTRAST = Quantity(
-    "red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std"
-)
+CONTRAST = Quantity("red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std")
 MOST = 1_000
 """The most distinct values with which a field's categories are counted."""
 APART = 0.1

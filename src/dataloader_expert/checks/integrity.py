@@ -369,7 +369,7 @@ class Integrity(Check):
         usual, spread = next(iter(dtypes)), Counter[str]()
         for shape, n in shapes.items():
             spread[_axes(shape)] += n
-        if len(dtypes) > 1 and all(dtype[:1].islower() for dtype in dtypes):  # another check looks at the modes of images
+        if len(dtypes) > 1 and all(dtype[:1].islower() for dtype in dtypes):  # image modes have a check of their own
             yield finding(
                 "dtype-drift",
                 "warning",

@@ -112,7 +112,7 @@ def defined(path: Path) -> list[tuple[str, int, str]]:
             warnings.simplefilter("ignore")  # about invalid escapes in the user's code
             nodes = list(ast.walk(ast.parse(text)))
         found = [(getattr(node, "lineno", 1), said) for node in nodes if (said := _what(node)) is not None]
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, not Python, or too deeply nested
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, not Python, or deeply nested
         return []
     return [(kind, number, what) for number, (kind, what) in sorted(found)]
 

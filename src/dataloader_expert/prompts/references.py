@@ -45,7 +45,7 @@ def _defined(path: Path) -> Iterator[tuple[Kind, str]]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about invalid escapes in the user's code
             body = ast.parse(path.read_text(encoding="utf-8")).body
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, not Python, or too deeply nested
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, not Python, or deeply nested
         return
     for node in body:
         if isinstance(node, ast.ClassDef):

@@ -19,7 +19,7 @@ def plain_logs() -> Iterator[None]:
     start. The SDK has no setting for it; it falls back to plain lines if rich cannot be imported.
     """
     before = sys.modules.get(RICH)
-    sys.modules[RICH] = cast("ModuleType", None)  # the import system's own marker for a module that must not be imported
+    sys.modules[RICH] = cast("ModuleType", None)  # the import system's own marker: must not be imported
     try:
         yield
     finally:

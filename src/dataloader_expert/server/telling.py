@@ -113,7 +113,7 @@ class Telling:
         if self.task is not None:
             self.task.become(self.task.status, message)
             return True
-        self.told = max(round(self.told + 0.01, 2), round(spent, 2))  # progress must increase, and the budget restarts once
+        self.told = max(round(self.told + 0.01, 2), round(spent, 2))  # must rise; the budget restarts once
         total = max(self.budget_s, self.told) if self.measures else None
         try:
             await self.ctx.report_progress(self.told, total, message)

@@ -66,9 +66,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("truncated" if cut else "unreadable", f"does not decode: {text[:160]}", file=name) from None
     end = _check_png(data, name) if seen == "image/png" else _jpeg_end(data) if seen == "image/jpeg" else len(data)
     hidden = sniff(data[end : end + 512])
-    if (
-        problems is not None and hidden is not None and not hidden.startswith("image/")
-    ):  # cameras append a second image
+    if problems is not None and hidden is not None and not hidden.startswith("image/"):  # cameras append a second image
         problems.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the image: {hidden}", file=name))
     return image
 

@@ -58,7 +58,9 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
         elif kind == b"data":
             if at + 8 + size > len(data):
                 raise Unreadable(
-                    "truncated", f"the header declares {size} bytes of audio, but {len(data) - at - 8} are present", file=name
+                    "truncated",
+                    f"the header declares {size} bytes of audio; {len(data) - at - 8} are present",
+                    file=name,
                 )
             body = data[at + 8 : at + 8 + size]
         at += 8 + size + (size & 1)

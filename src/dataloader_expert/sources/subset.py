@@ -59,9 +59,7 @@ class Subset(Source):
 
     @classmethod
     def open(cls, listing: Any, ref: Any) -> Source:
-        raise NotImplementedError(
-            "made of an opened source"
-        )  # not a format of its own, and never opened as one
+        raise NotImplementedError("made of an opened source")  # not a format of its own, and never opened as one
 
     def read_only(self, names: Sequence[str]) -> None:
         self.source.read_only(names)

@@ -274,7 +274,7 @@ class Table(Source):
                     break
                 continue
             self.fields = tuple(field_of(name, column) for name, column in blocks[0].columns.items())
-            dear = any(f.kind in ("image", "audio", "bytes") for f in self.fields)  # to decode: one block must be enough
+            dear = any(f.kind in ("image", "audio", "bytes") for f in self.fields)  # to decode: one block must do
             if dear or sum(b.samples for b in blocks) >= GUESSED_FROM or len(blocks) >= MOST_BLOCKS:
                 break
         if not blocks:
