@@ -179,7 +179,7 @@ class Classes(Check):
             yield finding(
                 "severe-imbalance",
                 "info" if handled or self.context.guessed else "warning",
-                f"{large} has {classes[large]} samples, {small} {classes[small]}: {ratio.value:.1f}:1{handled}",
+                f"class {large} has {classes[large]} samples, class {small} has {classes[small]} ({ratio.value:.1f}:1){handled}",
                 [ratio, all_],
                 "draw balanced batches or weight the loss; suggest_sampler shows what each does",
             )

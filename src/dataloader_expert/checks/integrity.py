@@ -317,11 +317,12 @@ class Integrity(Check):
             severity: Severity = "info" if code in INFOS else "warning" if code in WARNINGS else "error"
             n = value["count"]
             where = value["where"][0].get("file") if value["where"] else None
-            lead = f"{n} place{'s' * (n != 1)}; first" if n > 1 else "found"
+            of = f" in {where}" if where else ""
+            lead = f"{n} places, the first{of}: " if n > 1 else f"{where}: " if where else ""
             yield finding(
                 code,
                 severity,
-                f"{lead}{f' in {where}' if where else ''}: {value['message']}",
+                f"{lead}{value['message']}",
                 fact,
                 FIXES.get(code, "repair or remove these files; the loader will fail on them too"),
                 value["where"],

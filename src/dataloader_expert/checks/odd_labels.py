@@ -103,8 +103,8 @@ class OddLabels(Check):
             "label-odd-one-out",
             "info",
             f"{v['odd']} of {fact.evidence.seen} samples may be mislabelled: of their {NEIGHBOURS} nearest neighbours, at least "
-            f"{OTHERS} are of one other class and none of their own (label {escaped(self.context.label)}, which neighbours "
-            f"predict for {v['telling']:.0%})",
+            f"{OTHERS} are of one other class and none of their own (field {escaped(self.context.label)}, which neighbours "
+            f"predict for {v['telling']:.0%} of the samples)",
             fact,
             "check their labels",
             [{"sample": i} for i in v["samples"]],

@@ -279,10 +279,10 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
         return Task(
             name=f"{kind}classification",
-            how=f"{classes.count} classes; label field {label['name']}, {label['how']}",
+            how=f"{classes.count} classes; label field '{label['name']}', {label['how']}",
         )
     if label["name"] is not None:
-        return Task(name=f"{modality} regression", how=f"label field {label['name']} has no classes; {label['how']}")
+        return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
     kinds = {f["kind"]: f["name"] for f in facts.value(FIELDS, [])}
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"

@@ -353,17 +353,17 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     elif ratio.value <= SEVERE:
         balance = clean
         why["imbalance_strategy_defined"] = (
-            f"none is needed: classes are {ratio.value:.1f}:1{where}, within 10:1{whole}"
+            f"none is needed: class ratio {ratio.value:.1f}:1{where}, within 10:1{whole}"
         )
     elif sampler in BALANCED:
         balance = "pass"
         why["imbalance_strategy_defined"] = (
-            f"classes are {ratio.value:.1f}:1{where}, and the loader draws with {sampler}"
+            f"class ratio {ratio.value:.1f}:1{where}, and the loader draws with {sampler}"
         )
     else:
         balance = "fail"
         why["imbalance_strategy_defined"] = (
-            f"classes are {ratio.value:.1f}:1{where}, and no sampler or weight handles it"
+            f"class ratio {ratio.value:.1f}:1{where}, and no sampler or weight handles it"
         )
     splits = facts.value(SPLITS)
     if not splits or len(splits) < 2:

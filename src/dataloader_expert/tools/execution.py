@@ -240,7 +240,7 @@ def _ended(outcome: Outcome) -> Iterator[Unknown]:
     if all(f.evidence.by in ("probe layout", "probe environment") for f in outcome.facts):
         raise failure
     if failure.code == "timed-out" and not outcome.stalled:
-        yield Unknown("what was not yet measured", "the budget ran out: raise budget_s")
+        yield Unknown("the remaining measurements", "the budget ran out: raise budget_s")
         return
     outcome.facts.add(failed(failure))
-    yield Unknown("what was not yet measured", str(failure))
+    yield Unknown("the remaining measurements", str(failure))

@@ -141,7 +141,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "throughput_shuffled": figure_of(facts.find(SPEED, strategy="random")),
     }
     simulated = fields["simulation"]
-    said = f"{strategy}: {chosen['why']}."
+    said = f"Suggested sampler: {strategy}; {chosen['why']}."
     if isinstance(simulated, Simulation):
         most = simulated.max_repeats
         repeated = f" and draws one of them {most} times" if most > 1 else ""

@@ -77,7 +77,7 @@ def _fields(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
         if t is None or not t["before"]["far"]:
             continue  # skewness alone is not a finding
         given = ", ".join(f"{k}={v:.6g}" for k, v in t["arguments"].items())
-        do = f"{t['do']}({given})" if given else t["do"]
+        do = f"{t['do']} ({given})" if given else t["do"]
         yield _of("outliers", fact.at["field"], do, t["changed"], "values", t["before"], t["after"], fact.evidence.how)
     if "label-leaked-by-field" in codes:
         scores = {str(f.at["field"]): f for f in facts.all(GIVEAWAY)}
