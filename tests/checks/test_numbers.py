@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataloader_expert.checks.numbers import LEVELS, Numbers
+from dataloader_expert.checks.numbers import EXTREMES, LEVELS, Numbers
 from dataloader_expert.checks.quantiles import quantile
 
 FINITE = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 3))
@@ -103,3 +103,18 @@ def test_a_large_offset_costs_no_digits() -> None:
     assert found["std"] == pytest.approx((values - 1.7e9).std(), rel=1e-9)
     off = (values - 1.7e9) - (values - 1.7e9).mean()
     assert found["skewness"] == pytest.approx((off**3).mean() / off.std() ** 3, rel=1e-6)
+
+
+@given(st.integers(0, 1 << 32), st.integers(1, 6), st.sampled_from(["normal", "few", "sorted"]))
+def test_the_most_extreme_values_are_kept_with_their_samples(seed: int, parts: int, shape: str) -> None:
+    """Our promise: the farthest values are told with where they are, however many pieces the values come in."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=100_000) if shape != "few" else rng.integers(0, 1000, 100_000).astype(float)
+    values = np.sort(values) if shape == "sorted" else values
+    numbers, first = Numbers(0.0, 0), 0
+    for part in np.array_split(values, parts):
+        numbers.see(part, first)
+        first += len(part)
+    assert [v for v, _ in numbers.lowest] == np.sort(values)[:EXTREMES].tolist()
+    assert [v for v, _ in numbers.highest] == np.sort(values)[::-1][:EXTREMES].tolist()
+    assert all(values[at] == v for v, at in (*numbers.lowest, *numbers.highest))

@@ -40,7 +40,7 @@ from dataloader_expert.loaders import (
     create_seeded_generator,
     get_default_task_specs,
 )
-from dataloader_expert.loaders.gathered import GatheredRows
+from dataloader_expert.loaders.gathered import Gathered
 from dataloader_expert.loaders.seeding import SeededSamples
 from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tensor_rows import TensorRows
@@ -343,7 +343,7 @@ def test_tensors_are_gathered_by_the_batch() -> None:
     for one in (dataset, Subset(dataset, [5, 1, 7])):
         dataset_of: Any = made(one).dataset
         fetched = dataset_of.__getitems__([2, 0])
-        assert isinstance(fetched, GatheredRows) and len(fetched) == 2
+        assert isinstance(fetched, Gathered) and len(fetched) == 2
     assert type(made(dataset, collator=list).dataset) is TensorDataset
     gathered = TensorRows(*dataset.tensors).__getitems__([2, 7, 0])
     assert [int(row[0]) for row in gathered] == [2, 7, 0]

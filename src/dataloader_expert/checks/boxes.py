@@ -46,7 +46,7 @@ class Boxes(Check):
             None,
         )
         self.parts: dict[str, list[tuple[Any, Any, Any, str]]] = {}
-        """By field: boxes [n, 4], sizes of their images [n, 2], their samples, and the file."""
+        """By field, for each unit: boxes [n, 4], sizes of their images [n, 2], their samples, and the file."""
 
     def applies(self) -> bool:
         return bool(self.fields)
@@ -58,16 +58,15 @@ class Boxes(Check):
         for name in self.fields:
             if name not in block.columns:
                 continue
-            boxes, sizes, samples = [], [], []
+            found: dict[str, list[tuple[Any, Any, Any]]] = {}
             for i, value in enumerate(block.columns[name].values):
                 made = _boxes(value)
                 if made is not None and len(made):
-                    boxes.append(made)
-                    sizes.append(np.tile(self._size(block, i), (len(made), 1)))
-                    samples.append(np.full(len(made), block.index(i)))
-            if boxes:
-                part = (np.concatenate(boxes), np.concatenate(sizes), np.concatenate(samples), block.unit.file)
-                self.parts.setdefault(name, []).append(part)
+                    size, sample = np.tile(self._size(block, i), (len(made), 1)), np.full(len(made), block.index(i))
+                    found.setdefault(block.file(i), []).append((made, size, sample))
+            for file, parts in found.items():
+                boxes, sizes, samples = map(np.concatenate, zip(*parts, strict=True))
+                self.parts.setdefault(name, []).append((boxes, sizes, samples, file))
 
     def _size(self, block: Block, i: int) -> tuple[float, float]:
         """Width and height of a sample's image; NaN if unknown."""

@@ -37,15 +37,13 @@ class Groups:
         """Takes in all samples of some contents; their number of distinct contents."""
         import numpy as np
 
-        if not len(rows):
-            return 0
-        rows = rows.take(np.lexsort((rows.index, rows.digest)))
-        starts = np.flatnonzero(np.concatenate([[True], rows.digest[1:] != rows.digest[:-1]]))
-        sizes = np.diff(np.concatenate([starts, [len(rows)]]))
-        many = np.flatnonzero(sizes > 1)
-        if len(many):
-            self._count(rows.take(np.repeat(sizes > 1, sizes)), sizes[many])
-        return len(starts)
+        copied = rows.repeated()
+        if not len(copied):
+            return len(rows)
+        copied = copied.take(np.lexsort((copied.index, copied.digest)))
+        starts = np.flatnonzero(np.concatenate([[True], copied.digest[1:] != copied.digest[:-1]]))
+        self._count(copied, np.diff(np.concatenate([starts, [len(copied)]])))
+        return len(rows) - len(copied) + len(starts)
 
     def _count(self, rows: Rows, sizes: Any) -> None:
         """Of samples that have equals, sorted by group and index; ``sizes`` of the groups."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
@@ -62,12 +62,15 @@ def plain_fields(context: Context) -> list[str]:
     return [n for n in named if n not in keys and n.lower() not in NAMES] or named or [f.name for f in context.fields]
 
 
-def digests(block: Block, names: list[str]) -> Any:
-    """One 64-bit digest a sample of its content, shape [samples], uint64."""
+def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
+    """One 64-bit digest a sample of its content, shape [samples], uint64.
+
+    ``onto``: the samples' digests of other fields, which these go on from.
+    """
     import numpy as np
 
     n = block.samples
-    total = np.full(n, 0x9E3779B97F4A7C15, np.uint64)
+    total = np.full(n, 0x9E3779B97F4A7C15, np.uint64) if onto is None else onto[:n].copy()
     for name in names:
         column = block.columns.get(name)
         values: Any = None if column is None else column.values[:n]
@@ -75,7 +78,7 @@ def digests(block: Block, names: list[str]) -> Any:
         if column is not None and not (
             isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf"
         ):
-            values, made = _each(values), True
+            values, made = _each(values) if column.coded is None else _coded(column.coded)[:n], True
         salt = np.uint64(digest64(name.encode()) & 0xFFFF)
         for at in range(0, n, ROWS):  # what is made of so many stays in the cache
             here = slice(at, min(at + ROWS, n))
@@ -87,8 +90,15 @@ def digests(block: Block, names: list[str]) -> Any:
                 part = np.ascontiguousarray(values[here].astype(np.float64) + 0.0).view(np.uint64)
             if column is not None and column.nulls is not None:
                 part = np.where(column.nulls[here], np.uint64(0x5BD1E995), part)
-            total[here] = mix(total[here] ^ mix(part + salt))
+            mixed(np.bitwise_xor(total[here], part + salt, out=total[here]))
     return total
+
+
+def _coded(coded: tuple[Any, list[str | None]]) -> Any:
+    import numpy as np
+
+    codes, texts = coded
+    return np.array([digest64(content(text)) for text in texts], np.uint64)[codes]
 
 
 def _each(values: Any) -> Any:
@@ -106,13 +116,21 @@ def _each(values: Any) -> Any:
 
 
 def mix(x: Any) -> Any:
-    """splitmix64's finaliser, vectorised."""
+    """splitmix64's finaliser of each value, uint64."""
+    return mixed(x.copy())
+
+
+def mixed(x: Any) -> Any:
+    """``x``, uint64, with each value mixed in its place."""
     import numpy as np
 
-    with np.errstate(over="ignore"):
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
+    shifted = np.empty_like(x)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, None)):
+        np.right_shift(x, np.uint64(shift), out=shifted)
+        np.bitwise_xor(x, shifted, out=x)
+        if factor is not None:
+            np.multiply(x, np.uint64(factor), out=x)  # of whole arrays: wraps around without a warning
+    return x
 
 
 def content(value: Any) -> bytes:

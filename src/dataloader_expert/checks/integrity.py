@@ -97,12 +97,15 @@ class Lacking:
 
     def note(self, name: str, block: Block) -> None:
         self.samples[name] += block.samples
-        kept, unit = self.units.setdefault(name, []), block.unit
-        if len(kept) < MAX_PLACES:
-            sample = unit.start if unit.samples == 1 else None
-            kept.append({"file": unit.file, "sample": sample, "split": unit.split, "key": unit.key})
-        else:
-            self.beyond[name] += 1
+        kept = self.units.setdefault(name, [])
+        for unit in block.unit.members or (block.unit,):
+            if unit.samples > 1 and any(one["file"] == unit.file for one in kept):
+                continue  # one file is one place
+            if len(kept) < MAX_PLACES:
+                sample = unit.start if unit.samples == 1 else None
+                kept.append({"file": unit.file, "sample": sample, "split": unit.split, "key": unit.key})
+            else:
+                self.beyond[name] += 1
 
     def merge(self, other: Lacking) -> None:
         self.samples += other.samples
@@ -191,7 +194,7 @@ class Integrity(Check):
         unit = block.unit
         self.seen += block.samples
         self.failed += max(0, unit.samples - block.samples)
-        self.files.add(unit.file)
+        self.files.update(member.file for member in unit.members or (unit,))
         for problem in block.problems:
             self.found(problem, unit if unit.samples == 1 else None)
         for name in {f.name for f in self.context.fields} - set(block.columns):
@@ -209,8 +212,10 @@ class Integrity(Check):
                 sizes += found[: max(0, MOST_SIZES - len(sizes))]
                 continue
             sizes = self.sizes.setdefault(name, [])
-            if set(map(type, values)) <= {str, NONE}:  # by far the commonest lists, and long ones
-                there = [value for value in values if value is not None]
+            coded = column.coded is not None
+            if coded or set(map(type, values)) <= {str, NONE}:  # by far the commonest lists, and long ones
+                all_there = coded and column.nulls is None
+                there = values if all_there else [value for value in values if value is not None]
                 if there:
                     self._shape(name, "str", len(there), unit, values.index(there[0]))
                     room = max(0, MOST_SIZES - len(sizes))
@@ -228,7 +233,7 @@ class Integrity(Check):
         counts = self.shapes.setdefault(name, {})
         counts[shape] = counts.get(shape, 0) + n
         if len(counts) < 1000:
-            self.examples.at((name, shape), unit.start + i, unit.file)
+            self.examples.at((name, shape), unit.start + i, unit.at_row(i).file)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Integrity)

@@ -41,10 +41,11 @@ class Names(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        if block.unit.file not in self.files and len(self.files) < MOST * 100:
-            self.files.add(block.unit.file)
-            if suspicious(block.unit.file):
-                self.odd.add(("file", block.unit.file))
+        for unit in block.unit.members or (block.unit,):
+            if unit.file not in self.files and len(self.files) < MOST * 100:
+                self.files.add(unit.file)
+                if suspicious(unit.file):
+                    self.odd.add(("file", unit.file))
         column = block.columns.get(self.context.label or "")
         if column is None or (hasattr(column.values, "dtype") and column.values.dtype.kind not in "US"):
             return

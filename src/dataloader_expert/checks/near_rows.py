@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import ROWS, digests
-from dataloader_expert.checks.pairs import Seen, judge_near, near_fact
+from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
+LARGEST = 400
+"""More than the exponent of any float64, counted in tens."""
 RULE = "equal to three significant digits"
 LEAST_FIELDS = 3
 """Rows with fewer numbers may agree by chance."""
@@ -24,16 +27,11 @@ class NearRows(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.kept = Seen(context, HELD)
-        kinds = {f.name: f for f in context.fields}
-        self.measured = [
-            n for n in self.kept.names if "float" in kinds[n].dtype and kinds[n].kind not in ("image", "time")
-        ]
-        """Fields of floats; integers and texts must be equal."""
 
     def applies(self) -> bool:
         kinds = {f.name: f.kind for f in self.context.fields}
         rich = any(kinds[n] in ("image", "text", "tokens") for n in self.kept.names)
-        return self.context.near and bool(self.measured) and not rich
+        return self.context.near and bool(self.kept.measured) and not rich
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
@@ -44,19 +42,18 @@ class NearRows(Check):
         import numpy as np
 
         columns: dict[str, Column] = {}
-        for name in self.kept.names:
+        for name in self.kept.measured:
             column = block.columns.get(name)
             if column is None:
                 continue
             values = column.values
             if isinstance(values, np.ndarray):
-                values = _round(values) if name in self.measured else values
+                values = _round(values)
             else:
-                measured = name in self.measured
-                values = [_round(v) if measured and isinstance(v, np.ndarray) else v for v in values]
+                values = [_round(v) if isinstance(v, np.ndarray) else v for v in values]
             columns[name] = Column(values, column.nulls)
-        n = block.samples
-        return digests(Block(block.unit, columns), self.kept.names)[:n] if columns else np.zeros(n, np.uint64)
+        exact = content_digests(block, self.kept.exact) if self.kept.exact else None
+        return digests(Block(block.unit, block.columns | columns), self.kept.measured, exact)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearRows)
@@ -69,7 +66,9 @@ class NearRows(Check):
         if not self.kept.held and not self.kept.spills:
             return
         found, groups, at = [Rows.none()], [], 0
-        for rows in self.kept.together():
+        for rows in map(Rows.repeated, self.kept.together()):
+            if not len(rows):
+                continue
             order = np.lexsort((rows.index, rows.digest, rows.key))
             key, digest = rows.key[order], rows.digest[order]
             first = np.concatenate([[True], (key[1:] != key[:-1]) | (digest[1:] != digest[:-1])])
@@ -86,7 +85,7 @@ class NearRows(Check):
         yield near_fact(self.kept, Rows.joined(found), "rows", groups, RULE, self.evidence(), missed)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.measured)
+        numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.kept.measured)
         return judge_near(facts, "rows", sure=numbers >= LEAST_FIELDS)
 
 
@@ -106,10 +105,21 @@ def _round(values: Any) -> Any:
         for at in range(0, len(values), ROWS):
             out[at : at + ROWS] = _round(values[at : at + ROWS])
         return out
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = 10.0 ** (2 - np.floor(np.log10(np.abs(values.astype(np.float64)))))
-        out = np.where((values == 0) | ~np.isfinite(values), values, np.round(values * scale) / scale)
-    return out + 0.0
+    values = values.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        exponent = np.floor(np.log10(np.abs(values)))
+        exponent[~np.isfinite(exponent)] = 2  # of zero and of what is not finite: left as it is
+        scale = _powers().take(LARGEST + 2 - exponent.astype(np.int64))
+        return np.rint(values * scale) / scale + 0.0
+
+
+@cache
+def _powers() -> Any:
+    """10 ** -LARGEST … 10 ** LARGEST: to look one up is a tenth of the work of raising it."""
+    import numpy as np
+
+    with np.errstate(over="ignore", under="ignore"):
+        return 10.0 ** np.arange(-LARGEST, LARGEST + 1)
 
 
 CHECK = NearRows

@@ -102,12 +102,21 @@ class Numbers:
             piece = flat[start : start + PIECE]
             low, high = float(piece.min()), float(piece.max())
             self.low, self.high = min(self.low, low), max(self.high, high)
-            if len(self.lowest) == EXTREMES and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
+            full = len(self.lowest) == EXTREMES
+            if full and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
                 continue
-            k = min(EXTREMES, piece.size)
             for places, sign in ((self.lowest, 1), (self.highest, -1)):
-                at = np.argpartition(piece, k - 1)[:k] if sign > 0 else np.argpartition(piece, piece.size - k)[-k:]
-                for i in at:
+                if full:  # few are beyond those that are kept
+                    bound = places[-1][0]
+                    at = np.flatnonzero(piece < bound if sign > 0 else piece > bound)
+                    beyond = piece[at]
+                else:
+                    at, beyond = np.arange(piece.size), piece
+                k = min(EXTREMES, at.size)
+                if k < at.size:
+                    chosen = np.argpartition(beyond, k - 1)[:k] if sign > 0 else np.argpartition(beyond, -k)[-k:]
+                    at = at[chosen]
+                for i in at.tolist():
                     index = start + int(i) if where is None else int(where[start + i])
                     row = index // per_sample
                     places.append((float(piece[i]), first + (row if rows is None else int(rows[row]))))

@@ -28,6 +28,10 @@ class Seen:
     def __init__(self, context: Context, most: int | None = None) -> None:
         self.context = context
         self.names = content_fields(context)
+        kinds = {f.name: f for f in context.fields}
+        self.measured = [n for n in self.names if "float" in kinds[n].dtype and kinds[n].kind not in ("image", "time")]
+        """Fields of floats: whole numbers and texts that differ are different."""
+        self.exact = [n for n in self.names if n not in self.measured]
         self.splits: list[str | None] = list(context.splits)
         self.parts: list[tuple[Any, Any, Any, Any, int, Any]] = []
         """Keys, digests, labels or None, splits or a single one for all, the index of the first sample, and rows or None for all:
@@ -50,7 +54,7 @@ class Seen:
         known = np.array([self.splits.index(s) for s in names], np.int16)
         split = int(known[0]) if len(names) == 1 else known[codes]
         rows = None if block.rows is None else block.rows[:n]
-        digest = content_digests(block, self.names)
+        digest = content_digests(block, self.measured, self.exact)
         key = digest if key is None else key
         self.parts.append((key, digest, self._labels(block), split, block.unit.start, rows))
         self.held += n
@@ -146,11 +150,11 @@ class Seen:
         return one, two
 
 
-def content_digests(block: Block, names: list[str]) -> Any:
-    """The block's digests of these fields, computed once for all checks."""
-    key = f"digests {' '.join(names)}"
+def content_digests(block: Block, names: Sequence[str], first: Sequence[str] = ()) -> Any:
+    """The block's digests of the fields ``first`` and ``names``, computed once for all checks, as are those of ``first``."""
+    key = f"digests {' '.join(first)} and {' '.join(names)}"
     if key not in block.views:
-        block.views[key] = digests(block, names)
+        block.views[key] = digests(block, names, content_digests(block, first) if first else None)
     return block.views[key]
 
 

@@ -55,7 +55,7 @@ class Pictures(Check):
             if field.kind != "image" or field.name not in block.columns:
                 continue
             for i, value in enumerate(block.columns[field.name].values):
-                place = (block.index(i), block.unit.file)
+                place = (block.index(i), block.file(i))
                 if hasattr(value, "getbands"):
                     self.modes[value.mode] += 1
                     self._note(f"mode {value.mode}", place)

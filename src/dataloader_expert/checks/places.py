@@ -30,7 +30,7 @@ class Places:
 
     def add(self, kind: Hashable, block: Block, i: int, field: str | None = None) -> None:
         """The block's sample ``i``."""
-        self.at(kind, block.index(i), block.unit.file, field)
+        self.at(kind, block.index(i), block.file(i), field)
 
     def at(self, kind: Hashable, sample: int, file: str, field: str | None = None) -> None:
         """The sample with this index."""
@@ -69,7 +69,8 @@ class Files:
 
     def note(self, block: Block) -> None:
         if len(self._starts) < MOST_UNITS:
-            self._starts[block.unit.start] = block.unit.file
+            for unit in block.unit.members or (block.unit,):
+                self._starts[unit.start] = unit.file
 
     def merge(self, other: Files) -> None:
         self._starts |= other._starts

@@ -55,7 +55,8 @@ class Scales(Check):
         self.seen += block.samples
         for f in self.fields:
             values = block.columns[f.name].values if f.name in block.columns else None
-            several = block.unit.samples > 1  # a single sample may just be quiet or small
+            # a single sample may just be quiet or small
+            several = block.unit.samples > 1 and not block.unit.members
             if several and isinstance(values, np.ndarray) and values.dtype.kind == "f" and f.name not in self.wide:
                 flat = values.reshape(-1)
                 flat = np.abs(flat[:: max(1, len(flat) // LOOKED_AT)].astype(np.float64))

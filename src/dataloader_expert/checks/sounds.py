@@ -58,9 +58,9 @@ class Sounds(Check):
                 channels = str(value.shape[1] if value.ndim > 1 else 1)
                 self.channels[channels] += 1
                 self.where.add(("channels", channels), block, i)
-                place: dict[str, Json] = {"sample": block.index(i), "file": block.unit.file}
+                place: dict[str, Json] = {"sample": block.index(i), "file": block.file(i)}
                 self.frames[len(value)] += 1
-                first = block.index(i), block.unit.file
+                first = block.index(i), block.file(i)
                 self.first[len(value)] = min(self.first.get(len(value), first), first)
                 if ends_in_zeros(value):
                     self.tails.append((len(value), place))

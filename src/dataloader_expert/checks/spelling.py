@@ -39,13 +39,13 @@ class Spelling(Check):
             column, counts = block.columns.get(name), self.counts[name]
             if column is None or len(counts) > MOST:
                 continue
-            values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
             try:
-                found = Counter(values)
+                found = column.counts()
             except TypeError:  # lists are not categories
                 continue
             counts.update({v: n for v, n in found.items() if isinstance(v, str)})
             rare = {v for v, n in found.items() if isinstance(v, str) and n <= MAX_PLACES}
+            values = column.values
             for i, value in enumerate(values) if 0 < len(rare) <= MOST else ():
                 if value in rare:
                     self.where.add((name, value), block, i, name)

@@ -33,6 +33,17 @@ class Rows:
     def take(self, at: Any) -> Rows:
         return Rows(*(getattr(self, name)[at] for name, _ in _COLUMNS))
 
+    def repeated(self) -> Rows:
+        """The rows whose key another has too."""
+        import numpy as np
+
+        keys = np.sort(self.key)
+        twice = keys[1:][keys[1:] == keys[:-1]]
+        if not len(twice):
+            return self.take(slice(0))
+        at = np.searchsorted(twice, self.key)
+        return self.take(twice[np.minimum(at, len(twice) - 1)] == self.key)
+
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:
         import numpy as np
@@ -48,7 +59,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class Spill:
-    """A file of rows, part by part. ``ends``: number of rows up to the end of each part; ``splits``: the meaning of its split codes."""
+    """A file of rows, column by column and, within each, part by part. ``ends``: number of rows up to the end of each part; ``splits``:
+    the meaning of its split codes."""
 
     path: str
     ends: tuple[int, ...]
@@ -61,12 +73,10 @@ class Spill:
 
         parts = (rows.key >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(parts, kind="stable")
-        packed = np.empty(len(rows), list(_COLUMNS))
-        for name, _ in _COLUMNS:
-            packed[name] = getattr(rows, name)[order]
         handle, path = tempfile.mkstemp(prefix="rows-", dir=_folder())
         with os.fdopen(handle, "wb") as file:
-            packed.tofile(file)
+            for name, dtype in _COLUMNS:
+                getattr(rows, name)[order].astype(dtype, copy=False).tofile(file)
         return Spill(path, tuple(np.cumsum(np.bincount(parts, minlength=PARTS)).tolist()))
 
     def renamed(self, codes: Any) -> Spill:
@@ -77,10 +87,14 @@ class Spill:
     def read(self, part: int) -> Rows:
         import numpy as np
 
-        start = self.ends[part - 1] if part else 0
-        dtype = np.dtype(list(_COLUMNS))
-        packed = np.fromfile(self.path, dtype, self.ends[part] - start, offset=start * dtype.itemsize)
-        rows = Rows(*(packed[name] for name, _ in _COLUMNS))
+        start, before, columns = self.ends[part - 1] if part else 0, 0, []
+        with Path(self.path).open("rb") as file:
+            for _, dtype in _COLUMNS:
+                size = np.dtype(dtype).itemsize
+                file.seek(before + start * size)
+                columns.append(np.fromfile(file, dtype, self.ends[part] - start))
+                before += self.ends[-1] * size
+        rows = Rows(*columns)
         return replace(rows, split=np.array(self.splits, np.int16)[rows.split]) if self.splits else rows
 
     def remove(self) -> None:

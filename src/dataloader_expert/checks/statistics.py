@@ -11,7 +11,7 @@ from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite or missing")
@@ -51,8 +51,9 @@ class Statistics(Check):
             missing = 0 if column.nulls is None else int(column.nulls.sum())
             self.missing[name] += missing
             self.present[name] += len(column) - missing
-            if column.nulls is not None and missing and self.where.room(("missing", name), block.unit.file) > 0:
-                for i in np.flatnonzero(column.nulls)[:MAX_PLACES].tolist():
+            absent = np.flatnonzero(column.nulls)[:MAX_PLACES].tolist() if column.nulls is not None and missing else []
+            if absent and self.where.room(("missing", name), block.file(absent[0])) > 0:
+                for i in absent:
                     self.where.add(("missing", name), block, i, name)
         for split, part in self.context.by_split(block):
             self.split = split
@@ -81,7 +82,14 @@ class Statistics(Check):
             if column.nulls is not None:
                 there = np.flatnonzero(~column.nulls)
                 values, rows = values[there], rows[there]
-            self._one(name, values, first, block.unit.file, rows)
+            self._one(name, values, block.unit, rows)
+            return
+        if column.coded is not None:
+            codes, shared = column.coded
+            lengths = np.array([len(text or "") for text in shared], np.int64)[codes]
+            known: Any = slice(None) if column.nulls is None else ~column.nulls
+            self._at(name).see(lengths[known], first, rows=rows[known])
+            self._distinct(name, list(column.counts()))
             return
         kinds = set(map(type, values))
         if kinds == {str}:  # by far the commonest list, and a long one
@@ -96,10 +104,10 @@ class Statistics(Check):
         if arrays and len(arrays) == len(values) and all(a.ndim == arrays[0][1].ndim and a.size for _, a in arrays):
             for i, value in arrays:
                 if not self._pictures(name, value[None]):
-                    self._one(name, value[None], first, block.unit.file, rows[i : i + 1])
+                    self._one(name, value[None], block.unit, rows[i : i + 1])
         else:
             for i, value in arrays:
-                self._one(name, value[None], first, block.unit.file, rows[i : i + 1])
+                self._one(name, value[None], block.unit, rows[i : i + 1])
         for value in values:
             if hasattr(value, "getbands"):
                 image = value if value.mode in ("RGB", "L") else as_rgb(value)
@@ -133,8 +141,8 @@ class Statistics(Check):
             self._at(name, channel).see_counts(np.bincount(plane.reshape(-1), minlength=256))
         return True
 
-    def _one(self, name: str, values: Any, first: int, file: str, rows: Any) -> None:
-        """Looks at values of the samples ``first + rows``."""
+    def _one(self, name: str, values: Any, unit: Unit, rows: Any) -> None:
+        """Looks at values of the unit's samples ``rows``."""
         import numpy as np
 
         if values.dtype.kind not in "biufc":
@@ -142,15 +150,16 @@ class Statistics(Check):
         numbers = self._at(name)
         before = numbers.nan, numbers.inf_up + numbers.inf_down
         per = values[0].size if len(values) else 1
-        numbers.see(values, first, max(per, 1), rows)
+        numbers.see(values, unit.start, max(per, 1), rows)
         for code, was, now in (
             ("nan", before[0], numbers.nan),
             ("inf", before[1], numbers.inf_up + numbers.inf_down),
         ):
-            if now > was and self.where.room((code, name), file) > 0:
+            if now > was:
                 wrong = np.isnan(values) if code == "nan" else np.isinf(values)
-                for r in np.flatnonzero(wrong.reshape(len(values), -1).any(1))[:MAX_PLACES].tolist():
-                    self.where.at((code, name), first + int(rows[r]), file, name)
+                bad = rows[wrong.reshape(len(values), -1).any(1)][:MAX_PLACES].tolist()
+                for row in bad if self.where.room((code, name), unit.at_row(bad[0]).file) > 0 else ():
+                    self.where.at((code, name), unit.start + row, unit.at_row(row).file, name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Statistics)

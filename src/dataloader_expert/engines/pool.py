@@ -28,6 +28,8 @@ def fold(
     deadline: float | None,
     at: Callable[[int], None],
     tick: Callable[[int], None] | None = None,
+    adjacent: int = 1,
+    begin: Callable[[], None] | None = None,
 ) -> Folded:
     """Deals units to processes round-robin, so that the result depends only on the number of processes, not on their speed.
 
@@ -35,13 +37,15 @@ def fold(
         deadline: monotonic time at which the work stops taking units.
         at: called with the current unit.
         tick: told how many units are done, a few times a second.
+        begin: called first in each process that is started.
+        adjacent: units that follow one another and are dealt to one process.
     """
     result = Folded()
     if processes < 2:
         result.partials.append(work(units, at, deadline))
         return result
     context = mp.get_context("fork")
-    hands = [units[i::processes] for i in range(processes)]
+    hands = [[u for k, u in enumerate(units) if k // adjacent % processes == i] for i in range(processes)]
     last = context.Array("q", [-1] * processes, lock=False)
     counts = context.Array("q", [0] * processes, lock=False)
     partials: dict[int, Any] = {}
@@ -52,6 +56,8 @@ def fold(
             counts[i] += 1
             at(unit)
 
+        if begin is not None:
+            begin()
         channel.send(work(hand, here, deadline))
         channel.close()
 

@@ -285,6 +285,7 @@ class Door:
         sending: asyncio.Future[None] | None = None
         events = _Events(ours, outcome, on_event)
         order = {"op": "start", "id": id_, "limit_s": left, "limit_bytes": limits.memory_bytes}
+        order["torch"] = request.get("torch", True)
         try:
             try:
                 socket.send_fds(

@@ -1,4 +1,4 @@
-"""The host: imports torch once, computes nothing, forks a child per request and enforces its limits.
+"""The host: imports once what children need, computes nothing, forks a child per request and enforces its limits.
 
 Single-threaded on purpose: a fork copies only the calling thread. Runs in the user's interpreter too:
 standard library, numpy, torch.
@@ -6,6 +6,7 @@ standard library, numpy, torch.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import os
@@ -31,6 +32,7 @@ from dataloader_expert.lab.processes import (
     kill,
     prctl,
 )
+from dataloader_expert.probes.system.environment import torch_version
 from dataloader_expert.probes.system.process_memory import group_bytes, shm_used
 
 POLL_S = 0.1
@@ -109,10 +111,14 @@ class HostProcess:
         return True
 
     def _start(self, order: dict[str, Any], fds: list[int]) -> None:
-        used, there = shm_used(), shm.listed()
-        host = os.getpid()
         limit = order.get("limit_s")
         deadline = None if limit is None else time.monotonic() + limit
+        if (
+            order["torch"] and not self.children
+        ):  # those at work would not be bounded meanwhile: a child imports it then
+            import_torch()
+        used, there = shm_used(), shm.listed()
+        host = os.getpid()
         pid = os.fork()
         if pid == 0:
             try:
@@ -299,30 +305,44 @@ def serve(control: int, package: str, warden: int) -> None:
     HostProcess(channel, package, warden).run()
 
 
+def import_torch() -> None:
+    """What torch imports is kept from the garbage collector, as nothing of it ever is garbage."""
+    if "torch" in sys.modules:
+        return
+    gc.disable()
+    with contextlib.suppress(ImportError):  # the child that needs it says so
+        import torch.utils.data  # noqa: F401  # so that no child pays for it
+    gc.freeze()
+    gc.enable()
+
+
 def preload() -> dict[str, str]:
-    """Imports, and nothing but imports: one parallel torch operation here would hang every child's next one."""
+    """Imports, and nothing but imports: one parallel torch operation here would hang every child's next one.
+
+    Our own readers and checks need no torch: its second is spent on the first request that does.
+    """
     import importlib
 
     import numpy
-    import torch
-    import torch.utils.data
 
-    if sys.version_info < (3, 10) or tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4):
-        raise ImportError(
-            f"Python >= 3.10 and torch >= 2.4 are needed, found {sys.version.split()[0]}, {torch.__version__}"
-        )
-    ours = [f"dataloader_expert.{name}" for name in ("sources.reference", "loaders.building", "lab.child")]
-    for name in ("numpy.random", "numpy.ma", "multiprocessing.queues", *ours):  # so that no child pays for it
+    scan = os.environ.get("DATALOADER_EXPERT_HOST") == "scan"
+    if not scan:
+        import torch.utils.data  # noqa: F401
+    version = torch_version()
+    if sys.version_info < (3, 10) or tuple(map(int, version.split(".")[:2])) < (2, 4):
+        raise ImportError(f"Python >= 3.10 and torch >= 2.4 are needed, found {sys.version.split()[0]}, {version}")
+    ours = ("lab.child",) if scan else ("sources.reference", "loaders.building", "lab.child")
+    for name in ("numpy.random", "numpy.ma", "multiprocessing.queues", *(f"dataloader_expert.{o}" for o in ours)):
         importlib.import_module(name)
     importlib.import_module("dataloader_expert.probes.base").probes()
-    if os.environ.get("DATALOADER_EXPERT_HOST") == "scan":  # pyarrow would start a thread: not in a host
+    if scan:  # pyarrow would start a thread: not in a host
         for name in ("PIL.Image", "PIL.JpegImagePlugin", "PIL.PngImagePlugin", "simplejpeg"):
             importlib.import_module(name)
         importlib.import_module("dataloader_expert.sources.registry").formats()
         importlib.import_module("dataloader_expert.checks.base").all_checks()
     return {
         "python": sys.version.split()[0],
-        "torch": torch.__version__,
+        "torch": version,
         "numpy": numpy.__version__,
         "executable": sys.executable,
     }

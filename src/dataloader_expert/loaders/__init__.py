@@ -7,7 +7,7 @@ from typing import Any
 
 from dataloader_expert.loaders.caching import CachedDataset
 from dataloader_expert.loaders.collate import pad_collate
-from dataloader_expert.loaders.collators.base import CollatorInfo
+from dataloader_expert.loaders.collators.base import Batch, CollatorInfo
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
 from dataloader_expert.loaders.collators.transform import BatchTransform
@@ -37,7 +37,6 @@ from dataloader_expert.loaders.streaming import StreamingDataset
 from dataloader_expert.loaders.tasks import TaskSpec, get_default_task_specs
 from dataloader_expert.loaders.trainers.profiling import LoaderProfile, profile_dataloader
 from dataloader_expert.loaders.trainers.steps import (
-    Batch,
     DataLoaderSetupMixin,
     get_dataloader_length,
     get_epoch_length,

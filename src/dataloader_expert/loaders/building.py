@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
 
 from dataloader_expert.plan import LoaderPlan
 
@@ -24,14 +24,10 @@ def build(dataset: Any, plan: LoaderPlan, collate: Any = None) -> DataLoader[Any
     return DataLoader(dataset, collate_fn=collate, generator=torch.Generator().manual_seed(plan.seed), **keywords)
 
 
-def build_batches(dataset: Any, batches: list[list[int]], collate: Any = None) -> DataLoader[Any]:
-    """A loader of these batches of indices, in the main process."""
-    return DataLoader(dataset, batch_sampler=batches, collate_fn=collate)
-
-
-def deliver(batches: Dataset[Any], workers: int, prefetch: int | None = None) -> DataLoader[Any]:
-    """A loader of ready batches: what it costs is their transport alone."""
-    return DataLoader(batches, batch_size=None, shuffle=False, num_workers=workers, prefetch_factor=prefetch)
+def plain(dataset: Any, collate: Any = None, like: DataLoader[Any] | None = None, **settings: Any) -> DataLoader[Any]:
+    """A loader of torch's with these settings, and the worker initialiser and generator of ``like`` unless they name them."""
+    kept = {} if like is None else {name: getattr(like, name) for name in ("worker_init_fn", "generator")}
+    return DataLoader(dataset, collate_fn=collate, **{**kept, **settings})
 
 
 def rebuild(
@@ -49,9 +45,8 @@ def rebuild(
     that takes other arguments is copied, and the settings are changed in the copy.
 
     Raises:
-        CannotRebuild: if the batch size belongs to a batch sampler of theirs, or to a class that takes other arguments.
+        CannotRebuild: if the batch size belongs to a batch sampler of the user's, or to a class that takes other arguments.
     """
-    own_batches = loader.batch_size is None and loader.batch_sampler is not None
     keywords: dict[str, Any] = {
         "num_workers": workers,
         "collate_fn": loader.collate_fn,
@@ -67,17 +62,15 @@ def rebuild(
             keywords["in_order"] = False
         keywords["persistent_workers"] = loader.persistent_workers if persistent is None else persistent
         keywords["multiprocessing_context"] = loader.multiprocessing_context
-    if own_batches:
+    if _decider(loader) is loader.batch_sampler:
         if batch_size is not None:
             raise CannotRebuild("its batch sampler sets the batch size; change it there")
         keywords["batch_sampler"] = loader.batch_sampler
-    elif loader.batch_sampler is None:
-        keywords["batch_size"] = None
-        if not isinstance(loader.dataset, IterableDataset):
-            keywords["sampler"] = loader.sampler
     else:
-        keywords["batch_size"] = batch_size or loader.batch_size
-        keywords["drop_last"] = loader.drop_last
+        if loader.batch_sampler is None:
+            keywords["batch_size"] = None
+        else:
+            keywords |= {"batch_size": batch_size or loader.batch_size, "drop_last": loader.drop_last}
         if not isinstance(loader.dataset, IterableDataset):
             keywords["sampler"] = loader.sampler
     try:
@@ -110,46 +103,10 @@ def _twin(loader: DataLoader[Any]) -> DataLoader[Any]:
 
 
 def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
-    """The user's loader as it is, but for its collate function; the two share samplers and generators."""
+    """The user's loader as it is, except for its collate function; the two share samplers and generators."""
     other = _twin(loader)
     other.collate_fn = collate
     return other
-
-
-def like(
-    loader: DataLoader[Any] | None,
-    dataset: Any,
-    workers: int,
-    batches: list[list[int]] | None,
-    collate: Any,
-    persistent: bool = False,
-    timeout: float = 0.0,
-) -> DataLoader[Any]:
-    """A plain loader with these batches (of a stream: its own) and the initialiser, generator and context of another."""
-    order: dict[str, Any] = {"batch_size": 8} if batches is None else {"batch_sampler": batches}
-    kept = {} if loader is None else {n: getattr(loader, n) for n in ("worker_init_fn", "generator")}
-    return DataLoader(
-        dataset,
-        num_workers=workers,
-        collate_fn=collate,
-        persistent_workers=persistent,
-        timeout=timeout,
-        **order,
-        **kept,
-    )
-
-
-def started(loader: DataLoader[Any] | None, dataset: Any, collate: Any, method: str, timeout: float) -> DataLoader[Any]:
-    """A loader of one worker that is started by this method, with the initialiser of another."""
-    return DataLoader(
-        dataset,
-        batch_size=2,
-        num_workers=1,
-        collate_fn=collate,
-        timeout=timeout,
-        multiprocessing_context=method,
-        worker_init_fn=None if loader is None else loader.worker_init_fn,
-    )
 
 
 def may_give_up_order() -> bool:
@@ -171,16 +128,20 @@ def shuffles(loader: DataLoader[Any]) -> bool:
     return isinstance(loader.sampler, RandomSampler)
 
 
+def _decider(loader: DataLoader[Any]) -> Any:
+    """The sampler, or batch sampler, that decides the order."""
+    own_batches = loader.batch_size is None and loader.batch_sampler is not None
+    return loader.batch_sampler if own_batches else loader.sampler
+
+
 def sampler_name(loader: DataLoader[Any]) -> str:
     """The class of the sampler, or batch sampler, that decides the order."""
-    own = loader.batch_sampler if loader.batch_size is None and loader.batch_sampler is not None else loader.sampler
-    return type(own).__name__
+    return type(_decider(loader)).__name__
 
 
 def orders(loader: DataLoader[Any]) -> Any:
     """An epoch's indices as the loader's own sampler gives them, flat."""
-    own = loader.batch_size is None and loader.batch_sampler is not None
-    for given in loader.batch_sampler if own and loader.batch_sampler is not None else loader.sampler:
+    for given in _decider(loader):
         yield from given if isinstance(given, list | tuple) else [given]
 
 

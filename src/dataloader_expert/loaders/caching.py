@@ -1,4 +1,4 @@
-"""Samples kept in memory once they were read."""
+"""Samples that are kept in memory once read."""
 
 from __future__ import annotations
 

@@ -18,7 +18,8 @@ def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
     A padded field ``x`` has shape [batch, longest, …] and brings ``x_lengths``, shape [batch], int64.
     """
     if isinstance(samples, Gathered):
-        return samples.batch
+        batch: dict[str, Any] = samples.batch
+        return batch
     for name, first in samples[0].items():
         shapes = {tuple(s[name].shape) for s in samples} if isinstance(first, torch.Tensor) and first.ndim else set()
         if len({shape[1:] for shape in shapes}) > 1:

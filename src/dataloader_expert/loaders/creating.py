@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from dataloader_expert.loaders.epochs import EpochLoader, with_epoch
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, ranks_asked
 from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
-from dataloader_expert.loaders.jasper.tables import read_config
+from dataloader_expert.loaders.jasper.tables import is_jasper
 from dataloader_expert.loaders.opening import open_dataset
 from dataloader_expert.samplers import BlockShuffleSampler, DistributedShuffleSampler, OrderedSampler, ShuffleSampler
 from dataloader_expert.samplers.base import EpochBatchSampler
@@ -57,21 +56,21 @@ def create_loader(
         dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.
         split: which one; None: all samples of a data set without splits.
         batch_size: samples per batch, per rank.
-        num_workers: worker processes. Order and content do not depend on it. None: the default, of JASPER 0.
-        distributed: shard the epoch across the ranks of the default process group; None: where there is one, of JASPER
+        num_workers: worker processes. Order and content do not depend on it. None: the default, for JASPER 0.
+        distributed: shard the epoch across the ranks of the default process group; None: where there is one, for JASPER
             never.
         epoch: of order and curriculum, from 0; later by :func:`set_epoch`.
-        drop_last: leave out a smaller last batch; None: the default, of JASPER in ``train`` only.
-        pin_memory: copy batches to pinned memory, where there is an accelerator; None: the default, of JASPER True.
+        drop_last: leave out a smaller last batch; None: the default, for JASPER in ``train`` only.
+        pin_memory: copy batches to pinned memory, where there is an accelerator; None: the default, for JASPER True.
         device: hold a JASPER data set's tensors there; then without workers and without pinning, which is logged.
         seed: of order, augmentation and steering variants.
         storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
         sampler: another order, such as one of ``dataloader_expert.samplers``; batch samplers too.
-        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`, for data sets that are no
+        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`, for data sets that are not
             JASPER directories. Random choices in ``transform`` follow from seed, epoch and draw.
         mixed_blocks: shuffle by blocks (row groups, shards), so many at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); of ``train`` only. None: a full shuffle.
-        keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; of
+        keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; for
             JASPER further arguments of ``DataLoader``.
 
     Returns:
@@ -81,19 +80,12 @@ def create_loader(
         ValueError: as of :class:`JASPERSteeringDataset`; with ``distributed`` but no process group.
         RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
     """
-    if _is_jasper(Path(dataset_dir), format):
-        dataset = JASPERSteeringDataset(
-            dataset_dir,
-            split,  # type: ignore[arg-type]  # another name is answered with the names there are
-            epoch,
-            device,
-            storage_format,
-            use_mmap,
-            seed=seed,
-            variant_rule=variant_rule,
-        )
-        settings = (num_workers or 0, bool(distributed), drop_last, pin_memory is not False)
-        loader = _jasper_loader(dataset, split, batch_size, *settings, seed, sampler, keywords)
+    if is_jasper(Path(dataset_dir), format):
+        how: dict[str, Any] = {"use_mmap": use_mmap, "seed": seed, "variant_rule": variant_rule}
+        named: Any = split  # another name is answered with the names there are
+        dataset = JASPERSteeringDataset(dataset_dir, named, epoch, device, storage_format, **how)
+        workers = {"num_workers": num_workers or 0, "pin_memory": pin_memory is not False}
+        loader = _jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
         opened = open_dataset(
             dataset_dir,
@@ -122,25 +114,21 @@ def create_loader(
 
 def _jasper_loader(
     dataset: JASPERSteeringDataset,
-    split: str | None,
     batch_size: int,
-    num_workers: int,
     distributed: bool,
     drop_last: bool | None,
-    pin_memory: bool,
-    seed: int,
     sampler: Sampler[Any] | None,
-    keywords: dict[str, Any],
+    **keywords: Any,
 ) -> EpochLoader:
     """A JASPER loader, with the defaults that its name has always had."""
-    if dataset.device is not None and torch.device(dataset.device).type != "cpu":
-        if num_workers or pin_memory:
+    if dataset.device.type != "cpu":
+        if keywords["num_workers"] or keywords["pin_memory"]:
             logger.info("the data are on %s: no workers and no pinning, there is nothing left to fetch", dataset.device)
-        num_workers, pin_memory = 0, False
-    train = split == "train"
+        keywords |= {"num_workers": 0, "pin_memory": False}
+    train, seed = dataset.split == "train", dataset.seed
     drop = train if drop_last is None else drop_last
-    _warn_of_no_batch(split, len(dataset), batch_size, drop)
-    keywords = {"collate_fn": collate_gathered, "num_workers": num_workers, "pin_memory": pin_memory, **keywords}
+    _warn_of_no_batch(dataset.split, len(dataset), batch_size, drop)
+    keywords = {"collate_fn": collate_gathered, **keywords}
     if distributed and sampler is None:
         sampler = DistributedShuffleSampler(dataset, shuffle=train, seed=seed, drop_last=drop)
     elif sampler is None:
@@ -183,24 +171,6 @@ def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
         owner.set_epoch(epoch)
     if isinstance(loader, EpochLoader):
         loader.set_epoch(epoch)
-
-
-def _is_jasper(directory: Path, format: str | None) -> bool:
-    """A JASPER directory, or what is to be one: its files, or a ``config.json`` of it, tell it from any other folder.
-
-    A path that is not there is taken for one, unless it is a pattern or names a file.
-    """
-    if format is not None or directory.is_file():
-        return False
-    if not directory.exists():
-        return not (glob.has_magic(str(directory)) or directory.suffix)
-    if any((directory / name).exists() for name in ("question_embs.pt", "train_idx.pt")):
-        return True
-    try:
-        config = read_config(directory)
-    except ValueError:
-        return False
-    return bool({"embedding_dim", "n_neg", "steering_probabilities"} & config.keys())
 
 
 def gives_batches(sampler: Any) -> bool:

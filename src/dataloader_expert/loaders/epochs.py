@@ -71,7 +71,7 @@ class EpochLoader(DataLoader[Any]):
 
     Attributes:
         dataset_obj: the dataset.
-        sampler_obj: the sampler of ours that decides the order; None if it is none.
+        sampler_obj: the sampler of ours that decides the order; None if there is none.
         progress: batches of the present pass.
     """
 
@@ -135,7 +135,7 @@ class EpochLoader(DataLoader[Any]):
         dataset cannot be entered at a position: the batches before are read again and dropped.
 
         Raises:
-            ValueError: if the order or the batch size is another one, or the sampler is none of ours.
+            ValueError: if the order or the batch size differs, or the sampler is not one of ours.
         """
         batches = int(state["batches"])
         if isinstance(self.dataset, IterableDataset):
@@ -251,7 +251,7 @@ ONCE = frozenset({RandomSampler, SequentialSampler, DistributedSampler, SubsetRa
 
 
 class _Placed:
-    """The batches of a sampler that is none of ours: each index as a draw, with its place if it may repeat.
+    """The batches of a sampler that is not one of ours: each index as a draw, with its place if it may repeat.
 
     Args:
         batches: lists of indices, or indices.
@@ -285,10 +285,15 @@ def _has_states(dataset: Any) -> bool:
 
 def with_epoch(loader: DataLoader[Any]) -> list[Any]:
     """Whatever in a loader has an epoch: its samplers, its dataset, and those that are wrapped, in a ``Subset`` say."""
-    samplers = (loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None))
     named = (getattr(loader, "dataset_obj", None), getattr(loader, "sampler_obj", None), loader.collate_fn)
-    found = {id(c): c for c in (*samplers, *named, *wrapped(loader.dataset)) if hasattr(c, "set_epoch")}
+    found = {id(c): c for c in (*samplers_of(loader), *named, *wrapped(loader.dataset)) if hasattr(c, "set_epoch")}
     return list(found.values())
+
+
+def samplers_of(loader: Any) -> list[Any]:
+    """What decides the order of a loader: its batch sampler, the sampler within that, its own sampler."""
+    batches = getattr(loader, "batch_sampler", None)
+    return [batches, getattr(batches, "sampler", None), getattr(loader, "sampler", None)]
 
 
 def wrapped(dataset: Any) -> list[Any]:

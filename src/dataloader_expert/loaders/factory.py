@@ -43,7 +43,7 @@ class DataLoaderConfig:
         collate_fn: samples to batch; None: by the task, else torch's.
         timeout: seconds that a batch of the workers may take; 0: any time.
         distributed: shard the epoch across the ranks of the process group; None: where there is one.
-        sampler, batch_sampler: an order of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
+        sampler, batch_sampler: a sampler of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
             ``drop_last``) are not used, and it has to shard itself.
         worker_init_fn: called in each worker after :func:`seed_worker`. With one, sharding an iterable dataset across
             workers is left to it, as with torch.
@@ -128,9 +128,9 @@ class DataLoaderFactory:
             data_collator: takes precedence over all other collate functions.
 
         Raises:
-            ValueError: for a setting that cannot be; tensors that do not stack; a collator that lacks its tokenizer or
-                refuses its arguments; an iterable dataset that is to be shuffled; a collate function that workers
-                started by spawn cannot get.
+            ValueError: for an invalid setting; tensors that do not stack; a collator that lacks its tokenizer or
+                refuses its arguments; an iterable dataset that is to be shuffled; a collate function that cannot
+                be sent to workers started by spawn.
         """
         config = config or DataLoaderConfig()
         config.check()
@@ -148,30 +148,30 @@ class DataLoaderFactory:
             collate = collate_gathered if gathers(dataset) and config.batch_size is not None else None
         _check_sent(config, collate)
         if streams:
-            order = self._stream(config)
-            ranks = ranks_asked(config.distributed)
+            if config.sampler is not None or config.batch_sampler is not None:
+                raise ValueError("an iterable dataset has its own order: it takes no sampler")
+            order = _size(config)
             own = config.worker_init_fn is not None  # it may shard the stream across workers
-            world, rank = ranks or (None, None)
-            dataset = ShardedStream(dataset, world, rank, config.seed, across_workers=not own)
+            num_replicas, rank = ranks_asked(config.distributed)
+            dataset = ShardedStream(dataset, num_replicas, rank, config.seed, across_workers=not own)
         else:
             order = self._order(dataset, config)
             if may_draw(dataset) if config.seed_samples is None else config.seed_samples:
                 dataset = SeededSamples(dataset, config.seed)
+        workers: dict[str, Any] = {} if config.in_order else {"in_order": False}  # torch before 2.6 does not know it
+        if config.num_workers:
+            workers["persistent_workers"] = config.persistent_workers is not False
+            for name in ("prefetch_factor", "timeout", "multiprocessing_context"):
+                workers[name] = getattr(config, name)
         return EpochLoader(
             dataset,
             seed=config.seed,
             num_workers=config.num_workers,
             pin_memory=torch.cuda.is_available() if config.pin_memory is None else config.pin_memory,
-            prefetch_factor=config.prefetch_factor if config.num_workers else None,
-            persistent_workers=bool(config.num_workers)
-            if config.persistent_workers is None
-            else config.persistent_workers,
-            timeout=config.timeout if config.num_workers else 0,
-            **({} if config.in_order else {"in_order": False}),  # torch before 2.6 does not know it
             collate_fn=collate,
             worker_init_fn=_initialiser(config.worker_init_fn),
             generator=create_seeded_generator(config.seed),
-            multiprocessing_context=config.multiprocessing_context if config.num_workers else None,
+            **workers,
             **order,
         )
 
@@ -192,28 +192,27 @@ class DataLoaderFactory:
         """What decides the order of a map-style dataset, as keyword arguments of a DataLoader."""
         if config.batch_sampler is not None:
             return {"batch_sampler": config.batch_sampler}
-        size = {"batch_size": config.batch_size}
-        size |= {"drop_last": config.drop_last} if config.batch_size is not None else {}
-        if config.sampler is not None:
-            return {"sampler": config.sampler, **size}
-        shard = dict(zip(("num_replicas", "rank"), ranks_asked(config.distributed) or (None, None), strict=True))
-        if config.shuffle:
-            return {"sampler": TorchShuffleSampler(dataset, config.seed, drop_last=config.drop_last, **shard), **size}
-        return {"sampler": OrderedSampler(dataset, drop_last=config.drop_last, **shard), **size}
-
-    def _stream(self, config: DataLoaderConfig) -> dict[str, Any]:
-        if config.sampler is not None or config.batch_sampler is not None:
-            raise ValueError("an iterable dataset has its own order: it takes no sampler")
-        return {"batch_size": config.batch_size} | (
-            {"drop_last": config.drop_last} if config.batch_size is not None else {}
-        )
+        sampler: Any = config.sampler
+        if sampler is None:
+            num_replicas, rank = ranks_asked(config.distributed)
+            shard: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
+            if config.shuffle:
+                sampler = TorchShuffleSampler(dataset, config.seed, **shard)
+            else:
+                sampler = OrderedSampler(dataset, **shard)
+        return {"sampler": sampler, **_size(config)}
 
 
-def ranks_asked(distributed: bool | None) -> tuple[int, int] | None:
+def _size(config: DataLoaderConfig) -> dict[str, Any]:
+    dropping = {} if config.batch_size is None else {"drop_last": config.drop_last}
+    return {"batch_size": config.batch_size, **dropping}
+
+
+def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:
     """World size and rank; None: as the process group is when a pass begins."""
     if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
-    return (1, 0) if distributed is False else None
+    return (1, 0) if distributed is False else (None, None)
 
 
 def _initialiser(own: Callable[[int], None] | None) -> Callable[[int], None]:

@@ -29,7 +29,7 @@ class StreamError(OSError):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to bear with a server.
+    """How patient to be with a server.
 
     Attributes:
         timeout: seconds without a byte, after which a connection is given up.

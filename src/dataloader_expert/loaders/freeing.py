@@ -17,7 +17,7 @@ def keep_freed_memory(worker: int = 0) -> bool:
     process, or in each worker as ``worker_init_fn``; it may hold up to a gibibyte more than it uses. Source: mallopt(3).
 
     Args:
-        worker: the worker's number, which bears on nothing.
+        worker: the worker's number, which has no effect.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:

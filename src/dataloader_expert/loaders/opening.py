@@ -28,7 +28,7 @@ def open_dataset(
 
     Args:
         source: folder, file or glob in any format that ``characterize_dataset`` reads.
-        format, split, label: as there; null: found.
+        format, split, label: as there; None: found.
         columns: the fields to read, and the one that names each sample's split if there is one; None: all.
         size: height and width to which images are resized; None where they all agree.
         classes: class names in index order; None: as the data set declares them.

@@ -121,7 +121,7 @@ def of_file(sample: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 class Files(Dataset[Any]):
-    """A sample a file, read when it is asked for."""
+    """One sample per file, read when it is asked for."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.paths = paths

@@ -89,16 +89,16 @@ class SourceDataset(Dataset[Any]):
         nullable: fields in which some sample has no value: their numbers are float64, with NaN where it is absent.
             None: found by decoding the whole source once.
         blocks: decoded blocks that another dataset over the same source and classes has kept.
-        unreadable: what becomes of a sample that cannot be read. ``"raise"``: an error that names it. ``"skip"``: it is
+        unreadable: what happens to a sample that cannot be read. ``"raise"``: an error that names it. ``"skip"``: it is
             left out of its batch, which then is smaller, logged and counted in :attr:`skipped`; read alone it is an
             error. ``"replace"``: the next sample that can be read stands in for it, for measuring speed.
         channels: of images, 1 or 3; None: 1 where the images that the source was opened by are grey, else 3.
         transform: called with each sample; its result is the sample.
 
     Raises:
-        ValueError: if ``unreadable`` or ``channels`` is something else; on access, for an image in colour where
+        ValueError: if ``unreadable`` or ``channels`` has another value; on access, for an image in colour where
             ``channels`` is 1.
-        RuntimeError: on access, for a sample that cannot be read, or a batch of such alone.
+        RuntimeError: on access, for a sample that cannot be read, or a batch that holds only such samples.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class SourceDataset(Dataset[Any]):
         return int(ats.min()) >= 0 and int(ats.max()) < len(self.units) and self.units[int(ats[0])].samples > 1
 
     def _gathered(self, wanted: Any, ats: Any) -> dict[str, Any] | None:
-        """The batch, or None where a value is no number and no string, or a block cannot be read whole."""
+        """The batch, or None where a value is neither a number nor a string, or a block cannot be read whole."""
         batch: dict[str, Any] = {}
         for at in np.unique(ats).tolist():
             places = np.flatnonzero(ats == at)
@@ -280,11 +280,10 @@ class SourceDataset(Dataset[Any]):
             return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
 
-    def _channels_of(self, name: str) -> int:
-        if self.channels is not None:
-            return self.channels
+    def _mode_of(self, name: str) -> str:
         field = self.source.field(name)
-        return 1 if field is not None and len(field.shape) == 3 and field.shape[2] == 1 else 3
+        grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
+        return "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
 
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
@@ -293,7 +292,7 @@ class SourceDataset(Dataset[Any]):
                 raise Unreadable("unreadable", "image did not decode", field=name)
             return ""
         if hasattr(value, "getbands"):
-            mode = "L" if self._channels_of(name) == 1 else "RGB"
+            mode = self._mode_of(name)
             if mode == "L" and in_colour(value):
                 raise ValueError(f"an image of {name} is in colour, while others are grey: pass channels=3")
             if value.mode != mode:
@@ -303,23 +302,15 @@ class SourceDataset(Dataset[Any]):
             array = np.asarray(value)
             # a copy: Pillow's own memory is read-only
             return torch.from_numpy((array[None] if array.ndim == 2 else array.transpose(2, 0, 1)).copy())
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray | np.generic):
             if value.dtype.kind not in "biufc":
                 return str(value)
-            field = self.source.field(name)
-            if field is not None and field.kind == "image" and value.ndim == 3 and value.shape[2] in (1, 3, 4):
-                value = value.transpose(2, 0, 1)
-            native = value.astype(value.dtype.newbyteorder("="), copy=True)
-            return torch.from_numpy(np.ascontiguousarray(_supported(native)))
-        if isinstance(value, np.generic):
-            return (
-                torch.from_numpy(_supported(np.asarray(value)).reshape(1))[0]
-                if value.dtype.kind in "biufc"
-                else str(value)
-            )
-        if isinstance(value, bool | int | float | str):
-            return value
-        return str(value)
+            array, field = np.asarray(value), self.source.field(name)
+            if field is not None and field.kind == "image" and array.ndim == 3 and array.shape[2] in (1, 3, 4):
+                array = array.transpose(2, 0, 1)
+            native = np.array(array, array.dtype.newbyteorder("="), order="C")
+            return torch.from_numpy(_supported(native))
+        return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 def fields_with_nulls(source: Source) -> set[str]:

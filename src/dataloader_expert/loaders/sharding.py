@@ -12,7 +12,7 @@ import torch.utils.data._utils.worker as torch_worker
 from torch.utils.data import IterableDataset, get_worker_info
 
 from dataloader_expert.loaders.drawing import may_draw
-from dataloader_expert.loaders.seeding import kept_states, mixed, put_back, set_states, shared
+from dataloader_expert.loaders.seeding import kept_states, mixed, put_back, set_states, shared, states_kept
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.streaming import StreamingDataset
 
@@ -99,18 +99,9 @@ class ShardedStream(IterableDataset[Any]):
             yield from islice(self.dataset, rank, None, world)
             return
         asked = _Asked(info)
-        iterator = self._watched(asked, mixed(self.seed, self.epoch, 1 + share))
-        first = next(iterator, _NOTHING)
-        if asked.seen and world > 1:
-            logger.warning(
-                "%s shards itself across workers: it must shard itself across ranks too", type(self.dataset).__name__
-            )
-        at = 0
-        while first is not _NOTHING:
+        for at, element in enumerate(self._watched(asked, mixed(self.seed, self.epoch, 1 + share))):
             if asked.seen or at % shares == share:
-                yield first
-            at += 1
-            first = next(iterator, _NOTHING)
+                yield element
 
     def _watched(self, asked: _Asked, own_seed: int) -> Iterator[Any]:
         """The dataset's iterator; until its first element it is watched whether it asks for its worker.
@@ -126,6 +117,9 @@ class ShardedStream(IterableDataset[Any]):
             first = next(iterator, _NOTHING)
         if asked.seen:
             set_states(own_seed)
+            if self.num_replicas > 1:
+                name = type(self.dataset).__name__
+                logger.warning("%s shards itself across workers: it must shard itself across ranks too", name)
         if first is not _NOTHING:
             yield first
             yield from iterator
@@ -133,18 +127,14 @@ class ShardedStream(IterableDataset[Any]):
 
 def _seeded(elements: Iterator[Any], seed: int) -> Iterator[Any]:
     """``elements``, read with random states of their own, which the rest of the process does not see."""
-    outside = kept_states()
-    set_states(seed)
-    inside = kept_states()
-    put_back(outside)
+    with states_kept():
+        set_states(seed)
+        inside = kept_states()
     while True:
-        outside = kept_states()
-        put_back(inside)
-        try:
+        with states_kept():
+            put_back(inside)
             element = next(elements, _NOTHING)
-        finally:
             inside = kept_states()
-            put_back(outside)
         if element is _NOTHING:
             return
         yield element

@@ -29,7 +29,7 @@ class StreamingDataset(IterableDataset[Any]):
     one per worker, in favour of different ranks. A connection that stalls, is cut, or that the server refuses for a while is resumed after the
     last byte, so that each sample comes once.
 
-    What a URL holds follows from its name: ``.jsonl`` gives a value a line, ``.csv`` and ``.tsv`` a dictionary a row
+    What a URL holds follows from its name: ``.jsonl`` gives one value per line, ``.csv`` and ``.tsv`` one dictionary per row
     by the names of its first line, anything else its lines as text; a further ``.gz`` is decompressed. For other
     formats pass ``parse``, or override :meth:`stream_from_url`.
 
@@ -48,7 +48,7 @@ class StreamingDataset(IterableDataset[Any]):
 
     Raises:
         ValueError: without URLs; if a number is too small, or ``shard_by`` is neither of the two.
-        StreamError: on iteration: if a URL cannot be read to its end, or a line is no sample.
+        StreamError: on iteration: if a URL cannot be read to its end, or a line is not a sample.
     """
 
     shards_itself = True
@@ -129,7 +129,7 @@ class StreamingDataset(IterableDataset[Any]):
         """The samples of one URL in their order, the same each time.
 
         Raises:
-            StreamError: if it cannot be read to its end, or a line is no sample.
+            StreamError: if it cannot be read to its end, or a line is not a sample.
         """
         lines = read_lines(url, self.patience)
         name = (urlsplit(url).path if "://" in url else url).removesuffix(".gz")
@@ -141,7 +141,8 @@ class StreamingDataset(IterableDataset[Any]):
             except (ValueError, csv.Error) as e:
                 raise StreamError(f"{url}: line {rows.line_num + 1} is no sample: {e}") from None
             return
-        parse = self.parse or (_json_line if name.endswith((".jsonl", ".ndjson")) else bytes.decode)
+        parse: Callable[[bytes], Any] = json.loads if name.endswith((".jsonl", ".ndjson")) else bytes.decode
+        parse = self.parse or parse
         for number, line in enumerate(lines, 1):
             content = line.rstrip(b"\r\n")
             if not content and self.parse is None:
@@ -217,16 +218,8 @@ class _Pass:
             self._open = None
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "epoch": self.epoch,
-            "shares": self.shares,
-            "share": self.share,
-            "at": self.at,
-            "line": self.line,
-            "seen": self.seen,
-            "draws": self.draws,
-            "buffer": [list(place) for place, _ in self.buffer],
-        }
+        plain = {name: getattr(self, name) for name in ("epoch", "shares", "share", "at", "line", "seen", "draws")}
+        return {**plain, "buffer": [list(place) for place, _ in self.buffer]}
 
     def _next_element(self) -> tuple[Place, Any] | None:
         """The next element of this share, and its place; None behind the last one."""
@@ -265,7 +258,3 @@ class _Pass:
         if missing:
             raise StreamError(f"{missing[0]}: it has fewer samples than when the state was taken")
         self.buffer = [((at, line), found[at, line]) for at, line in state["buffer"]]
-
-
-def _json_line(line: bytes) -> Any:
-    return json.loads(line)

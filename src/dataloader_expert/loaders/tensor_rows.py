@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import Subset, TensorDataset, get_worker_info
 
-from dataloader_expert.loaders.gathered import GatheredRows
+from dataloader_expert.loaders.gathered import Gathered
 from dataloader_expert.samplers.base import IndexSampler
 
 
@@ -24,13 +23,13 @@ class TensorRows(TensorDataset):
     def __init__(self, *tensors: torch.Tensor) -> None:
         super().__init__(*(tensors or (torch.empty(0),)))
 
-    def __getitems__(self, indices: Any) -> GatheredRows:
+    def __getitems__(self, indices: Any) -> Gathered:
         """Rows ``indices`` as one batch, in that order: a list, whose negative ones count from the end, or an array."""
         at = np.asarray(indices)
         if isinstance(indices, list) and indices and min(indices) < 0:
             at = np.where(at < 0, at + len(self), at)
         rows = torch.from_numpy(at)
-        return GatheredRows([_gathered(tensor, rows) for tensor in self.tensors])
+        return Gathered([_gathered(tensor, rows) for tensor in self.tensors], len(rows))
 
 
 def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -39,15 +38,10 @@ def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         return tensor.index_select(0, rows.to(tensor.device))
     if get_worker_info() is None or not tensor.numel() or tensor.requires_grad:
         return tensor.index_select(0, rows)
-    shape = [len(rows), *tensor.shape[1:]]
     count = len(rows) * tensor[0].numel()
     shared = torch.UntypedStorage._new_shared(count * tensor.element_size())  # type: ignore[no-untyped-call]  # torch's own
-    out = torch.empty(0, dtype=tensor.dtype).set_(shared, 0, shape, _strides(shape))
+    out = torch.empty(0, dtype=tensor.dtype).set_(shared).view(len(rows), *tensor.shape[1:])
     return torch.index_select(tensor, 0, rows, out=out)
-
-
-def _strides(shape: list[int]) -> list[int]:
-    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
 def stacked(tensors: list[torch.Tensor]) -> TensorRows:

@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import DataLoader, Subset
 
 from dataloader_expert.loaders.collate import pad_collate
-from dataloader_expert.loaders.epochs import wrapped
+from dataloader_expert.loaders.epochs import samplers_of, wrapped
 from dataloader_expert.loaders.jasper.dataset import KEYS, JASPERSteeringDataset
 from dataloader_expert.loaders.jasper.integrity import ROUNDING
 from dataloader_expert.loaders.layouts.images import GenericImageDataset
@@ -70,14 +70,14 @@ def _first(loader: DataLoader[Any]) -> Any:
 @contextmanager
 def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
     """Puts back the global random states, those of generators, and where sampler and dataset stand."""
-    samplers = [s for s in (loader.sampler, loader.batch_sampler) if isinstance(s, EpochSampler)]
+    samplers = [s for s in samplers_of(loader) if isinstance(s, EpochSampler)]
     datasets = [d for d in wrapped(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
     kept = [vars(s).copy() for s in samplers]
     states = [d.state() for d in datasets]
     progress = getattr(loader, "progress", None)
     delivered = progress.batches if progress is not None else 0
-    drawing = [loader, loader.sampler, loader.batch_sampler, getattr(loader.batch_sampler, "sampler", None)]
-    generators = [g for g in (getattr(d, "generator", None) for d in drawing) if isinstance(g, torch.Generator)]
+    drawing = (getattr(d, "generator", None) for d in (loader, *samplers_of(loader)))
+    generators = [g for g in drawing if isinstance(g, torch.Generator)]
     drawn = [g.get_state() for g in generators]
     try:
         with states_kept():

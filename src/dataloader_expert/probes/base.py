@@ -96,6 +96,8 @@ class Probe(ABC):
 
     name: ClassVar[str]
     doing: ClassVar[str]
+    torch: ClassVar[bool] = True
+    """Whether it runs torch on data files: their host then imports it, once, before the request's process is forked."""
 
     def ready(self, bench: Bench) -> None:  # noqa: B027  # most probes refuse nothing
         """Rejects a request that cannot be carried out; called for every probe before anything is measured.

@@ -43,9 +43,11 @@ def copied(bench: Bench) -> bool:
 
 def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persistent: bool = False) -> Any:
     """A loader of two workers over the user's dataset, with their worker initialiser and generator."""
-    from dataloader_expert.loaders.building import like
+    from dataloader_expert.loaders.building import plain
 
-    return like(served.user_loader, served.dataset, WORKERS, batches, collate, persistent, PATIENCE_S)
+    order: dict[str, Any] = {"batch_size": 8} if batches is None else {"batch_sampler": batches}
+    settings = {"num_workers": WORKERS, "persistent_workers": persistent, "timeout": PATIENCE_S}
+    return plain(served.dataset, collate, served.user_loader, **order, **settings)
 
 
 def digests(samples: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import (
     TOGETHER,
     Indices,
@@ -25,7 +25,7 @@ from dataloader_expert.samplers.ordering import (
 class ClassBalancedBatchSampler(EpochBatchSampler):
     """Batches that hold ``classes_per_batch`` classes with ``samples_per_class`` samples each.
 
-    Each class's samples are used up in a shuffled order before any is repeated. Classes come equally often, but in the
+    Each class's samples are used up in a shuffled order before any is repeated. Classes come equally often, except in the
     last round of an epoch; where P does not divide their number, only in the long run.
     Without ``classes_per_batch`` a batch holds every class, in sorted order, and an epoch ends with the rarest class
     (``drop_last``) or with the most frequent one, while the others are reshuffled and start again.
@@ -76,21 +76,17 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
             self._batches = int(per_class.min() if drop_last else per_class.max())
         else:
             self._batches = max(1, len(codes) // (p * samples_per_class))
+        self._shape = {"classes_per_batch": p, "samples_per_class": samples_per_class, "samples": len(codes)}
+        self._shape |= {"batches": self._batches, "shuffle": shuffle}
 
     @property
     def batches(self) -> int:
-        """Batches in this epoch, of all ranks."""
         return self._batches
 
     @property
     def batch_size(self) -> int:
         """Samples of a batch: P classes by K."""
         return self.classes_per_batch * self.samples_per_class
-
-    def _identity(self) -> dict[str, State]:
-        shape = {"classes_per_batch": self.classes_per_batch, "samples_per_class": self.samples_per_class}
-        more = {"samples": len(self._members), "batches": self._batches, "shuffle": self.shuffle}
-        return {**super()._identity(), **shape, **more}
 
     def _plan(self) -> BlockPlan:
         rng = self._rng()

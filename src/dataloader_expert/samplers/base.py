@@ -62,6 +62,7 @@ class EpochSampler(Sampler[T]):
         self.draws_named = False
         self._start = self._taken = 0
         self._begun = False
+        self._shape: dict[str, State] = {}  # sizes and settings that the order follows from
 
     @property  # type: ignore[misc]  # what isinstance asks, after the type
     def __class__(self) -> Any:
@@ -130,8 +131,8 @@ class EpochSampler(Sampler[T]):
             self.set_epoch(self.epoch + 1)
 
     def _identity(self) -> dict[str, State]:
-        """What the order follows from; a state is only for a sampler that is equal in all of it."""
-        return {"sampler": type(self).__name__, "seed": self.seed, "num_replicas": self.num_replicas}
+        """What the order follows from, ``_shape`` among it; a state is only for a sampler that is equal in all of it."""
+        return {"sampler": type(self).__name__, "seed": self.seed, "num_replicas": self.num_replicas, **self._shape}
 
     def _begin(self) -> int:
         """Where the pass that begins now starts.
@@ -286,7 +287,7 @@ class BlockPlan:
     Args:
         count: batches.
         per_block: batches that are made together.
-        made: the plan of the batches from its first argument up to its second; the same whenever it is asked.
+        made: the plan of the batches from its first argument up to its second; the same whenever it is asked for.
     """
 
     def __init__(self, count: int, per_block: int, made: Callable[[int, int], Plan]) -> None:
@@ -341,3 +342,24 @@ class EpochBatchSampler(EpochSampler[list[int]]):
                 places = counter(1 + (at << 32)) if self.repeats else repeat(0)
                 batch = list(placed(batch, self.epoch, places))
             yield batch
+
+
+class PackedBatchSampler(EpochBatchSampler):
+    """How many batches an epoch has follows from its plan alone, which is therefore kept until the next epoch's."""
+
+    _kept: tuple[tuple[int, int], Plan | BlockPlan] | None = None
+
+    @property
+    def batches(self) -> int:
+        return len(self._plan())
+
+    @abstractmethod
+    def _packed(self) -> Plan | BlockPlan:
+        """This epoch's batches, made anew."""
+
+    def _plan(self) -> Plan | BlockPlan:
+        asked = self.epoch, self._world
+        if self._kept is None or self._kept[0] != asked:
+            self._kept = None  # two epochs never wait side by side
+            self._kept = asked, self._packed()
+        return self._kept[1]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
 
 
@@ -48,17 +48,14 @@ class BlockShuffleSampler(IndexSampler):
             raise ValueError(f"got mixed_blocks {mixed_blocks} (at least 1) and sizes of blocks (each at least 0)")
         self.mixed_blocks = mixed_blocks
         self._starts = np.cumsum(self._sizes) - self._sizes
-        blocks = max(1, len(self._sizes))
-        self.mixing = min(1.0, mixed_blocks / blocks)
+        self.mixing = min(1.0, mixed_blocks / max(1, len(self._sizes)))
+        blocks = zlib.crc32(self._sizes.tobytes())
+        self._shape = {"samples": self.draws, "blocks": blocks, "mixed_blocks": mixed_blocks}
 
     @property
     def draws(self) -> int:
         """Indices in an epoch, of all ranks: every sample's."""
         return int(self._sizes.sum())
-
-    def _identity(self) -> dict[str, State]:
-        cut = {"blocks": zlib.crc32(self._sizes.tobytes()), "mixed_blocks": self.mixed_blocks}
-        return {**super()._identity(), "samples": self.draws, **cut}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         rng, kind = self._rng(), index_type(self.draws)

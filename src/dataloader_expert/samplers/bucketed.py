@@ -1,4 +1,4 @@
-"""Batches of samples of like length: less padding, still shuffled."""
+"""Batches of samples of similar length: less padding, still shuffled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
 
 
@@ -30,6 +30,7 @@ class _ByLength(EpochBatchSampler):
         if len(self._lengths) and self._lengths.dtype.kind in "iu":
             narrow = np.uint16 if int(self._lengths.max()) < 1 << 16 else self._lengths.dtype
             self._lengths = self._lengths.astype(narrow)  # 16 bits are sorted by radix
+        self._shape = {"samples": len(self._lengths)}
 
     def _windows(self, rng: np.random.Generator, size: int) -> Indices:
         """All samples in random order, each ``size`` of them sorted by length."""
@@ -47,11 +48,11 @@ class _ByLength(EpochBatchSampler):
         return np.argsort(self._lengths[samples], axis=-1, kind="stable")
 
     def _order_of(self, rng: np.random.Generator, longest: NDArray[Any]) -> NDArray[np.intp]:
-        """A random order of the batches, in which those that the ranks get at one step are of like length.
+        """A random order of the batches, in which those that the ranks get at one step are of similar length.
 
         A step takes as long as its longest batch. So the batches, sorted by ``longest`` [batches], are cut into rounds
         of one batch a rank; the rounds come in random order, and a round's batches go to random ranks. Batches that
-        make no whole round come last, where they shift no other round.
+        do not fill a round come last, where they shift no other round.
         """
         count, world = len(longest), self._world
         if world == 1:
@@ -67,7 +68,7 @@ class _ByLength(EpochBatchSampler):
 class LengthBucketBatchSampler(_ByLength):
     """Shuffles, sorts windows of ``window`` batches by length, cuts them into batches, shuffles the batches.
 
-    With several ranks, those get batches of like length at each step.
+    With several ranks, those get batches of similar length at each step.
 
     Args:
         lengths: one length per sample, [samples].
@@ -94,16 +95,12 @@ class LengthBucketBatchSampler(_ByLength):
         if batch_size < 1 or window < 1:
             raise ValueError(f"got batch_size {batch_size} and window {window}; both must be at least 1")
         self._batch_size, self.window = batch_size, window
+        self._shape |= {"batch_size": batch_size, "window": window, "drop_last": drop_last}
 
     @property
     def batches(self) -> int:
-        """Batches in this epoch, of all ranks."""
         full, rest = divmod(len(self._lengths), self._batch_size)
         return full + bool(rest and not self.drop_last)
-
-    def _identity(self) -> dict[str, State]:
-        cut = {"batch_size": self._batch_size, "window": self.window, "drop_last": self.drop_last}
-        return {**super()._identity(), "samples": len(self._lengths), **cut}
 
     def _plan(self) -> Plan:
         rng = self._rng()
@@ -114,10 +111,10 @@ class LengthBucketBatchSampler(_ByLength):
         return Plan(order, ends[places], starts=places * b)
 
 
-class TokenBudgetBatchSampler(_ByLength):
-    """Batches of as many samples of like length as fit ``max_tokens`` when padded to their longest.
+class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
+    """Batches of as many samples of similar length as fit ``max_tokens`` when padded to their longest.
 
-    With several ranks, those get batches of like length at each step.
+    With several ranks, those get batches of similar length at each step.
 
     Args:
         lengths: tokens per sample, [samples]; none above ``max_tokens``.
@@ -125,7 +122,7 @@ class TokenBudgetBatchSampler(_ByLength):
         max_samples: the most samples in a batch; None: no limit.
         window: samples that are sorted together; None: all of them, which pads least.
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`;
-            ``drop_last`` leaves out batches that make no whole round of the ranks.
+            ``drop_last`` leaves out batches that do not fill a whole round of the ranks.
 
     Raises:
         ValueError: if a sample alone is over the budget (naming the first), or a number is below 1.
@@ -154,25 +151,9 @@ class TokenBudgetBatchSampler(_ByLength):
                 f"{first} with {self._lengths[first]}: leave them out, cut them, or raise max_tokens"
             )
         self.max_tokens, self.max_samples, self.window = max_tokens, max_samples, window
-        self._kept: tuple[tuple[int, int], Plan] | None = None
+        self._shape |= {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
 
-    @property
-    def batches(self) -> int:
-        """Batches in this epoch, of all ranks."""
-        return len(self._plan())
-
-    def _identity(self) -> dict[str, State]:
-        cut = {"max_tokens": self.max_tokens, "max_samples": self.max_samples, "window": self.window}
-        return {**super()._identity(), "samples": len(self._lengths), **cut}
-
-    def _plan(self) -> Plan:
-        asked = self.epoch, self._world
-        if self._kept is None or self._kept[0] != asked:  # how many batches there are follows from the plan
-            self._kept = None  # two epochs never wait side by side
-            self._kept = asked, self._made()
-        return self._kept[1]
-
-    def _made(self) -> Plan:
+    def _packed(self) -> Plan:
         rng = self._rng()
         n = len(self._lengths)
         window = min(self.window or n, max(n, 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 
 
@@ -21,7 +21,7 @@ class CurriculumSampler(IndexSampler):
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: if ``start`` is outside (0, 1], ``epochs`` below 1, or a difficulty is NaN or no number.
+        ValueError: if ``start`` is outside (0, 1], ``epochs`` below 1, or a difficulty is NaN or not a number.
     """
 
     def __init__(
@@ -47,15 +47,13 @@ class CurriculumSampler(IndexSampler):
             )
         self._order = np.argsort(values, kind="stable").astype(index_type(len(values)))
         self.epochs, self.start = epochs, start
+        self._shape = {"samples": len(values), "epochs": epochs, "start": start}
 
     @property
     def draws(self) -> int:
         """Indices in this epoch, of all ranks: the easiest so far."""
         share = min(1.0, self.start + (1 - self.start) * self.epoch / self.epochs)
         return min(len(self._order), max(1, round(share * len(self._order))))
-
-    def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "samples": len(self._order), "epochs": self.epochs, "start": self.start}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return after(shuffled_blocks(self._rng(), self.draws, self._order[: self.draws]), start)

@@ -25,6 +25,6 @@ class Draw(int):
 
 
 def placed(indices: Iterable[Any], epoch: int, places: Iterable[int]) -> Iterator[Any]:
-    """``indices`` as draws of ``epoch``; what is no whole number stays as it is."""
+    """``indices`` as draws of ``epoch``; what is not a whole number stays as it is."""
     for index, place in zip(indices, places, strict=False):
         yield Draw(index, epoch, place) if hasattr(index, "__index__") else index

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.base import BlockPlan, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import CHUNK, TOGETHER, Indices, class_codes, grouped_by, index_type
 
 
-class GroupBatchSampler(EpochBatchSampler):
+class GroupBatchSampler(PackedBatchSampler):
     """Packs whole groups, in shuffled order, into batches of at most ``batch_size`` samples.
 
     A group larger than ``batch_size`` is a batch of its own.
@@ -43,23 +43,9 @@ class GroupBatchSampler(EpochBatchSampler):
         codes, self._counts = class_codes(groups)
         self._members = grouped_by(codes)
         self._batch_size = batch_size
-        self._kept: tuple[int, BlockPlan] | None = None
+        self._shape = {"batch_size": batch_size, "samples": len(codes)}
 
-    @property
-    def batches(self) -> int:
-        """Batches in this epoch, of all ranks."""
-        return len(self._plan())
-
-    def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "batch_size": self._batch_size, "samples": len(self._members)}
-
-    def _plan(self) -> BlockPlan:
-        if self._kept is None or self._kept[0] != self.epoch:  # how many batches there are follows from the plan
-            self._kept = None  # two epochs never wait side by side
-            self._kept = (self.epoch, self._made())
-        return self._kept[1]
-
-    def _made(self) -> BlockPlan:
+    def _packed(self) -> BlockPlan:
         turns = self._rng().permutation(len(self._counts)).astype(index_type(len(self._counts)))
         cuts = self._cuts(turns)
         starts = np.cumsum(self._counts)

@@ -19,18 +19,6 @@ TOGETHER = 1 << 16
 """Samples of small segments that are shuffled together, and samples of the batches that are made together."""
 ALONE = 1 << 12
 """A segment of so many samples is shuffled by itself: a call of its own is then no cost."""
-BINNED = 1 << 18
-"""Indices from which on a shuffle goes by bins: fewer are in the cache anyhow."""
-TOGETHER = 1 << 16
-"""Samples of small segments that are shuffled together, and samples of the batches that are made together."""
-ALONE = 1 << 12
-"""A segment of so many samples is shuffled by itself: a call of its own is then no cost."""
-TOGETHER = 1 << 16
-"""Samples of small segments that are shuffled together, and samples of the batches that are made together."""
-ALONE = 1 << 12
-"""A segment of so many samples is shuffled by itself: a call of its own is then no cost."""
-ALONE = 1 << 12
-"""A segment of so many samples is shuffled by itself: a call of its own is then no cost."""
 
 
 def index_type(count: int) -> type[np.signedinteger[Any]]:

@@ -13,7 +13,25 @@ from dataloader_expert.samplers.base import IndexSampler, State
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
 
 
-class ShuffleSampler(IndexSampler, RandomSampler):
+class _EachOnce(IndexSampler):
+    """Each sample of ``data``, a dataset or the number of its samples, once an epoch."""
+
+    def __init__(
+        self, data: Sized | int, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool
+    ) -> None:
+        super().__init__(seed, num_replicas, rank, drop_last)
+        self.data_source = range(data) if isinstance(data, int) else data
+
+    @property
+    def draws(self) -> int:
+        """Indices in an epoch, of all ranks: every sample's."""
+        return len(self.data_source)
+
+    def _identity(self) -> dict[str, State]:
+        return {**super()._identity(), "samples": self.draws}
+
+
+class ShuffleSampler(_EachOnce, RandomSampler):
     """Each sample once an epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
 
     Args:
@@ -30,26 +48,14 @@ class ShuffleSampler(IndexSampler, RandomSampler):
         rank: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        size = data if isinstance(data, int) else len(data)
-        super().__init__(seed, num_replicas, rank, drop_last)
-        self.data_source = range(size) if isinstance(data, int) else data
-        self.replacement = False
-        self._num_samples = size
-        self.generator = None
-
-    @property
-    def draws(self) -> int:
-        """Indices in an epoch, of all ranks: every sample's."""
-        return len(self.data_source)
-
-    def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "samples": self.draws}
+        super().__init__(data, seed, num_replicas, rank, drop_last)
+        self.replacement, self._num_samples, self.generator = False, self.draws, None
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return after(shuffled_blocks(self._rng(), self.draws), start)
 
 
-class OrderedSampler(IndexSampler, SequentialSampler):
+class OrderedSampler(_EachOnce, SequentialSampler):
     """The samples in their stored order, for validation and test; a subclass of ``SequentialSampler``.
 
     Args:
@@ -65,16 +71,7 @@ class OrderedSampler(IndexSampler, SequentialSampler):
         rank: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        super().__init__(0, num_replicas, rank, drop_last)
-        self.data_source = range(data) if isinstance(data, int) else data
-
-    @property
-    def draws(self) -> int:
-        """Indices in an epoch, of all ranks: every sample's."""
-        return len(self.data_source)
-
-    def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "samples": self.draws}
+        super().__init__(data, 0, num_replicas, rank, drop_last)
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return in_order(self.draws, start)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan, State
+from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
 
 
@@ -22,7 +22,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
     Args:
         labels: one class per sample: sequence, array or tensor, [samples].
         batch_size: samples per batch.
-        drop_last: leaves out the smaller last batch, and with ranks what makes no whole round.
+        drop_last: leaves out the smaller last batch, and with ranks what does not fill a whole round.
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
@@ -47,15 +47,12 @@ class StratifiedBatchSampler(EpochBatchSampler):
             raise ValueError("labels are empty; one per sample is needed")
         self._members = grouped_by(codes)
         self._batch_size = batch_size
+        self._shape = {"batch_size": batch_size, "samples": len(codes)}
 
     @property
     def batches(self) -> int:
-        """Batches in this epoch, of all ranks."""
         full, rest = divmod(len(self._members), self._batch_size)
         return full + bool(rest and not self.drop_last)
-
-    def _identity(self) -> dict[str, State]:
-        return {**super()._identity(), "batch_size": self._batch_size, "samples": len(self._members)}
 
     def _plan(self) -> BlockPlan:
         rng = self._rng()

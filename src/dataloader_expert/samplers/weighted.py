@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import IndexSampler, State
+from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import CHUNK, Indices, after, index_type, shuffled, shuffled_blocks
 
 BLOCK = 1 << 20
@@ -77,6 +77,7 @@ class WeightedSampler(IndexSampler):
         if self.num_samples < 1:
             raise ValueError(f"num_samples is {num_samples}; it must be at least 1")
         self.replacement, self.repeats, self._size = replacement, replacement, len(kept)
+        self._shape = {"samples": len(kept), "num_samples": self.num_samples, "replacement": replacement}
         self._weights: Any = None
         self._table: tuple[NDArray[np.float32], Indices] | None = None
         self._cumulated: tuple[Floats, NDArray[np.uint32]] | None = None
@@ -96,10 +97,6 @@ class WeightedSampler(IndexSampler):
     def draws(self) -> int:
         """Indices in an epoch, of all ranks."""
         return self.num_samples
-
-    def _identity(self) -> dict[str, State]:
-        drawn = {"num_samples": self.num_samples, "replacement": self.replacement}
-        return {**super()._identity(), "samples": self._size, **drawn}
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         if self._weights is not None:

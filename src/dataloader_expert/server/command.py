@@ -225,7 +225,8 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     async def run() -> Report:
         door = Door(settings.python)
         try:
-            return await execute(tool, request, door, settings, bar.say if bar is not None else None)
+            printed = not given.json and given.html is None
+            return await execute(tool, request, door, settings, bar.say if bar is not None else None, printed)
         finally:
             door.close()
             if bar is not None:

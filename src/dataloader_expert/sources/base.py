@@ -8,6 +8,7 @@ Values are plain: numpy arrays, strings, numbers, Pillow images; never tensors.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -53,6 +54,12 @@ class Unit:
     at: tuple[Any, ...] = ()
     key: str | None = None
     """The sample's name within its file, if it has one."""
+    members: tuple[Unit, ...] = ()
+    """If the unit stands for several consecutive ones of one sample each: these."""
+
+    def at_row(self, row: int) -> Unit:
+        """The unit that contains sample ``row``, counted from this one's first."""
+        return self.members[row] if self.members else self
 
 
 @dataclass
@@ -66,9 +73,40 @@ class Column:
     nulls: np.ndarray[Any, Any] | None = None
     time: bool = False
     """Whether the numbers are times, in seconds."""
+    coded: tuple[np.ndarray[Any, Any], list[str | None]] | None = None
+    """Dictionary-encoded texts: the index of each sample's text, shape ``[samples]``, and the texts, some of which may not
+    occur. None: unknown."""
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def take(self, rows: np.ndarray[Any, Any]) -> Column:
+        nulls = None if self.nulls is None else self.nulls[rows]
+        coded = None if self.coded is None else (self.coded[0][rows], self.coded[1])
+        return Column(_taken(self.values, rows), nulls, self.time, coded)
+
+    def cut(self, here: slice) -> Column:
+        """The values of these samples, arrays not copied."""
+        nulls = None if self.nulls is None else self.nulls[here]
+        coded = None if self.coded is None else (self.coded[0][here], self.coded[1])
+        return Column(self.values[here], nulls, self.time, coded)
+
+    def counts(self) -> dict[Any, int]:
+        """How often each value occurs.
+
+        Raises:
+            TypeError: if a value cannot be counted, such as a list.
+        """
+        if self.coded is None:
+            return Counter(self.values.tolist() if hasattr(self.values, "tolist") else self.values)
+        import numpy as np
+
+        codes, texts = self.coded
+        found: Counter[Any] = Counter()
+        for text, n in zip(texts, np.bincount(codes, minlength=len(texts)).tolist(), strict=True):
+            if n:
+                found[text] += n
+        return found
 
 
 @dataclass
@@ -92,13 +130,33 @@ class Block:
         """The index in the data set of the block's sample ``i``."""
         return self.unit.start + (i if self.rows is None else int(self.rows[i]))
 
+    def file(self, i: int) -> str:
+        """The file of the block's sample ``i``."""
+        return self.unit.at_row(i if self.rows is None else int(self.rows[i])).file
+
     def take(self, rows: np.ndarray[Any, Any]) -> Block:
         """A block of these samples only; problems stay with the whole block."""
-        columns = {n: Column(_taken(c.values, rows), None if c.nulls is None else c.nulls[rows], c.time)
-                   for n, c in self.columns.items()}  # fmt: skip
+        columns = {name: column.take(rows) for name, column in self.columns.items()}
         raw = [self.raw[i] for i in rows.tolist()] if self.raw else ()
         views = {name: _taken(values, rows) for name, values in self.views.items()}
         return Block(self.unit, columns, raw, [], views, rows if self.rows is None else self.rows[rows])
+
+
+RUNS = 16
+
+
+def runs(n: int, most: int) -> np.ndarray[Any, Any]:
+    """At most ``most`` of ``n`` rows, in order: runs of neighbours spread evenly from the first row to the last; int64.
+
+    A table may be sorted, so rows from one place tell little; and what repeats from row to row shows among neighbours only.
+    """
+    import numpy as np
+
+    if n <= most:
+        return np.arange(n)
+    size = max(1, most // RUNS)
+    starts = np.linspace(0, n - size, most // size).astype(np.int64)
+    return (starts[:, None] + np.arange(size)).reshape(-1)
 
 
 def _taken(values: Any, rows: np.ndarray[Any, Any]) -> Any:
@@ -206,6 +264,14 @@ class Source(ABC):
         Raises:
             Unreadable: if the bytes do not conform to the format.
         """
+
+    def peek(self, unit: Unit) -> Block:
+        """Some of the unit's samples, spread over it, for what a few of them tell; as a rule all.
+
+        Raises:
+            Unreadable: as ``read`` and ``decode`` do.
+        """
+        return self.decode(unit, self.read(unit))
 
     @property
     def samples(self) -> int:

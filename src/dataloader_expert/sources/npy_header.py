@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from functools import lru_cache
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
@@ -23,8 +24,6 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
         Unreadable: ``not-the-format``, ``executable-payload``, ``header-mismatch``, ``truncated`` or
             ``trailing-bytes``; ``bomb`` for a shape that claims values without bytes.
     """
-    import numpy as np
-
     if head[:6] != b"\x93NUMPY":
         raise Unreadable("not-the-format", "no NPY magic", file=file)
     if len(head) < 12:
@@ -39,8 +38,7 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
     if max(text.count(c) for c in "([{") > 64:
         raise Unreadable("bomb", "header nested too deeply", file=file)
     try:
-        header: Any = ast.literal_eval(text)
-        dtype, shape, fortran = np.dtype(header["descr"]), tuple(header["shape"]), bool(header["fortran_order"])
+        dtype, shape, fortran = _parsed(text)
     except (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionError):
         raise Unreadable("header-mismatch", "the header is not an NPY header", file=file) from None
     if dtype.hasobject:
@@ -57,3 +55,12 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
     if need < there:
         raise Unreadable("trailing-bytes", f"{there - need} bytes after the array", file=file)
     return dtype.str, shape, fortran, at + length
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> tuple[Any, tuple[int, ...], bool]:
+    """dtype, shape and Fortran order; the files of a folder say the same, thousands of times."""
+    import numpy as np
+
+    header: Any = ast.literal_eval(text)
+    return np.dtype(header["descr"]), tuple(header["shape"]), bool(header["fortran_order"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.base import Block, Column, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Source, Unit, runs
 from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Entry, Listing
@@ -19,6 +19,8 @@ from dataloader_expert.sources.tables import Table, absent_columns, columns_of, 
 SAME_CELLS = 100
 """Cells that a file whose rows are all the same may claim for each of its bytes, beyond those that any may."""
 STEP_BYTES = 64 << 20
+PEEKED = 1 << 14
+"""Rows of a larger row group that tell what its columns are."""
 Spans = list[tuple[int, bytes]]
 """Pieces of a file, each with its offset."""
 
@@ -137,6 +139,14 @@ class Parquet(Table):
         return [(lo, self.listing.span(unit.file, lo, hi)) for lo, hi in spans]
 
     def decode(self, unit: Unit, raw: Any) -> Block:
+        return self._decoded(unit, _Window(raw), None)
+
+    def peek(self, unit: Unit) -> Block:
+        with self.listing.open(unit.file) as file:
+            return self._decoded(unit, file, None if unit.samples <= PEEKED else runs(unit.samples, PEEKED))
+
+    def _decoded(self, unit: Unit, file: Any, rows: Any) -> Block:
+        """The rows of these places, in order; None: all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -145,13 +155,16 @@ class Parquet(Table):
         try:
             flat, nested = _shared_texts(self.metadata[unit.file].row_group(group))
             reader = pq.ParquetFile(
-                pa.PythonFile(_Window(raw), mode="r"),
+                pa.PythonFile(file, mode="r"),
                 metadata=self.metadata[unit.file],
                 page_checksum_verification=True,
                 pre_buffer=False,
                 read_dictionary=flat,  # what they expand to is known before it is made
             )
-            table = _bounded(reader, unit, group, nested, self.only)
+            if rows is None:
+                table = _bounded(reader, unit, group, nested, self.only)
+            else:
+                table = _some(reader, unit, group, nested, self.only, rows)
             columns = columns_of(table, unit.file, problems, unit.start)
         except Unreadable:
             raise
@@ -160,8 +173,8 @@ class Parquet(Table):
             code = "checksum-mismatch" if "CRC" in text or "checksum" in text else "unreadable"
             raise Unreadable(code, f"row group {group} does not decode: {text[:160]}", file=unit.file) from None
         for key, value in keys.items():
-            columns[key] = Column([value] * unit.samples)
-        return Block(unit, columns, (), problems)
+            columns[key] = Column([value] * (unit.samples if rows is None else len(rows)))
+        return Block(unit, columns, (), problems, rows=rows)
 
 
 def _shared_texts(group: Any) -> tuple[list[str], int]:
@@ -190,6 +203,24 @@ def _bounded(reader: Any, unit: Unit, group: int, largest: int, only: Sequence[s
         made += batch.nbytes
         no_inflation(made, unit.bytes, f"row group {group}", unit.file)
     return pa.Table.from_batches(batches)
+
+
+def _some(reader: Any, unit: Unit, group: int, largest: int, only: Sequence[str] | None, rows: Any) -> Any:
+    """Some rows of the row group, in order, decoded column by column: the memory of one serves the next.
+
+    They are slices, for ``take`` imports pandas wherever it is installed.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    runs_of = [(int(r[0]), len(r)) for r in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)]
+    names = reader.schema_arrow.names if only is None else only
+    columns = {}
+    for name in names:
+        whole = _bounded(reader, unit, group, largest, [name])
+        part = pa.concat_tables([whole.slice(start, length) for start, length in runs_of])
+        columns[name] = part.column(name).combine_chunks()
+    return pa.table(columns)
 
 
 class _Window(io.RawIOBase):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.sources.base import Block, Field, Role, Roles
+from dataloader_expert.sources.base import Block, Field, Role, Roles, runs
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.times import is_time
 
@@ -52,8 +52,15 @@ _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
 
 
-def find_roles(blocks: Iterable[Block], fields: Iterable[Field], label: str | None, named_split: bool) -> Roles:
-    """The roles of scalar columns, from rows of ``blocks``; ``named_split``: folders or files already name the splits."""
+def find_roles(
+    blocks: Iterable[Block], fields: Iterable[Field], label: str | None, named_split: bool, rows: int | None = None
+) -> Roles:
+    """The roles of scalar columns, from rows of ``blocks``.
+
+    Args:
+        named_split: folders or files already name the splits.
+        rows: of the whole table, if ``blocks`` are spread over it; None: they are from its beginning.
+    """
     columns = _values(list(blocks), [f for f in fields if not f.shape and f.name != label])
     kinds = {f.name: f for f in fields}
     split, names = (None, {}) if named_split else _split(columns)
@@ -61,7 +68,7 @@ def find_roles(blocks: Iterable[Block], fields: Iterable[Field], label: str | No
     times = {n: r for n in rest if (r := _time(n, rest[n], kinds[n])) is not None}
     rest = {n: v for n, v in rest.items() if n not in times}
     group = _group(rest, kinds)
-    keys = tuple(r for n in rest if (r := _key(n, rest[n], kinds[n])) is not None)
+    keys = tuple(r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None)
     time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
     return Roles(split, group, time, keys, names)
 
@@ -87,10 +94,11 @@ def _values(blocks: list[Block], fields: list[Field]) -> dict[str, list[Any]]:
             column = block.columns.get(f.name)
             if column is None:
                 continue
-            part = column.values[:each]
-            plain = part.tolist() if hasattr(part, "tolist") else part
-            absent = column.nulls
-            values += [v for i, v in enumerate(plain) if v is not None and (absent is None or not absent[i])]
+            at = runs(len(column), each)
+            part, absent = column.values, column.nulls
+            plain = part[at].tolist() if hasattr(part, "tolist") else [part[i] for i in at.tolist()]
+            gone = [False] * len(at) if absent is None else absent[at].tolist()
+            values += [v for v, null in zip(plain, gone, strict=True) if v is not None and not null]
         if all(isinstance(v, str | int | float) for v in values):
             found[f.name] = [v for v in values if v == v]
     return found
@@ -175,8 +183,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]
 
 
-def _key(name: str, values: list[Any], kind: Field) -> Role | None:
-    """An identifier of rows: distinct values that are a running number or codes, or in a column named so."""
+def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | None:
+    """An identifier of rows: distinct values that are a running number, codes, or so named."""
     n, distinct = len(values), set(values)
     if kind.kind == "text" or n < 2 or any(isinstance(v, bool) for v in distinct):
         return None
@@ -194,7 +202,8 @@ def _key(name: str, values: list[Any], kind: Field) -> Role | None:
         return None
     numbers = [int(v) for v in distinct if not isinstance(v, str)]
     if len(numbers) == len(distinct):
-        if len(numbers) >= DENSE * (max(numbers) - min(numbers) + 1):
+        span = max(numbers) - min(numbers) + 1
+        if span >= DISTINCT_KEY * (rows or 0) and max(rows or 0, len(numbers)) >= DENSE * span:
             return Role(name, "by its values, a running number", False)
         return None
     if len(numbers) == 0 and all(_is_code(str(v)) for v in list(distinct)[:500]):

@@ -59,6 +59,10 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable], f
         return _column(array.storage, name, file, problems, first)
     if t.is_dictionary(kind):
         _no_expansion(array.dictionary, array.indices, array.nbytes, name, file)
+        shared = array.dictionary.type
+        if (t.is_string(shared) or t.is_large_string(shared)) and (coded := _coded(array)) is not None:
+            codes, texts = coded
+            return Column(np.array(texts, object)[codes].tolist(), nulls, coded=coded)
         return _column(array.dictionary_decode(), name, file, problems, first)
     if t.is_boolean(kind) or t.is_integer(kind) or t.is_floating(kind):
         return Column(values_of(array), nulls)
@@ -82,6 +86,19 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable], f
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         return Column(_lists(array), nulls)
     return Column(array.to_pylist(), nulls)
+
+
+def _coded(array: pa.Array) -> tuple[Any, list[str | None]] | None:
+    """Which text of its dictionary each value is, and the texts; None where one of them is not UTF-8."""
+    try:
+        texts = array.dictionary.to_pylist()
+    except UnicodeDecodeError:
+        return None
+    codes = values_of(array.indices)
+    if array.null_count:
+        texts.append(None)
+        codes[values_of(array.is_null())] = len(texts) - 1
+    return codes, texts
 
 
 def _no_expansion(values: pa.Array, indices: pa.Array | None, stored: int, name: str, file: str) -> None:
@@ -267,7 +284,7 @@ class Table(Source):
         first: Unreadable | None = None
         for tried, unit in enumerate(self.units):
             try:
-                blocks.append(self.decode(unit, self.read(unit)))
+                blocks.append(self.peek(unit))
             except Unreadable as problem:  # the scan reports it
                 first = first or problem
                 if not blocks and tried + 1 >= MOST_TRIED:
@@ -281,11 +298,12 @@ class Table(Source):
             raise first or Unreadable("empty-file", "no samples")
         looked_at = [*blocks, *self._apart(len(blocks))] if not dear else blocks
         named = any(unit.split is not None for unit in self.units)
-        self.roles = find_roles(looked_at, self.fields, None, named)
+        rows = sum(unit.samples for unit in self.units)
+        self.roles = find_roles(looked_at, self.fields, None, named, rows)
         split = self.roles.split.field if self.roles.split is not None else None
         self.label, self.label_how = find_label(blocks, split)
         if self.label is not None:
-            self.roles = find_roles(looked_at, self.fields, self.label, named)
+            self.roles = find_roles(looked_at, self.fields, self.label, named, rows)
         if self.label is not None:
             self.fields = tuple(
                 Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
@@ -298,14 +316,14 @@ class Table(Source):
         blocks = []
         for i in sorted({len(self.units) // 2, len(self.units) - 1} - set(range(seen))):
             with contextlib.suppress(Unreadable):  # the scan reports it
-                blocks.append(self.decode(self.units[i], self.read(self.units[i])))
+                blocks.append(self.peek(self.units[i]))
         return blocks
 
     def split_by(self, name: str) -> bool:
         found = self.field(name)
         if found is None or found.shape:
             return False
-        blocks = [self.decode(u, self.read(u)) for u in self.units[:1]] + self._apart(1)
+        blocks = [self.peek(u) for u in self.units[:1]] + self._apart(1)
         values: list[Any] = []
         for block in blocks:
             part = block.columns[name].values if name in block.columns else []

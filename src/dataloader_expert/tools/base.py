@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -105,6 +105,8 @@ class Tool:
     groups: bool = False
     """Whether findings that differ only by field are merged."""
     hint: str = ""
+    unprinted: Mapping[str, Unknown] = field(default_factory=dict)
+    """Probes, by name, whose result a terminal does not print, and what is said in its place: they are not run for one."""
 
 
 def all_tools() -> dict[str, Tool]:

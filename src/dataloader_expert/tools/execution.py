@@ -136,9 +136,14 @@ def folder_of(root: str) -> str:
 
 
 async def execute(
-    tool: Tool, request: Request, door: Door, settings: Settings, on_event: OnEvent | None = None
+    tool: Tool,
+    request: Request,
+    door: Door,
+    settings: Settings,
+    on_event: OnEvent | None = None,
+    printed: bool = False,
 ) -> Report:
-    """The tool's full result.
+    """The tool's full result; ``printed``: without what a terminal does not print.
 
     Raises:
         RequestError: if nothing could be measured.
@@ -151,10 +156,14 @@ async def execute(
     user = ref.code or bool(named)
     if named and settings.no_code:
         raise RequestError("code-refused", f"{named[0]}= is a Python reference, and --no-code forbids running code")
-    message, memory = message_for(ref, tool.recipe(request), request.seed, seconds, settings, around)
+    probes = tool.recipe(request)
+    left_out = tuple(tool.unprinted[p.name] for p in probes if p.name in tool.unprinted) if printed else ()
+    if left_out:
+        probes = tuple(p for p in probes if p.name not in tool.unprinted)
+    message, memory = message_for(ref, probes, request.seed, seconds, settings, around)
     before, cache = throttled(), held()
     outcome = await door.run(message, Limits(seconds, memory), user, settings.roots, on_event)
-    unknowns = (*outcome.unknowns, *_ended(outcome))
+    unknowns = (*outcome.unknowns, *_ended(outcome), *left_out)
     outside = machine(around.cpus, around.memory_bytes, around.shm_bytes)
     for fact in (outside, *throttling(before, throttled()), *cache_growth(cache, held()), *request.stated()):
         outcome.facts.add(fact)
@@ -176,6 +185,7 @@ def message_for(
     message = {
         "source": replace(ref, limit_bytes=memory).to_json(),
         "probes": [p.to_json() for p in probes],
+        "torch": any(p.torch for p in probes),
         "seed": seed,
         "cpus": around.cpus,
         "memory_bytes": around.memory_bytes,

@@ -7,14 +7,17 @@ import random
 
 import pytest
 
-from dataloader_expert.probes.search.pairing import Paired, compare
+from dataloader_expert.probes.search.pairing import UNKNOWN, Noise, Paired, compare, interval
 from dataloader_expert.probes.search.proving import surpasses
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
 
 
+def compared(draw: random.Random, gain: float, noise: float, most: int, known: Noise = UNKNOWN) -> Paired:
+    return compare(lambda: gain * draw.lognormvariate(0, noise), lambda: 1.0, PAIRS, math.inf, most, noise=known)
+
+
 def pairs_until_enough(draw: random.Random, gain: float, noise: float, most: int) -> list[float]:
-    rates = {True: lambda: gain * draw.lognormvariate(0, noise), False: lambda: 1.0}
-    return compare(rates[True], rates[False], PAIRS, math.inf, most).ratios
+    return compared(draw, gain, noise, most).ratios
 
 
 def shown(ratios: list[float]) -> bool:
@@ -41,6 +44,39 @@ def test_a_gain_that_noise_hides_gets_more_pairs_and_is_found() -> None:
 def test_the_planned_pairs_are_all_where_there_is_no_room() -> None:
     for seed in range(50):
         assert LEAST_PAIRS <= len(pairs_until_enough(random.Random(seed), 1.3, 0.25, 0)) <= PAIRS
+
+
+def test_scatter_that_is_known_needs_fewer_pairs() -> None:
+    """Our promise: where samples are uneven and pairs are few, a large gain is proved all the same."""
+    noise, known = 0.25, Noise(0.25, 4)
+    found = []
+    for seed in range(200):
+        draw = random.Random(seed)
+        ratios = [2.5 * draw.lognormvariate(0, noise) for _ in range(3)]
+        found.append((Paired(ratios).shown, Paired(ratios, noise=known).shown))
+    assert sum(alone for alone, _ in found) < 100 < 160 < sum(both for _, both in found)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+@pytest.mark.parametrize("gain", [1.0, 1.03])
+def test_what_is_known_of_the_scatter_sells_no_noise(gain: float, factor: float) -> None:
+    """Likewise, and even where the scatter is twice what is thought to be known."""
+    known = Noise(0.1 / factor, 4)
+    found = [compared(random.Random(s), gain, 0.1, 60, known).shown for s in range(200)]
+    assert sum(found) <= (2 if factor == 1 else 10)
+
+
+def test_an_interval_pools_what_is_known() -> None:
+    """The formula: the mean stands, and the scatter is pooled by degrees of freedom."""
+    values, noise = [1.1, 1.3], Noise(0.05, 4)
+    logs = [math.log(v) for v in values]
+    mean = sum(logs) / 2
+    sd = math.sqrt((sum((x - mean) ** 2 for x in logs) + 4 * 0.05**2) / 5)
+    half = 2.57 * sd / math.sqrt(2)
+    assert interval(values, noise=noise) == pytest.approx(
+        (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+    )
+    assert interval([1.2], noise=UNKNOWN)[1:] == (0.0, math.inf)
 
 
 @pytest.mark.parametrize("gain", [1.0, 1.03])

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from dataloader_expert.loaders.collators.base import (
     Batch,
-    CollatorInfo,
+    Collator,
     Samples,
     as_tensors,
-    cast,
+    first_of,
     free_name,
     labels_of,
-    not_empty,
     values_of,
 )
 from dataloader_expert.loaders.collators.padding import mask_of, pad_rows
@@ -23,7 +23,8 @@ from dataloader_expert.loaders.collators.padding import mask_of, pad_rows
 WAVE_NAMES = ("waveform", "input_values", "audio", "wave")
 
 
-class AudioCollator:
+@dataclass(eq=False, repr=False)
+class AudioCollator(Collator):
     """Pads waveforms with silence to the longest.
 
     A sample brings ``waveform`` [T] or [channels, T] (also found as ``input_values`` or ``audio``), floating, or
@@ -40,17 +41,15 @@ class AudioCollator:
         stacked; ``labels`` as int64.
 
     Raises:
-        ValueError: for an empty batch, other integers, and where waveforms differ in their channels.
+        ValueError: for an empty batch, other integers, and waveforms that differ in their number of channels.
     """
 
-    def __init__(
-        self, normalize: bool = False, max_length: int | None = None, *, dtype: torch.dtype | None = None
-    ) -> None:
-        self.normalize, self.max_length, self.dtype = normalize, max_length, dtype
+    called = "audio collator"
+    normalize: bool = False
+    max_length: int | None = None
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the audio collator")
-        name = next((n for n in WAVE_NAMES if n in samples[0]), WAVE_NAMES[0])
+    def _batch(self, samples: Samples) -> Batch:
+        name = first_of(WAVE_NAMES, samples)
         waves = [self._scaled(w) for w in as_tensors([_wave(v) for v in values_of(samples, name)])]
         if len({w.shape[:-1] for w in waves}) > 1:
             shapes = sorted({tuple(w.shape) for w in waves})
@@ -64,10 +63,9 @@ class AudioCollator:
         }
         for other in samples[0]:
             if other != name:
-                batch["labels" if other == "label" and "labels" not in samples[0] else other] = labels_of(
-                    values_of(samples, other)
-                )
-        return dict(cast(batch, self.dtype))
+                own = "labels" if other == "label" and "labels" not in samples[0] else other
+                batch[own] = labels_of(values_of(samples, other))
+        return batch
 
     def _scaled(self, wave: torch.Tensor) -> torch.Tensor:
         wave = wave if self.max_length is None else wave[..., : self.max_length]
@@ -83,6 +81,3 @@ class AudioCollator:
 def _wave(value: Any) -> Any:
     """A waveform, of Hugging Face's audio its ``array``."""
     return value["array"] if isinstance(value, Mapping) or hasattr(value, "get_all_samples") else value
-
-
-COLLATOR = CollatorInfo("audio", AudioCollator, "audio", "pads waveforms with silence; lengths and mask")

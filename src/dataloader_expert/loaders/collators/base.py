@@ -1,13 +1,15 @@
-"""What collators share: a name to register them by, and the cast of floating fields."""
+"""What collators share: the name to register them by, the refusal of an empty batch, the cast of floating fields."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
+from torch.utils.data import default_collate
 
 Batch: TypeAlias = dict[str, Any]
 """A batch: field name to tensor, or to a list where a field does not stack."""
@@ -31,29 +33,54 @@ class CollatorInfo:
     description: str
 
 
-def cast(value: Any, dtype: torch.dtype | None) -> Any:
-    """``value`` with every floating tensor in it of ``dtype``; integers, masks and what is no tensor stay."""
-    if dtype is None:
-        return value
+@dataclass(eq=False, repr=False)
+class Collator(ABC):
+    """A collate function for samples that are mappings.
+
+    Args:
+        dtype: of floating fields; integers and masks keep theirs. None: as they are.
+
+    Attributes:
+        called: what messages call it.
+
+    Raises:
+        ValueError: when called with no samples, or with samples that lack a field of the first.
+    """
+
+    called: ClassVar[str]
+    dtype: torch.dtype | None = field(default=None, kw_only=True)
+
+    def __call__(self, samples: Samples) -> Batch:
+        if not len(samples):
+            raise ValueError(f"the {self.called} got an empty batch: there is nothing to collate")
+        return dict(cast(self._batch(samples), self.dtype))
+
+    @abstractmethod
+    def _batch(self, samples: Samples) -> Batch:
+        """The batch of at least one sample."""
+
+
+def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    """``value`` with every tensor in it changed; what is not a tensor stays."""
     if isinstance(value, torch.Tensor):
-        return value.to(dtype) if value.is_floating_point() else value
+        return change(value)
     if isinstance(value, Mapping):
-        return {name: cast(v, dtype) for name, v in value.items()}
+        return {name: mapped(v, change) for name, v in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(cast(v, dtype) for v in value))
+        return type(value)(*(mapped(v, change) for v in value))
     if isinstance(value, list | tuple):
-        return type(value)(cast(v, dtype) for v in value)
+        return type(value)(mapped(v, change) for v in value)
     return value
 
 
-def not_empty(samples: Samples, what: str) -> None:
-    """Refuses a batch of no samples.
+def cast(value: Any, dtype: torch.dtype | None) -> Any:
+    """``value`` with every floating tensor in it of ``dtype``; integers, masks and what is not a tensor stay."""
+    return value if dtype is None else mapped(value, lambda t: t.to(dtype) if t.is_floating_point() else t)
 
-    Raises:
-        ValueError: that names ``what`` got it.
-    """
-    if not len(samples):
-        raise ValueError(f"{what} got an empty batch: there is nothing to collate")
+
+def first_of(names: Sequence[str], samples: Samples) -> str:
+    """The first of ``names`` that the first sample has; where it has none, the first, which is then missed."""
+    return next((name for name in names if name in samples[0]), names[0])
 
 
 def values_of(samples: Samples, name: str) -> list[Any]:
@@ -98,6 +125,14 @@ def labels_of(values: list[Any]) -> Any:
     return list(values) if kinds & {str, type(None)} else _stacked(values)
 
 
+def collated(values: list[Any]) -> Any:
+    """Values of a field as torch stacks them; those that do not stack stay a list."""
+    try:
+        return default_collate(values)
+    except (TypeError, RuntimeError, KeyError):
+        return values
+
+
 def _stacked(values: list[Any]) -> Any:
     try:
         tensors = as_tensors(values)
@@ -108,6 +143,13 @@ def _stacked(values: list[Any]) -> Any:
     stacked = torch.stack(tensors)
     integral = not stacked.is_floating_point() and not stacked.is_complex()
     return stacked.to(torch.int64) if stacked.ndim == 1 and integral else stacked
+
+
+def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
+    """What a tokenizer makes of a text or of several, cut to ``max_length`` tokens."""
+    limit = {"truncation": True, "max_length": max_length} if max_length else {}
+    encoded = tokenizer(texts, **limit)
+    return {name: encoded[name] for name in encoded}
 
 
 def worded(text: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils.data import default_collate
 
-from dataloader_expert.loaders.collators.base import CollatorInfo, cast
+from dataloader_expert.loaders.collators.base import cast
 
 
 class DefaultCollator:
@@ -25,6 +25,3 @@ class DefaultCollator:
         if isinstance(batch, dict) and "label" in batch and "labels" not in batch:
             batch["labels"] = batch.pop("label")
         return cast(batch, self.dtype)
-
-
-COLLATOR = CollatorInfo("default", DefaultCollator, "any", "stacks as torch does")

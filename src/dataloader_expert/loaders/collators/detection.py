@@ -9,13 +9,12 @@ import torch
 
 from dataloader_expert.loaders.collators.base import (
     Batch,
-    CollatorInfo,
+    Collator,
     Samples,
     as_tensors,
-    cast,
+    first_of,
     free_name,
     labels_of,
-    not_empty,
     values_of,
 )
 from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator
@@ -23,7 +22,7 @@ from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCo
 RAGGED = ("boxes", "bboxes", "labels", "masks", "area", "iscrowd", "keypoints", "category")
 
 
-class DetectionCollator:
+class DetectionCollator(Collator):
     """Stacks images of one size, and keeps each image's boxes and their labels apart.
 
     A sample brings ``pixel_values`` [C, H, W] (``image``, ``img``), ``boxes`` [n, 4] and ``labels`` [n]; n may be 0.
@@ -34,11 +33,13 @@ class DetectionCollator:
 
     Returns:
         ``pixel_values`` [B, C, H, W], or a list of B images where sizes differ; ``boxes`` a list of B tensors [n_i, 4]
-        float32, ``labels`` a list of B tensors [n_i] int64; ``box_counts`` int64 [B]; what else is stacked.
+        float32, ``labels`` a list of B tensors [n_i] int64; ``box_counts`` int64 [B]; other fields stacked.
 
     Raises:
-        ValueError: for an empty batch, boxes that are not [n, 4], and as many labels as there are no boxes.
+        ValueError: for an empty batch, boxes that are not [n, 4], and labels that are more or fewer than the boxes.
     """
+
+    called = "detection collator"
 
     def __init__(
         self,
@@ -48,11 +49,11 @@ class DetectionCollator:
         *,
         dtype: torch.dtype | None = None,
     ) -> None:
-        self.vision, self.dtype = VisionDataCollator(normalize, mean, std), dtype
+        super().__init__(dtype=dtype)
+        self.vision = VisionDataCollator(normalize, mean, std)
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the detection collator")
-        name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
+    def _batch(self, samples: Samples) -> Batch:
+        name = first_of(IMAGE_NAMES, samples)
         images = as_tensors(values_of(samples, name))
         alone = [self.vision([{"pixel_values": image}])["pixel_values"][0] for image in images]
         batch: Batch = {"pixel_values": torch.stack(alone) if len({i.shape for i in alone}) == 1 else alone}
@@ -66,7 +67,7 @@ class DetectionCollator:
             for i, labels in enumerate(batch.get("labels", [])):
                 if len(labels) != len(batch[boxes][i]):
                     raise ValueError(f"sample {i} has {len(batch[boxes][i])} boxes and {len(labels)} labels")
-        return dict(cast(batch, self.dtype))
+        return batch
 
 
 def _own(value: Any, name: str) -> torch.Tensor:
@@ -78,8 +79,3 @@ def _own(value: Any, name: str) -> torch.Tensor:
             raise ValueError(f"{name} of shape {list(tensor.shape)}; boxes are [n, 4]")
         return tensor.to(torch.float32)
     return tensor.to(torch.int64) if name == "labels" else tensor
-
-
-COLLATOR = CollatorInfo(
-    "detection", DetectionCollator, "detection", "stacks images; each image keeps its own boxes and labels"
-)

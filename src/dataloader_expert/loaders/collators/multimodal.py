@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import Batch, CollatorInfo, Samples, not_empty
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, first_of
 from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
-from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator
+from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator, of_task
 
 
-class MultimodalCollator:
+class MultimodalCollator(Collator):
     """The image of each sample by the vision collator, all else by the text collator.
 
     Args:
@@ -29,6 +29,8 @@ class MultimodalCollator:
         ValueError: as of the two.
     """
 
+    called = "multimodal collator"
+
     def __init__(
         self,
         tokenizer: Any,
@@ -39,6 +41,7 @@ class MultimodalCollator:
         dtype: torch.dtype | None = None,
         **text: Any,
     ) -> None:
+        super().__init__(dtype=dtype)
         self.vision = VisionDataCollator(normalize, mean, std, dtype=dtype)
         self.text = LanguageModelingDataCollator(tokenizer, dtype=dtype, **text)
 
@@ -52,9 +55,8 @@ class MultimodalCollator:
         """Tokens are hidden for ``epoch`` from now on."""
         self.text.set_epoch(epoch)
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the multimodal collator")
-        name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
+    def _batch(self, samples: Samples) -> Batch:
+        name = first_of(IMAGE_NAMES, samples)
         images = self.vision([{"pixel_values": s[name]} if name in s else {} for s in samples])
         words = self.text([{k: v for k, v in s.items() if k != name} for s in samples])
         return {**images, **words}
@@ -69,17 +71,6 @@ def make(
     ignore_padding: bool = True,
     **keywords: Any,
 ) -> MultimodalCollator:
-    """The multimodal collator of a task; what ``task_spec.preprocessing_config`` says goes before arguments."""
-    said = dict(getattr(task_spec, "preprocessing_config", None) or {})
-    return MultimodalCollator(
-        tokenizer,
-        said.get("normalize", normalize),
-        said.get("mean", mean),
-        said.get("std", std),
-        ignore_padding=ignore_padding,
-        task_spec=task_spec,
-        **keywords,
-    )
-
-
-COLLATOR = CollatorInfo("multimodal", make, "multimodal", "images by the vision, words by the text collator")
+    """The multimodal collator of a task; what ``task_spec.preprocessing_config`` says takes precedence over the arguments."""
+    said = of_task(task_spec, normalize=normalize, mean=mean, std=std)
+    return MultimodalCollator(tokenizer, **said, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)

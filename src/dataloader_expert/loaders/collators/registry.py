@@ -14,15 +14,15 @@ from dataloader_expert.loaders.tasks import TaskSpec
 logger = logging.getLogger(__name__)
 
 BUILT_IN = (
-    text.COLLATOR,
-    vision.COLLATOR,
-    default.COLLATOR,
-    audio.COLLATOR,
-    multimodal.COLLATOR,
-    detection.COLLATOR,
-    sequence.COLLATOR,
-    tabular.COLLATOR,
-    tabular.ARRAY,
+    CollatorInfo("text", text.make, "text", "pads tokens; attention masks; labels for causal or masked modelling"),
+    CollatorInfo("vision", vision.make, "vision", "stacks images and normalises each channel; RGB and grey"),
+    CollatorInfo("default", default.DefaultCollator, "any", "stacks as torch does"),
+    CollatorInfo("audio", audio.AudioCollator, "audio", "pads waveforms with silence; lengths and mask"),
+    CollatorInfo("multimodal", multimodal.make, "multimodal", "images by the vision, words by the text collator"),
+    CollatorInfo("detection", detection.DetectionCollator, "detection", "stacks images; boxes and labels by image"),
+    CollatorInfo("sequence", sequence.SequenceCollator, "sequence", "pads sequences to the longest; lengths and mask"),
+    CollatorInfo("tabular", tabular.TabularCollator, "tabular", "numbers of a row side by side in one matrix"),
+    CollatorInfo("array", tabular.ArrayCollator, "array", "arrays of one shape stacked, field by field"),
 )
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
@@ -79,7 +79,7 @@ class CollatorRegistry:
 
         Args:
             task_spec: its ``modality`` selects; the factory gets it if it takes it.
-            collator_name: goes before ``task_spec``.
+            collator_name: takes precedence over ``task_spec``.
             keywords: of the factory. What belongs to the task, its ``tokenizer`` too, is left out where the factory does
                 not take it; anything else that it does not take is an error.
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import torch
+from dataclasses import dataclass
 
 from dataloader_expert.loaders.collators.base import (
     Batch,
-    CollatorInfo,
+    Collator,
     Samples,
     as_tensors,
-    cast,
     free_name,
     labels_of,
-    not_empty,
     values_of,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows
 
 
-class SequenceCollator:
+@dataclass(eq=False, repr=False)
+class SequenceCollator(Collator):
     """Pads what varies in its first dimension; stacks the rest.
 
     Args:
@@ -33,21 +32,15 @@ class SequenceCollator:
         neither stacks nor pads stays a list.
 
     Raises:
-        ValueError: for an empty batch, and where no field is a sequence or ``field`` is none.
+        ValueError: for an empty batch, and where no field, or not ``field``, is a sequence.
     """
 
-    def __init__(
-        self,
-        field: str | None = None,
-        padding_value: float = 0,
-        padding_side: Side = "right",
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        self.field, self.padding_value, self.padding_side, self.dtype = field, padding_value, padding_side, dtype
+    called = "sequence collator"
+    field: str | None = None
+    padding_value: float = 0
+    padding_side: Side = "right"
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the sequence collator")
+    def _batch(self, samples: Samples) -> Batch:
         name = self.field or next((n for n, v in samples[0].items() if is_sequence(v)), None)
         if name is None:
             raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence; name one: field=")
@@ -61,7 +54,7 @@ class SequenceCollator:
                 batch[other] = padded_or_stacked(values_of(samples, other), self.padding_value, self.padding_side)
         batch[free_name("lengths", name, samples[0])] = lengths
         batch[free_name("mask", name, samples[0])] = mask_of(lengths, batch[name].shape[1], self.padding_side)
-        return dict(cast(batch, self.dtype))
+        return batch
 
 
 def is_sequence(value: object) -> bool:
@@ -79,6 +72,3 @@ def padded_or_stacked(values: list[object], value: float = 0, side: Side = "righ
         except (ValueError, TypeError):
             return values
     return labels_of(values)
-
-
-COLLATOR = CollatorInfo("sequence", SequenceCollator, "sequence", "pads sequences to the longest; lengths and mask")

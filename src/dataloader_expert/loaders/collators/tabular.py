@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from dataloader_expert.loaders.collators.base import Batch, CollatorInfo, Samples, cast, labels_of, not_empty, values_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of, values_of
 
 LABELS = ("labels", "label", "target", "y")
 
 
-class TabularCollator:
+@dataclass(eq=False, repr=False)
+class TabularCollator(Collator):
     """Numbers of each row side by side in one matrix; the label, texts and arrays as fields of their own.
 
     Args:
-        columns: those of the matrix, in its order; None: every field of numbers, but the label.
+        columns: those of the matrix, in its order; None: every field of numbers, except the label.
         label: field of the label; None: the first of ``labels``, ``label``, ``target``, ``y`` that there is.
         dtype: of floating fields.
 
@@ -25,16 +27,14 @@ class TabularCollator:
         stacked, or lists.
 
     Raises:
-        ValueError: for an empty batch, and where a column is no number.
+        ValueError: for an empty batch, and for a column that holds anything other than numbers.
     """
 
-    def __init__(
-        self, columns: Sequence[str] | None = None, label: str | None = None, *, dtype: torch.dtype | None = None
-    ) -> None:
-        self.columns, self.label, self.dtype = None if columns is None else tuple(columns), label, dtype
+    called = "tabular collator"
+    columns: Sequence[str] | None = None
+    label: str | None = None
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the tabular collator")
+    def _batch(self, samples: Samples) -> Batch:
         label = self.label or next((n for n in LABELS if n in samples[0]), None)
         columns = self.columns or tuple(n for n in samples[0] if n != label and _is_column(values_of(samples, n)))
         batch: Batch = {}
@@ -49,7 +49,7 @@ class TabularCollator:
         for name in samples[0]:
             if name not in columns:
                 batch["labels" if name == label else name] = labels_of(values_of(samples, name))
-        return dict(cast(batch, self.dtype))
+        return batch
 
 
 def _is_column(values: Sequence[object]) -> bool:
@@ -60,26 +60,14 @@ def _is_column(values: Sequence[object]) -> bool:
     return isinstance(first, bool | int | float | np.generic)
 
 
-class ArrayCollator:
-    """Arrays of one shape stacked, field by field.
-
-    Args:
-        dtype: of floating fields.
+class ArrayCollator(Collator):
+    """Arrays of one shape stacked, field by field; arguments and errors are those of :class:`Collator`.
 
     Returns:
         Each field [B, …]; ``labels`` as int64 of classes.
-
-    Raises:
-        ValueError: for an empty batch.
     """
 
-    def __init__(self, *, dtype: torch.dtype | None = None) -> None:
-        self.dtype = dtype
+    called = "array collator"
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the array collator")
-        return dict(cast({name: labels_of(values_of(samples, name)) for name in samples[0]}, self.dtype))
-
-
-COLLATOR = CollatorInfo("tabular", TabularCollator, "tabular", "numbers of a row side by side in one matrix")
-ARRAY = CollatorInfo("array", ArrayCollator, "array", "arrays of one shape stacked, field by field")
+    def _batch(self, samples: Samples) -> Batch:
+        return {name: labels_of(values_of(samples, name)) for name in samples[0]}

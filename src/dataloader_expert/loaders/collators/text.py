@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import default_collate, get_worker_info
+from torch.utils.data import get_worker_info
 
 from dataloader_expert.loaders.collators.base import (
     Batch,
-    CollatorInfo,
+    Collator,
     Samples,
     as_tensors,
-    cast,
+    collated,
     labels_of,
-    not_empty,
+    tokenised,
     values_of,
     worded,
 )
@@ -25,17 +25,17 @@ from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_o
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
 
 BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
-"""Ends of the names of fields with a value a token, of other sequences too, as ``decoder_input_ids``."""
+"""Ends of the names of fields with one value per token, of other sequences too, as ``decoder_input_ids``."""
 IGNORED = -100
 """The label that torch's cross entropy leaves out."""
 MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
 """Of the chosen tokens 80 % become the mask token, and half of the rest a random one (Devlin et al. 2018)."""
 
 
-class LanguageModelingDataCollator:
+class LanguageModelingDataCollator(Collator):
     """Pads tokenised samples to the longest of the batch, and makes masks and labels.
 
-    A sample brings ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. What else it brings
+    A sample brings ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. Whatever else it brings
     token by token (``token_type_ids``, its own ``attention_mask`` or ``labels``) is padded too; a label of its own
     (``label``, ``labels``: a class, a vector) is kept. Other fields are stacked.
 
@@ -59,8 +59,10 @@ class LanguageModelingDataCollator:
 
     Raises:
         ValueError: for an empty batch; if ``tokenizer`` is missing or has neither a padding token nor ``pad``; with
-            ``mlm`` if it has no mask token; if ``mlm_probability`` or ``padding_side`` is none.
+            ``mlm`` if it has no mask token; if ``mlm_probability`` or ``padding_side`` is out of range.
     """
+
+    called = "text collator"
 
     def __init__(
         self,
@@ -83,9 +85,10 @@ class LanguageModelingDataCollator:
             raise ValueError(f"mlm_probability is {mlm_probability}; it is in (0, 1]")
         if mlm and getattr(tokenizer, "mask_token_id", None) is None:
             raise ValueError(f"mlm=True hides tokens behind a mask token, and {_name(tokenizer)} has no mask_token_id")
+        super().__init__(dtype=dtype)
         self.tokenizer, self.mlm, self.mlm_probability = tokenizer, mlm, mlm_probability
         self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
-        self.max_length, self.seed, self.dtype = max_length, seed, dtype
+        self.max_length, self.seed = max_length, seed
         self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
         if mlm:
             self._epoch, self._came = shared(-1), np.zeros(1 << 16, np.uint32)
@@ -106,8 +109,7 @@ class LanguageModelingDataCollator:
         """With the seed of this process: a spawned worker knows none."""
         return {**vars(self), "seed": last_seed() if self.seed is None else self.seed}
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the text collator")
+    def _batch(self, samples: Samples) -> Batch:
         if "input_ids" not in samples[0] and "text" in samples[0]:
             samples = self._tokenised(samples)
         rows = [self._cut(row) for row in values_of(samples, "input_ids")]
@@ -136,7 +138,7 @@ class LanguageModelingDataCollator:
             batch["labels"] = batch["input_ids"].clone()
             if self.ignore_padding:
                 batch["labels"][batch["attention_mask"] == 0 if own else ~present] = IGNORED
-        return dict(cast(batch, self.dtype))
+        return batch
 
     def _cut(self, row: Any) -> Any:
         if self.max_length is None or len(row) <= self.max_length:
@@ -145,9 +147,8 @@ class LanguageModelingDataCollator:
 
     def _tokenised(self, samples: Samples) -> Samples:
         texts = values_of(samples, "text")
-        limit = {"truncation": True, "max_length": self.max_length} if self.max_length else {}
-        encoded = self.tokenizer(list(map(worded, texts)), **limit)
-        fields = {name: encoded[name] for name in encoded if len(encoded[name]) == len(texts)}
+        encoded = tokenised(self.tokenizer, list(map(worded, texts)), self.max_length)
+        fields = {name: values for name, values in encoded.items() if len(values) == len(texts)}
         return [
             {**{k: v for k, v in sample.items() if k != "text"}, **{k: v[i] for k, v in fields.items()}}
             for i, sample in enumerate(samples)
@@ -178,10 +179,7 @@ class LanguageModelingDataCollator:
                 return pad_rows(rows, pad or 0, self.padding_side)
             if len({len(v) for v in values}) > 1:
                 return values
-        try:
-            return default_collate(values)
-        except (TypeError, RuntimeError, KeyError):
-            return values
+        return collated(values)
 
     def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Tokens with some of them hidden, and the labels that name those.
@@ -282,6 +280,3 @@ def make(
     return LanguageModelingDataCollator(
         tokenizer, masked, padding_side=padding_side, task_spec=task_spec, ignore_padding=ignore_padding, **keywords
     )
-
-
-COLLATOR = CollatorInfo("text", make, "text", "pads tokens; attention masks; labels for causal or masked modelling")

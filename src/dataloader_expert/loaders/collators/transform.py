@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import torch
-
-from dataloader_expert.loaders.collators.base import Batch, Samples, cast, labels_of, not_empty, values_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of, values_of
 
 
-class BatchTransform:
+@dataclass(eq=False, repr=False)
+class BatchTransform(Collator):
     """Tokenises the texts of a batch in one call; for ``collate_fn``.
 
     Args:
@@ -19,30 +19,27 @@ class BatchTransform:
         dtype: of floating fields.
 
     Returns:
-        ``input_ids`` and ``attention_mask`` int64 [B, longest], what else the tokenizer gives, and ``labels``: int64
+        ``input_ids`` and ``attention_mask`` int64 [B, longest], further fields of the tokenizer, and ``labels``: int64
         [B] of classes.
 
     Raises:
         ValueError: for an empty batch, a sample without its text, a missing tokenizer, ``max_length`` below 1.
     """
 
-    def __init__(
-        self,
-        tokenizer: Any,
-        max_length: int = 512,
-        *,
-        text: str = "text",
-        label: str = "label",
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        if tokenizer is None:
-            raise ValueError("tokenizer required: it turns the texts of a batch into tokens")
-        if max_length < 1:
-            raise ValueError(f"max_length is {max_length}; it must be at least 1")
-        self.tokenizer, self.max_length, self.text, self.label, self.dtype = tokenizer, max_length, text, label, dtype
+    called = "batch transform"
+    tokenizer: Any
+    max_length: int = 512
+    _: KW_ONLY
+    text: str = "text"
+    label: str = "label"
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the batch transform")
+    def __post_init__(self) -> None:
+        if self.tokenizer is None:
+            raise ValueError("tokenizer required: it turns the texts of a batch into tokens")
+        if self.max_length < 1:
+            raise ValueError(f"max_length is {self.max_length}; it must be at least 1")
+
+    def _batch(self, samples: Samples) -> Batch:
         encoded = self.tokenizer(
             values_of(samples, self.text),
             padding=True,
@@ -53,4 +50,4 @@ class BatchTransform:
         batch: Batch = {name: encoded[name] for name in encoded}
         if self.label in samples[0]:
             batch["labels"] = labels_of(values_of(samples, self.label))
-        return dict(cast(batch, self.dtype))
+        return batch

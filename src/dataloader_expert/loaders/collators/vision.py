@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.utils.data import default_collate
 
 from dataloader_expert.loaders.collators.base import (
     Batch,
-    CollatorInfo,
+    Collator,
     Samples,
     as_tensors,
-    cast,
+    collated,
+    first_of,
     labels_of,
-    not_empty,
     values_of,
 )
 
@@ -25,7 +24,7 @@ NAMED = {"imagenet": IMAGENET, "cifar10": CIFAR10}
 IMAGE_NAMES = ("pixel_values", "image", "img", "images")
 
 
-class VisionDataCollator:
+class VisionDataCollator(Collator):
     """Stacks images and normalises each channel: ``(x - mean) / std``.
 
     A sample brings ``pixel_values`` [C, H, W] (also found as ``image`` or ``img``), floating, or uint8, which is
@@ -41,9 +40,11 @@ class VisionDataCollator:
         ``pixel_values`` [B, C, H, W] and ``labels``, int64 [B] of classes.
 
     Raises:
-        ValueError: for an empty batch, images of several shapes, as many channels as there are no means for, a std
-            of 0, and where only some samples have labels.
+        ValueError: for an empty batch, images of several shapes, images with another number of channels than there are
+            means, a std of 0, and where only some samples have labels.
     """
+
+    called = "vision collator"
 
     def __init__(
         self,
@@ -58,7 +59,8 @@ class VisionDataCollator:
                 raise ValueError(f"mean is {mean!r}; by name there are {', '.join(NAMED)}")
             named = NAMED[mean]
             mean, std = named[0], named[1] if std is None else std
-        self.normalize, self.dtype = normalize, dtype
+        super().__init__(dtype=dtype)
+        self.normalize = normalize
         self.mean = tuple(IMAGENET[0] if mean is None else mean)
         self.std = tuple(IMAGENET[1] if std is None else std)
         if len(self.mean) != len(self.std):
@@ -67,9 +69,8 @@ class VisionDataCollator:
             raise ValueError(f"std is {self.std}; each must be above 0: it divides")
         self._ready: dict[tuple[int, torch.dtype, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
 
-    def __call__(self, samples: Samples) -> Batch:
-        not_empty(samples, "the vision collator")
-        name = next((n for n in IMAGE_NAMES if n in samples[0]), IMAGE_NAMES[0])
+    def _batch(self, samples: Samples) -> Batch:
+        name = first_of(IMAGE_NAMES, samples)
         try:
             images = as_tensors(values_of(samples, name))
         except (TypeError, RuntimeError) as e:
@@ -87,8 +88,8 @@ class VisionDataCollator:
             batch["labels"] = labels_of(values_of(samples, label))
         for other in samples[0]:
             if other != name and other != label:
-                batch[other] = _collated(values_of(samples, other))
-        return dict(cast(batch, self.dtype))
+                batch[other] = collated(values_of(samples, other))
+        return batch
 
     def _normalised(self, images: torch.Tensor) -> torch.Tensor:
         if images.ndim != 4:
@@ -122,11 +123,10 @@ def _label(samples: Samples) -> str | None:
     return next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)
 
 
-def _collated(values: list[Any]) -> Any:
-    try:
-        return default_collate(values)
-    except (TypeError, RuntimeError, KeyError):
-        return values
+def of_task(task_spec: Any, **given: Any) -> dict[str, Any]:
+    """The arguments ``given``, with what ``task_spec.preprocessing_config`` says of them in their place."""
+    said = getattr(task_spec, "preprocessing_config", None) or {}
+    return {name: said.get(name, value) for name, value in given.items()}
 
 
 def make(
@@ -136,11 +136,5 @@ def make(
     std: Sequence[float] | None = None,
     dtype: torch.dtype | None = None,
 ) -> VisionDataCollator:
-    """The vision collator of a task; what ``task_spec.preprocessing_config`` says goes before arguments."""
-    said = dict(getattr(task_spec, "preprocessing_config", None) or {})
-    return VisionDataCollator(
-        said.get("normalize", normalize), said.get("mean", mean), said.get("std", std), dtype=said.get("dtype", dtype)
-    )
-
-
-COLLATOR = CollatorInfo("vision", make, "vision", "stacks images and normalises each channel; RGB and grey")
+    """The vision collator of a task; what ``task_spec.preprocessing_config`` says takes precedence over the arguments."""
+    return VisionDataCollator(**of_task(task_spec, normalize=normalize, mean=mean, std=std, dtype=dtype))

@@ -66,7 +66,7 @@ def split_by_question(
     """Splits pairs so that a question's stay together, each cluster's questions in the asked ratios.
 
     Args:
-        questions, clusters: of each pair, [pairs]. A question belongs to the cluster of most of its pairs, of these
+        questions, clusters: of each pair, [pairs]. A question belongs to the cluster of most of its pairs, on a tie
             the one with the smallest id.
         val_ratio, test_ratio: shares of the questions; the rest is for training.
         seed: of the order within clusters, and of which clusters round up.
@@ -95,7 +95,7 @@ def allotted(sizes: Ints, val_ratio: float, test_ratio: float, random: np.random
     """How many of each cluster go to train, val and test, int64 [clusters, 3].
 
     The totals are the asked ratios, rounded by largest remainder, and at least 1 where a ratio is above 0. Within them
-    each cluster's counts are near its own ratios, as a rule by less than one; which clusters round up is random.
+    each cluster's counts are near its own ratios, usually to within one; which clusters round up is random.
 
     Args:
         sizes: members of each cluster, [clusters].
@@ -135,7 +135,7 @@ def _apportioned(exact: Floats, total: int, low: Ints, high: Ints, random: np.ra
 
 
 def majorities(items: Ints, clusters: Ints, n_items: int) -> Ints:
-    """The cluster of most rows of each item, the smallest id where several have as many, [n_items]."""
+    """The cluster of most rows of each item, the smallest id on a tie, [n_items]."""
     ids, codes = np.unique(clusters, return_inverse=True)
     pairs, counts = np.unique(items * len(ids) + codes, return_counts=True)
     item, code = pairs // len(ids), pairs % len(ids)

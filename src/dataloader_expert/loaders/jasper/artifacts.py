@@ -1,4 +1,4 @@
-"""How tensors and lists are read from and written to files: without running code, and never by halves."""
+"""How tensors and lists are read from and written to files: without running code, and never half written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_tensor_artifact(
 
     Args:
         dataset_dir, filename: where it is.
-        weights_only: accepted for callers from before and without effect: tensors and plain containers (lists of
+        weights_only: accepted for older callers, without effect: tensors and plain containers (lists of
             lists of ``int``, too) are all that is ever loaded, since unpickling anything else would run code.
         expected_shape: sizes it must have, None where any will do; None: whatever was saved.
         required: whether it is an error that the file is missing.
@@ -38,8 +38,8 @@ def load_tensor_artifact(
 
     Raises:
         FileNotFoundError: if a required file is missing.
-        TypeError: if a shape is expected of what is no tensor.
-        ValueError: if the shape is another one, or the file is damaged or holds other objects.
+        TypeError: if a shape is expected of what is not a tensor.
+        ValueError: if the shape differs, or the file is damaged or holds other objects.
     """
     del weights_only
     path = Path(dataset_dir) / filename
@@ -111,10 +111,10 @@ def save_payload(payload: object, path: Path) -> None:
 
 
 def require_shape(loaded: Any, filename: str, expected: Shape) -> None:
-    """Refuses what is no tensor of this shape.
+    """Refuses what is not a tensor of this shape.
 
     Raises:
-        TypeError: if it is no tensor.
+        TypeError: if it is not a tensor.
         ValueError: if it has other dimensions.
     """
     if not isinstance(loaded, torch.Tensor):

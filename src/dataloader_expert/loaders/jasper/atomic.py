@@ -1,4 +1,4 @@
-"""JSON files that are never there by halves."""
+"""JSON files that are never half written."""
 
 from __future__ import annotations
 

@@ -54,12 +54,12 @@ class Clusters:
         return self.assignments.get(normalized(keyword))
 
     def majority(self, keywords: Iterable[str]) -> int | None:
-        """The cluster of most of the keywords, of several the one met first; None if none is known."""
+        """The cluster of most of the keywords, on a tie the one met first; None if none is known."""
         found = [cluster for cluster in map(self.cluster_of, keywords) if cluster is not None]
         return Counter(found).most_common(1)[0][0] if found else None
 
     def largest(self) -> int:
-        """The cluster with most keywords, of several the one with the smallest id."""
+        """The cluster with most keywords, on a tie the one with the smallest id."""
         sizes = Counter(self.assignments.values())
         return max(range(self.n_clusters), key=lambda cluster: (sizes[cluster], -cluster))
 
@@ -89,8 +89,8 @@ def parse_clusters(clustering_json_path: str | Path, validate: bool = True, cosi
 
     Raises:
         FileNotFoundError: if the file is missing.
-        ValueError: if it is no such object; or, when validating, has no keywords or clusters, ids out of range, or not
-            one centroid a cluster, all of one width.
+        ValueError: if it is not such an object; or, when validating, has no keywords or clusters, ids out of range, or not
+            one centroid per cluster, all of one width.
     """
     path = Path(clustering_json_path)
     if not path.is_file():

@@ -27,7 +27,7 @@ class BuildConfig:
 
     Args:
         embedding_dim: width of the embeddings; 1 until it is known.
-        n_neg: negatives a pair.
+        n_neg: negatives per pair.
         clustering_source: where the clusters came from.
         split_ratios: shares of train, val and test; the last may be 0. Not used, nor checked, with ``csv_splits``.
         steering_probabilities: of ``zero``, ``centroid``, ``keyword`` and ``residual``.
@@ -67,11 +67,11 @@ class BuildConfig:
             Curriculum.of(self.curriculum)  # says in the log how it runs
 
     def validate(self) -> None:
-        """Checks all fields; of use after one was assigned.
+        """Checks all fields; useful after one was assigned.
 
         Raises:
             ValueError: for the first field that is out of range, by name.
-            TypeError: if ``tier_proportions`` are no list.
+            TypeError: if ``tier_proportions`` is not a list.
         """
         if self.csv_splits is None:
             _check_ratios(self.split_ratios)
@@ -111,11 +111,11 @@ class BuildConfig:
 
     @classmethod
     def load(cls, path: str | Path) -> BuildConfig:
-        """Reads what :meth:`save` or an older builder wrote; keys that are no field are named in the log and left out.
+        """Reads what :meth:`save` or an older builder wrote; keys that are not fields are named in the log and left out.
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it is no JSON object, lacks a field without default, or a field is out of range.
+            ValueError: if it is not a JSON object, lacks a field without default, or a field is out of range.
         """
         path = Path(path)
         if not path.is_file():
@@ -132,7 +132,7 @@ class BuildConfig:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str) -> BuildConfig:
-        """From a mapping; keys that are no field are named in the log and left out.
+        """From a mapping; keys that are not fields are named in the log and left out.
 
         Args:
             given: fields by name.

@@ -214,7 +214,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         """Curriculum and variants of ``epoch``, here and in workers that are running already.
 
         Raises:
-            ValueError: if ``epoch`` is no integer from 0.
+            ValueError: if ``epoch`` is not an integer of at least 0.
         """
         if not isinstance(epoch, int | np.integer) or isinstance(epoch, bool) or epoch < 0:
             raise ValueError(f"epoch is {epoch!r}; it is an integer from 0")
@@ -225,7 +225,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         """The same variant for every sample, here and in running workers; None: chosen by the rule again.
 
         Raises:
-            ValueError: if ``variant`` is none of the four.
+            ValueError: if ``variant`` is not one of the four.
         """
         if variant is not None and variant not in VARIANTS:
             raise ValueError(f"Invalid steering variant {variant!r}; it is one of {', '.join(VARIANTS)}, or None")

@@ -19,7 +19,7 @@ def draw_untaken(pool: Tensor, taken: Tensor, count: int, rng: np.random.Generat
     Args:
         pool: different numbers in ascending order, int64 [pool].
         taken: different numbers of each row, or :data:`NONE`, int64 [rows, any]; they need not be in the pool.
-        count: draws a row.
+        count: draws per row.
         rng: source of the draws.
 
     Returns:

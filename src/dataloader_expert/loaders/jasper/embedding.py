@@ -43,7 +43,7 @@ def generate_embeddings(
         df: a row per pair.
         embedding_model: has ``embed_documents(texts)``, as in LangChain, or ``encode(texts, batch_size=…,
             show_progress_bar=…, convert_to_numpy=…, normalize_embeddings=…)``, as in sentence-transformers. Both
-            return a row a text.
+            return one row per text.
         cluster_parser: of :func:`~dataloader_expert.loaders.jasper.clusters.parse_clusters`.
         output_dir: where ``question_embs.pt``, ``source_embs.pt``, ``keyword_embs.pt`` and ``centroid_embs.pt`` are
             written; None: nowhere.
@@ -97,7 +97,7 @@ def embedded(model: Any, texts: Sequence[str], batch_size: int, normalize: bool)
 
     Raises:
         TypeError: if the model has neither ``embed_documents`` nor ``encode``.
-        ValueError: if it does not return a row a text.
+        ValueError: if it does not return one row per text.
     """
     if hasattr(model, "embed_documents"):
         rows = model.embed_documents(list(texts))

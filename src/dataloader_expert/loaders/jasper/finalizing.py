@@ -21,7 +21,7 @@ CONFIG = "config.json"
 
 
 class DatasetFinalizer:
-    """Declares a directory of PT files a data set, or says why it is none.
+    """Declares a directory of PT files a data set, or says why it is not one.
 
     Args:
         output_dir: the directory.

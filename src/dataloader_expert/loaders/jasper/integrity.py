@@ -85,7 +85,7 @@ def check_negatives(negatives: torch.Tensor, tiers: torch.Tensor, sources: int) 
     """Rows of sources, and tiers 1 to 4 of the same shape.
 
     Raises:
-        ValueError: if not so.
+        ValueError: if that does not hold.
     """
     rows_in(negatives, sources, "hard_negatives", "source")
     if tiers.shape != negatives.shape:
@@ -101,7 +101,7 @@ def check_split(rows: torch.Tensor, pairs: int, split: str, others: Mapping[str,
     """Rows of pairs that exist, none twice, and none that is in another split.
 
     Raises:
-        ValueError: if not so.
+        ValueError: if that does not hold.
     """
     if not len(rows):
         logger.warning("split %s is empty", split)
@@ -124,7 +124,7 @@ def rows_in(rows: torch.Tensor, count: int, name: str, of: str) -> None:
     """Every value is a row of ``count`` rows.
 
     Raises:
-        ValueError: naming the largest or smallest that is none.
+        ValueError: naming the largest or smallest that is not.
     """
     if not rows.numel():
         return
@@ -154,7 +154,7 @@ def within(values: torch.Tensor, low: float, high: float, name: str) -> None:
     """Finite and between ``low`` and ``high``, but for rounding.
 
     Raises:
-        ValueError: if not so.
+        ValueError: if that does not hold.
     """
     finite(values, name)
     if values.numel():

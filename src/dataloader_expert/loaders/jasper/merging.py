@@ -69,7 +69,7 @@ class CSVMerger:
         """One row per question and source, in the order of their texts.
 
         Rows without question or source are dropped. Of rows of one pair the highest relevance, all keywords and the
-        longest answer are kept. Relevance that is missing or no number is 1, and is cut to [0, 1].
+        longest answer are kept. Relevance that is missing or not a number is taken as 1; it is cut to [0, 1].
 
         Args:
             csv_paths: UTF-8 files with a header.
@@ -80,7 +80,7 @@ class CSVMerger:
             of :func:`with_ids`.
 
         Raises:
-            ValueError: if there are no files, one has no column for question or source or is no CSV.
+            ValueError: if there are no files, one has no column for question or source or is not CSV.
             FileNotFoundError: if one is missing.
         """
         if not csv_paths:

@@ -43,7 +43,7 @@ class NegativeMiner:
         pair_indices: integers [pairs, 2], row of the question and of the source.
         pair_cluster_ids: integers [pairs].
         source_cluster_ids: integers [sources].
-        n_neg: negatives a pair.
+        n_neg: negatives per pair.
         tier_proportions: how many of each of the four tiers; None: even, what is left to the first tiers.
         adjacent_k: clusters that count as near.
         random_seed: of :attr:`rng`, from which all choices are drawn.

@@ -23,8 +23,8 @@ def chosen_format(directory: Path, asked: str) -> str:
     """``pt`` or ``hdf5``: as asked, else the newer of the two where both are there.
 
     Raises:
-        ValueError: if the format is unknown, its files are missing, h5py is, or HDF5 that was asked for, or is all
-            there is, is older than PT files.
+        ValueError: if the format is unknown; if its files or h5py are missing; if HDF5 was asked for, or is the only
+            format there, and is older than the PT files.
     """
     if asked not in ("auto", "pt", "hdf5"):
         raise ValueError(f"Invalid storage_format {asked!r}; it is auto, pt or hdf5")

@@ -27,7 +27,7 @@ class Pairs:
         clusters: int64 [pairs].
         relevance: float32 [pairs], in [0, 1].
         keyword_ids: rows of keywords, ascending.
-        source_clusters: the cluster of most of a source's pairs, of several the smallest id, int64 [sources].
+        source_clusters: the cluster of most of a source's pairs, on a tie the smallest id, int64 [sources].
     """
 
     index: Tensor

@@ -49,7 +49,7 @@ class DatasetSplitter:
         dataset_size: samples or pairs that were split.
 
     Raises:
-        TypeError: if pairs or clusters are no tensors of integers.
+        TypeError: if pairs or clusters are not tensors of integers.
         ValueError: if a ratio is negative, nothing is left for training, the three do not sum to 1, the mode is
             unknown, or pairs and clusters are missing or do not fit together.
     """
@@ -147,7 +147,7 @@ class DatasetSplitter:
 
         Raises:
             FileNotFoundError: if there is no such file.
-            ValueError: if it is no JSON object with indices and ``dataset_size``.
+            ValueError: if it is not a JSON object with indices and ``dataset_size``.
         """
         path = Path(path)
         if not path.exists():

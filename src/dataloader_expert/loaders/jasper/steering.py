@@ -46,7 +46,7 @@ class SteeringBuilder:
         centroid_embeddings: [clusters, width], floats.
         pair_indices: integers [pairs, 2], row of the question and of the source; the latter is not looked at.
         pair_cluster_ids: integers [pairs], row of the centroid.
-        pair_keyword_ids: rows of keywords, one list a pair.
+        pair_keyword_ids: rows of keywords, one list per pair.
         normalize_residual: whether residuals get length 1.
         fallback_strategy: keyword steering of a pair without keywords: its ``centroid`` steering, ``zero``, or a
             ``random`` direction.

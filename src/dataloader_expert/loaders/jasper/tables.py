@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -28,10 +29,10 @@ class KeywordLists(Sequence[list[int]]):
 
     @staticmethod
     def of(lists: Any) -> KeywordLists:
-        """Lists of keyword rows, one a pair, laid end to end.
+        """Lists of keyword rows, one per pair, laid end to end.
 
         Raises:
-            ValueError: if they are no list of lists of ``int``.
+            ValueError: if they are not a list of lists of ``int``.
         """
         kinds = {type(row) for row in lists} if isinstance(lists, list) else {None}
         if not kinds <= {list} or not {type(k) for row in lists for k in row} <= {int}:
@@ -161,7 +162,7 @@ def read_config(directory: Path, storage_format: str | None = None) -> dict[str,
     """``config.json`` of a directory.
 
     Raises:
-        ValueError: if the directory or the file is missing, or is no JSON object.
+        ValueError: if the directory or the file is missing, or is not a JSON object.
     """
     if not directory.is_dir():
         raise ValueError(f"Dataset directory not found: {directory}")
@@ -172,6 +173,24 @@ def read_config(directory: Path, storage_format: str | None = None) -> dict[str,
     if not isinstance(config, dict):
         raise ValueError(f"{path} holds {type(config).__name__}; a JSON object with embedding_dim and n_neg is needed")
     return config
+
+
+def is_jasper(directory: Path, format: str | None) -> bool:
+    """A JASPER directory, or what is to be one: its files, or a ``config.json`` of it, tell it from any other folder.
+
+    A path that is not there is taken for one, unless it is a pattern or names a file.
+    """
+    if format is not None or directory.is_file():
+        return False
+    if not directory.exists():
+        return not (glob.has_magic(str(directory)) or directory.suffix)
+    if any((directory / name).exists() for name in ("question_embs.pt", "train_idx.pt")):
+        return True
+    try:
+        config = read_config(directory)
+    except ValueError:
+        return False
+    return bool({"embedding_dim", "n_neg", "steering_probabilities"} & config.keys())
 
 
 def _tensor(directory: Path, name: str, mapped: bool) -> torch.Tensor:

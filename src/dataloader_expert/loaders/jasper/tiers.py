@@ -16,8 +16,8 @@ def checked_tiers(proportions: list[int], n_neg: int) -> list[int]:
     """A copy of ``proportions``, if they are four counts that sum to ``n_neg``.
 
     Raises:
-        TypeError: if they are no list or tuple.
-        ValueError: if there are not four, or they are no counts, or sum to something else.
+        TypeError: if they are not a list or tuple.
+        ValueError: if there are not four, they are not counts, or they sum to something else.
     """
     if not isinstance(proportions, list | tuple):
         raise TypeError(f"tier_proportions must be a list of four counts, and is {type(proportions).__name__}")

@@ -9,7 +9,7 @@ import torch
 
 
 def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None, min_rows: int = 1) -> None:
-    """Passes a tensor [rows, columns] of any dtype.
+    """Accepts a tensor [rows, columns] of any dtype.
 
     Args:
         tensor: what is checked.
@@ -18,7 +18,7 @@ def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None,
         min_rows: fewest rows allowed.
 
     Raises:
-        TypeError: if it is no tensor (lists and arrays are not converted).
+        TypeError: if it is not a tensor (lists and arrays are not converted).
         ValueError: if it is not 2-D, has too few rows or other columns.
     """
     _require_rank(tensor, name, 2)
@@ -30,7 +30,7 @@ def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None,
 
 
 def validate_tensor_1d(tensor: Any, name: str, expected_length: int | None = None, min_length: int = 1) -> None:
-    """Passes a tensor [length] of any dtype.
+    """Accepts a tensor [length] of any dtype.
 
     Args:
         tensor: what is checked.
@@ -39,7 +39,7 @@ def validate_tensor_1d(tensor: Any, name: str, expected_length: int | None = Non
         min_length: fewest elements allowed.
 
     Raises:
-        TypeError: if it is no tensor.
+        TypeError: if it is not a tensor.
         ValueError: if it is not 1-D (a scalar is not), too short or of another length.
     """
     _require_rank(tensor, name, 1)
@@ -60,7 +60,7 @@ def validate_embedding_dimensions(*tensors_and_names: tuple[torch.Tensor, str]) 
         Columns of each of them.
 
     Raises:
-        TypeError: if one is no tensor.
+        TypeError: if one is not a tensor.
         ValueError: if none is given, one is not 2-D or has no rows, or their widths differ.
     """
     if not tensors_and_names:
@@ -82,17 +82,17 @@ def validate_pair_indices_bounds(
     *,
     allow_negative: bool = True,
 ) -> None:
-    """Passes pairs whose rows exist.
+    """Accepts pairs whose rows exist.
 
     Args:
         pair_indices: integers [pairs, 2]: row of the question, row of the source.
         n_questions, n_sources: rows there are.
         name: what messages call it.
-        allow_negative: True lets indices below 0 pass, as callers from before expect. Indexing would take them from
+        allow_negative: True lets indices below 0 pass, as older callers expect. Indexing would take them from
             the end, so all that builds or opens a data set says False.
 
     Raises:
-        TypeError: if it is no tensor of integers.
+        TypeError: if it is not a tensor of integers.
         ValueError: if it is not [pairs, 2], or an index is out of range.
     """
     validate_tensor_2d(pair_indices, name, expected_cols=2)
@@ -103,7 +103,7 @@ def validate_pair_indices_bounds(
 def validate_cluster_ids_bounds(
     cluster_ids: torch.Tensor, n_clusters: int, name: str = "cluster_ids", *, allow_negative: bool = True
 ) -> None:
-    """Passes ids of clusters that exist.
+    """Accepts ids of clusters that exist.
 
     Args:
         cluster_ids: integers [length].
@@ -112,7 +112,7 @@ def validate_cluster_ids_bounds(
         allow_negative: as in :func:`validate_pair_indices_bounds`.
 
     Raises:
-        TypeError: if it is no tensor of integers.
+        TypeError: if it is not a tensor of integers.
         ValueError: if it is not 1-D or empty, or an id is out of range.
     """
     validate_tensor_1d(cluster_ids, name)
@@ -120,7 +120,7 @@ def validate_cluster_ids_bounds(
 
 
 def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> None:
-    """Passes items that are as long as each must be.
+    """Accepts items that are as long as each must be.
 
     Args:
         *tensors_and_names: triples of a tensor, list or tuple, its name, and the length it must have (of a tensor:
@@ -138,7 +138,7 @@ def validate_length_consistency(*tensors_and_names: tuple[Any, str, int]) -> Non
 
 
 def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: float, tolerance: float = 1e-6) -> None:
-    """Passes three shares of a whole, each above 0 and below 1.
+    """Accepts three shares of a whole, each above 0 and below 1.
 
     Args:
         train_ratio, val_ratio, test_ratio: the shares.
@@ -159,7 +159,7 @@ def validate_split_ratios(train_ratio: float, val_ratio: float, test_ratio: floa
 def validate_keyword_ids_list(
     pair_keyword_ids: Any, n_pairs: int, n_keywords: int, name: str = "pair_keyword_ids"
 ) -> None:
-    """Passes the keywords of every pair.
+    """Accepts the keywords of every pair.
 
     Args:
         pair_keyword_ids: a list of ``n_pairs`` lists of ``int``, each in [0, n_keywords); a pair may have none.
@@ -167,7 +167,7 @@ def validate_keyword_ids_list(
         name: what messages call it.
 
     Raises:
-        TypeError: if it is no list of lists of ``int``.
+        TypeError: if it is not a list of lists of ``int``.
         ValueError: if it has another length, or an id is out of range.
     """
     if not isinstance(pair_keyword_ids, list):
@@ -187,7 +187,7 @@ def validate_keyword_ids_list(
 
 
 def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
-    """Passes numbers only; reads the tensor once and copies nothing.
+    """Accepts numbers only; reads the tensor once and copies nothing.
 
     Args:
         tensor: of any shape and dtype.
@@ -208,7 +208,7 @@ def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
 def validate_values_in_range(
     tensor: torch.Tensor, name: str, min_value: float, max_value: float, inclusive: bool = True
 ) -> None:
-    """Passes values between two bounds; NaN is between none.
+    """Accepts values between two bounds; NaN lies between none.
 
     Args:
         tensor: of any shape, of real numbers.

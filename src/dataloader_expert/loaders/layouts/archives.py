@@ -18,7 +18,7 @@ def files_below(root: Path, pattern: str, suffixes: Iterable[str] | str = (".npz
     """Sorted files that match ``pattern`` and end in one of ``suffixes``, in any case.
 
     Raises:
-        FileNotFoundError: if ``root`` is no directory.
+        FileNotFoundError: if ``root`` is not a directory.
         ValueError: if there is no such file.
     """
     if not root.is_dir():
@@ -35,7 +35,7 @@ def read_array(path: Path, key: str) -> Any:
 
     Raises:
         KeyError: if the archive has no such array; the message names those that it has.
-        ValueError: if it is no archive, is damaged, or holds Python objects, which are never unpickled.
+        ValueError: if it is not an archive, is damaged, or holds Python objects, which are never unpickled.
     """
     try:
         # Opened here: numpy leaves the file of a broken archive open.
@@ -50,7 +50,7 @@ def read_array(path: Path, key: str) -> Any:
 
 
 def read_strings(path: Path, key: str) -> list[str] | None:
-    """Strings of an archive's array, also of one that was saved as Python objects; None where they are none.
+    """Strings of an archive's array, also of one that was saved as Python objects; None where they are not strings.
 
     Such an array is a pickle. Its opcodes are read as data: strings are taken out, nothing is built or called.
     """

@@ -20,7 +20,7 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
     """``(image, label)`` of a Hugging Face data set: RGB images, labels 0 … ``num_classes`` - 1, -1 for a hidden one.
 
     ``labels`` holds every label, ``label_names`` and ``class_names`` the name of each class. A column of integers
-    that is no ``ClassLabel`` is counted through: labels 5 and 9 become 0 and 1, named ``5`` and ``9``.
+    that is not a ``ClassLabel`` is counted through: labels 5 and 9 become 0 and 1, named ``5`` and ``9``.
 
     Args:
         hf_dataset: a ``datasets.Dataset``.

@@ -21,7 +21,7 @@ SECTION = "dataset_token_loader"
 
 
 class DatasetTokenDataset(Dataset[dict[str, Any]]):
-    """One shard an item: the batches that it really holds, without the zeros that fill its end.
+    """One shard per item: the batches that it really holds, without the zeros that pad its end.
 
     An item has ``dataset_name``, ``split``, ``dataset_tokens`` float32 [batches, classes, D], ``class_ids`` int64
     [batches, classes] and ``class_names`` list of str; the last two None where the shard has none. A shard's

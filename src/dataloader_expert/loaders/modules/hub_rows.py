@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from dataloader_expert.loaders.collators.base import worded
+from dataloader_expert.loaders.collators.base import tokenised, worded
 from dataloader_expert.sources.pictures import GREY, in_colour
 
 TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
@@ -29,8 +29,8 @@ class HubRows(Dataset[dict[str, Any]]):
         dataset: a ``datasets.Dataset``.
         tokenizer: of texts; None leaves them as they are.
         max_length: longer texts are cut, in tokens.
-        task_spec: its ``target_field``, where it is a column, is the label; ``input_schema`` may say ``max_seq_len``.
-        image_mode: of images, ``"L"`` or ``"RGB"``; None: as :func:`image_mode` says.
+        task_spec: its ``target_field``, where it is a column, is the label.
+        image_mode: of images, ``"L"`` or ``"RGB"``; None: as :func:`mode_of_images` says.
 
     Raises:
         ValueError: on access, for an image in colour where ``image_mode`` is ``"L"``.
@@ -45,13 +45,11 @@ class HubRows(Dataset[dict[str, Any]]):
         image_mode: str | None = None,
     ) -> None:
         self.dataset, self.tokenizer, self.max_length = dataset, tokenizer, max_length
-        columns = list(dataset.column_names)
         self.own_format = has_own_format(dataset)
         self.image = image_column(dataset)
         self.label = label_column(dataset.features, getattr(task_spec, "target_field", None))
-        self.text = text_column(dataset.features) if tokenizer is not None and "input_ids" not in columns else None
-        if self.own_format:
-            self.text = None
+        tokenised_here = tokenizer is not None and "input_ids" not in dataset.column_names and not self.own_format
+        self.text = text_column(dataset.features) if tokenised_here else None
         self.mode = image_mode or mode_of_images(dataset)
 
     def __len__(self) -> int:
@@ -65,7 +63,7 @@ class HubRows(Dataset[dict[str, Any]]):
         if self.image is not None:
             columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
         if self.text is not None:
-            columns |= _tokens(self.tokenizer, [worded(text) for text in columns.pop(self.text)], self.max_length)
+            columns |= tokenised(self.tokenizer, [worded(text) for text in columns.pop(self.text)], self.max_length)
         named = self.own_format and "labels" in columns  # a transform may have renamed it
         if self.label in columns and self.label != "labels" and not named:
             columns["labels"] = columns.pop(self.label)
@@ -93,18 +91,12 @@ class HubStream(IterableDataset[dict[str, Any]]):
         text = text_column(known, row) if self.tokenizer is not None and "input_ids" not in row else None
         label = label_column(known, None)
         if text is not None:
-            row |= _tokens(self.tokenizer, worded(row.pop(text)), self.max_length)
+            row |= tokenised(self.tokenizer, worded(row.pop(text)), self.max_length)
         for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
             row["pixel_values"] = pixels(row.pop(name), "RGB")
         if label is not None and label != "labels":
             row["labels"] = row.pop(label)
         return row
-
-
-def _tokens(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
-    limit = {"truncation": True, "max_length": max_length} if max_length else {}
-    encoded = tokenizer(texts, **limit)
-    return {name: encoded[name] for name in encoded}
 
 
 def is_hub(data: Any) -> bool:

@@ -40,7 +40,7 @@ class UniversalDataModule:
         val_data: for validation; None: a part of ``train_data``.
         task_spec: selects the collator, by its modality.
         tokenizer: of texts.
-        data_collator: goes before the task's.
+        data_collator: takes precedence over the task's.
         batch_size: samples per batch, per rank.
         val_split: share of validation where ``val_data`` is None, in [0, 1); 0: no validation.
         num_workers: worker processes.
@@ -51,7 +51,7 @@ class UniversalDataModule:
         list_split: ``"seeded"``, or ``"tail"``: the last samples of a list are for validation, as in the original.
         new_order: False: every ``train_dataloader()`` begins with the same epoch, as in the original, until
             :meth:`set_epoch`.
-        stratify, groups: of the split: a field's name or a value a sample, such as its class, that keeps its share in
+        stratify, groups: of the split: a field's name or one value per sample, such as its class, that keeps its share in
             both parts, or its patient, that is in one part alone.
         image_mode: of the images of Hugging Face data sets, ``"L"`` or ``"RGB"``; None: ``"L"`` where those looked at,
             of both parts, are grey.
@@ -62,7 +62,7 @@ class UniversalDataModule:
 
     Raises:
         TypeError: if ``train_data`` is a dictionary, of splits say.
-        ValueError: if ``val_split`` is not in [0, 1), or a setting cannot be; as of ``stratify`` and ``groups`` of
+        ValueError: if ``val_split`` is not in [0, 1), or a setting is invalid; as of ``stratify`` and ``groups`` of
             :func:`split`.
     """
 
@@ -166,7 +166,7 @@ class UniversalDataModule:
         return self.epoch if loader.epoch is None else loader.epoch
 
     def _next_epoch(self) -> int:
-        """The epoch after the last one that came to its end; a look at a first batch is none."""
+        """The epoch after the last one that came to its end; a look at the first batch does not count."""
         loader = self._train
         return self.epoch if loader is None else self._epoch_of(loader) + self._finished(loader)
 

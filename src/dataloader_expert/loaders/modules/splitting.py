@@ -81,7 +81,7 @@ def split(
         share: of validation, in [0, 1).
         seed: of the choice.
         in_order: the last samples of a list are for validation, as earlier versions had it, rather than a seeded choice.
-        stratify: each class has its share in both parts, within one sample: a value a sample, or the name of a field.
+        stratify: each class has its share in both parts, within one sample: one value per sample, or the name of a field.
         groups: no group is in both parts: likewise.
 
     Returns:
@@ -111,7 +111,8 @@ def split(
         return data, None
     if stratify is not None or groups is not None:
         values = _values(data, stratify if groups is None else groups)
-        rows = _of_groups(values, share, seed) if stratify is None else _stratified(values, validation, seed)
+        parts = {"train": 1 - share, "val": share}
+        rows = split_by_group(values, parts, seed)["val"] if stratify is None else _stratified(values, validation, seed)
         if not 0 < len(rows) < count:
             logger.warning("%d samples cannot be split this way: all are for training", count)
             return data, None
@@ -126,7 +127,7 @@ def split(
 
 
 def _values(data: Any, given: Any) -> Any:
-    """One value a sample, as given, or of the field of that name: of a column, an attribute, else of every sample.
+    """One value per sample, as given, or of the field of that name: of a column, an attribute, else of every sample.
 
     Raises:
         ValueError: if there are not as many as samples.
@@ -152,10 +153,6 @@ def _stratified(labels: Any, count: int, seed: int) -> Any:
     order = order[np.argsort(codes[order], kind="stable")]
     marks = np.floor((np.arange(len(order) + 1) * count + int(rng.integers(len(order)))) / len(order))
     return order[np.diff(marks) > 0]
-
-
-def _of_groups(groups: Any, share: float, seed: int) -> Any:
-    return split_by_group(groups, {"train": 1 - share, "val": share}, seed)["val"]
 
 
 def _part(data: Any, rows: Any) -> Any:

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from dataloader_expert.loaders.collators.base import mapped
+
 
 @dataclass(frozen=True)
 class LoaderProfile:
@@ -70,7 +72,7 @@ def profile_dataloader(
         samples.append(_samples(batch))
         begun = time.perf_counter()
         if where is not None:
-            _moved(batch, where)
+            mapped(batch, lambda tensor: tensor.to(where, non_blocking=True))  # without waiting where memory is pinned
             if where.type == "cuda":
                 torch.cuda.synchronize(where)
         ended = time.perf_counter()
@@ -91,17 +93,6 @@ def profile_dataloader(
         batches_per_s=count / spent,
         device=None if where is None else str(where),
     )
-
-
-def _moved(value: Any, device: torch.device) -> Any:
-    """``value`` with all tensors on ``device``, copied without waiting where memory is pinned."""
-    if isinstance(value, torch.Tensor):
-        return value.to(device, non_blocking=True)
-    if isinstance(value, Mapping):
-        return {k: _moved(v, device) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_moved(v, device) for v in value]
-    return value
 
 
 def _samples(batch: Any) -> int:

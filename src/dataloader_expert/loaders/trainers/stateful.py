@@ -16,7 +16,7 @@ except ImportError as e:
         "StatefulDataLoader builds on torchdata, which is not here: pip install 'dataloader-expert[stateful]'"
     ) from e
 
-from dataloader_expert.loaders.epochs import with_epoch, wrapped
+from dataloader_expert.loaders.epochs import samplers_of, with_epoch, wrapped
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
 from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 
@@ -102,8 +102,7 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
 
     def _own_sampler(self) -> Any:
         """The sampler that was given, or that torchdata made."""
-        given = (self.batch_sampler, getattr(self.batch_sampler, "sampler", None), self.sampler)
-        return next((s for s in given if isinstance(s, EpochSampler)), self.sampler)
+        return next((s for s in samplers_of(self) if isinstance(s, EpochSampler)), self.sampler)
 
     def _sampler_state(self) -> dict[str, Any]:
         own: Any = self._own_sampler()

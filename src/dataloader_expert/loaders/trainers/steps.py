@@ -10,20 +10,9 @@ from typing import Any, NamedTuple, overload
 
 from torch.utils.data import DataLoader
 
-from dataloader_expert.loaders.collators.base import Batch
+from dataloader_expert.loaders.epochs import samplers_of
 
 logger = logging.getLogger(__name__)
-
-__all__ = [
-    "Batch",
-    "DataLoaderSetupMixin",
-    "TrainSteps",
-    "ValSteps",
-    "get_dataloader_length",
-    "get_epoch_length",
-    "get_train_dataloader_steps",
-    "get_val_dataloader_steps",
-]
 
 
 class TrainSteps(NamedTuple):
@@ -105,7 +94,7 @@ def get_train_dataloader_steps(
 
     Raises:
         ValueError: if a number is below 1; if the loader has no batches, no length, or no batch size; if
-            ``train_batch_size`` is no multiple of what one batch of all ranks holds.
+            ``train_batch_size`` is not a multiple of what one batch of all ranks holds.
     """
     if _is_loader(train_steps_per_epoch):
         names = ("train_steps_per_epoch", "gradient_accumulation_steps", "dp_size", "train_batch_size")
@@ -190,13 +179,7 @@ def get_val_dataloader_steps(
 
 def is_sharded(dataloader: Any) -> bool:
     """Whether a loader is sharded across ranks: by its sampler's, batch sampler's or dataset's replicas."""
-    batch_sampler = getattr(dataloader, "batch_sampler", None)
-    owners = (
-        getattr(dataloader, "sampler", None),
-        batch_sampler,
-        getattr(batch_sampler, "sampler", None),
-        getattr(dataloader, "dataset", None),
-    )
+    owners = (*samplers_of(dataloader), getattr(dataloader, "dataset", None))
     return any((getattr(owner, "num_replicas", None) or 1) > 1 for owner in owners)
 
 

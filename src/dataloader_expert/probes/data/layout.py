@@ -33,6 +33,7 @@ PRESENT = Quantity("present_loader", "", "the user's own DataLoader: batch size,
 class Layout(Probe):
     name: ClassVar[str] = "layout"
     doing: ClassVar[str] = "reading files and metadata"
+    torch: ClassVar[bool] = False
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         source = bench.source

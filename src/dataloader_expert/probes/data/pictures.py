@@ -37,6 +37,7 @@ class OddPictures(Probe):
 
     name: ClassVar[str] = "pictures"
     doing: ClassVar[str] = "making thumbnails"
+    torch: ClassVar[bool] = False
     share: float = 0.3
     most_s: float = 1.0
 

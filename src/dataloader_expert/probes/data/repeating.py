@@ -45,6 +45,7 @@ class Repeating(Probe):
 
     name: ClassVar[str] = "repeating"
     doing: ClassVar[str] = "running the pytest file"
+    torch: ClassVar[bool] = False
     share: float = 0.5
 
     def measure(self, bench: Bench) -> Iterable[Observation]:

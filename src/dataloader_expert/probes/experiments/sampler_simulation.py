@@ -143,11 +143,11 @@ class Draws(Probe):
 
     def _block(self, served: Serving, batches: list[list[int]], until: float | None) -> float:
         """Samples/s over at least ``block_s`` of batches, epoch after epoch; the first batch is dropped."""
-        from dataloader_expert.loaders.building import build_batches
+        from dataloader_expert.loaders.building import plain
 
         count, begun = 0, None
         while True:
-            for batch in build_batches(served.dataset, batches, served.collate):
+            for batch in plain(served.dataset, served.collate, batch_sampler=batches):
                 if begun is None:
                     begun = time.perf_counter()
                     continue

@@ -61,9 +61,10 @@ class StartUp(Probe):
 
 
 def _first_batch(served: Serving, method: str, patience: float) -> float:
-    from dataloader_expert.loaders.building import release, started
+    from dataloader_expert.loaders.building import plain, release
 
-    made = started(served.user_loader, served.dataset, served.collate, method, max(1.0, patience))
+    workers = {"num_workers": 1, "multiprocessing_context": method, "timeout": max(1.0, patience)}
+    made = plain(served.dataset, served.collate, served.user_loader, batch_size=2, generator=None, **workers)
     begun = time.perf_counter()
     iterator = iter(made)
     try:

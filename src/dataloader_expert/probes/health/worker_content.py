@@ -37,6 +37,7 @@ HERE, THERE = 2, 2
 class WorkerContent(Probe):
     name: ClassVar[str] = "worker_content"
     doing: ClassVar[str] = "comparing what workers read"
+    torch: ClassVar[bool] = False  # it looks at references alone, and their host has imported it
     share: float = 0.8
     most_s: float = 4.0
 

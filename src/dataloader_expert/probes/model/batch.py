@@ -90,7 +90,7 @@ class BatchLook(Probe):
 
 def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[Any], dict[str, Json] | None]:
     """Batches of the largest, smallest and odd samples; and the samples of one that do not collate, with the error."""
-    from dataloader_expert.loaders.building import build_batches
+    from dataloader_expert.loaders.building import plain
 
     if bench.source.iterable or not served.batched:
         return None, [], None
@@ -106,7 +106,7 @@ def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[An
         if time.monotonic() > until + 1:
             break
         try:
-            made.append(next(iter(build_batches(served.dataset, [chosen], served.collate))))
+            made.append(next(iter(plain(served.dataset, served.collate, batch_sampler=[chosen]))))
         except Exception as e:  # of the user's collate function or dataset
             failed = {"samples": chosen[:4], "error": in_words(e)}
     return found, made, failed

@@ -42,10 +42,10 @@ class _Ready:
 def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
     """Seconds per sample to transfer a finished batch from one worker to this process: ten batches after two
     dropped."""
-    from dataloader_expert.loaders.building import deliver
+    from dataloader_expert.loaders.building import plain
 
     out = []
-    iterator = iter(deliver(_Ready(batch, 12), 1))  # type: ignore[arg-type]  # a dataset by its methods
+    iterator = iter(plain(_Ready(batch, 12), batch_size=None, num_workers=1))
     begun = now()
     for i, got in enumerate(iterator):
         wall, cpu = since(begun)
@@ -59,11 +59,12 @@ def transport(batch: Any, size: int) -> list[tuple[float, float, float]]:
 def trip(batch: Any) -> Fact:
     """How much later a batch arrives if it is requested only after the previous one arrived: medians of ten after two
     dropped."""
-    from dataloader_expert.loaders.building import deliver
+    from dataloader_expert.loaders.building import plain
 
     each = []
     for prefetch in (1, 2):
-        times = [time.perf_counter() for _ in deliver(_Ready(batch, 13, FETCH_S), 1, prefetch)]  # type: ignore[arg-type]  # a dataset by its methods
+        loader = plain(_Ready(batch, 13, FETCH_S), batch_size=None, num_workers=1, prefetch_factor=prefetch)
+        times = [time.perf_counter() for _ in loader]
         each.append(statistics.median(b - a for a, b in pairwise(times[2:])))
     return Fact(TRIP, round(max(0.0, each[0] - each[1]), 6), evidence("timed", "stages", seen=20))
 

@@ -7,7 +7,7 @@ import time
 
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.search.belief import UNSURE, Belief
-from dataloader_expert.probes.search.pairing import T99
+from dataloader_expert.probes.search.pairing import Noise, t99
 from dataloader_expert.probes.search.progress import LOCKED_S
 from dataloader_expert.probes.search.runner import LONG_ROUNDS, LONG_S, Runner
 from dataloader_expert.probes.search.setting import Setting
@@ -20,6 +20,8 @@ STRETCH = 4
 """How many times as long a block may be where samples are uneven: longer ones would leave no time for pairs."""
 NOISE = 0.03
 """Standard deviation of the logarithm of a block's rate on a quiet machine, however many samples it holds."""
+TRUST = 4
+"""Degrees of freedom with which the expected scatter is known: within a factor of two."""
 PATIENCE_S = 30.0
 """Seconds without progress that count as a hang, if time allows: connections and large indexes take long to open."""
 
@@ -102,15 +104,28 @@ class Ledger:
     def pairs(self, setting: Setting, now: Setting) -> int:
         """How many pairs the gain needs: the fewer samples a block holds, and the less even they are, the more."""
         gain = math.log(max(1.0, self.belief.rate(setting) / self.belief.rate(now) / WORTH))
-        in_blocks = [max(1.0, self.block_s(s) * self.belief.rate(s)) for s in (setting, now)]
-        noise = math.sqrt(sum(NOISE**2 + self.belief.unevenness**2 / n for n in in_blocks))
-        enough = (k for k in range(LEAST_PAIRS, PAIRS) if T99[k - 1] * noise / math.sqrt(k) <= gain)
+        noise = self.noise(setting, now)
+        enough = (k for k in range(LEAST_PAIRS, PAIRS) if t99(k - 1 + noise.df) * noise.sd / math.sqrt(k) <= gain)
         return next(enough, PAIRS)
 
+    def noise(self, setting: Setting, now: Setting) -> Noise:
+        """How the ratio of a pair of blocks scatters: as the machine and the samples that they draw let expect, corrected by
+        how far the blocks of each setting lay apart so far."""
+        in_blocks = [max(1.0, self.block_s(s) * self.belief.rate(s)) for s in (setting, now)]
+        expected = sum(NOISE**2 + self.belief.unevenness**2 / n for n in in_blocks)
+        apart, df = float(TRUST), TRUST
+        for setting_, rates in self.belief.seen.items():
+            logs = [math.log(rate) for rate in rates]
+            mean = sum(logs) / len(logs)
+            drawn = self.belief.chance[setting_]
+            apart += sum((x - mean) ** 2 / (NOISE**2 + luck) for x, luck in zip(logs, drawn, strict=True))
+            df += len(rates) - 1
+        return Noise(math.sqrt(expected * apart / df), df)
+
     def fits(self, setting: Setting, now: Setting, best: Setting) -> bool:
-        """Whether there is time for a trial and for a proof: of the trial's gain in the fewest pairs, or of what the best so
-        far gains in as many as that needs."""
-        least = LEAST_PAIRS * (self.block_s(setting) + self.block_s(now))
+        """Whether there is time for a trial and for a proof: of the trial's gain in the fewest pairs, the first of which the
+        trial gives, or of what the best so far gains in as many as that needs."""
+        least = (LEAST_PAIRS - 1) * (self.block_s(setting) + self.block_s(now))
         known = self.proof_s(best, now) if best != now else 0.0
         return self.trial_s(setting) + max(least, known) <= self.room
 

@@ -4,7 +4,7 @@ Method: a few samples and a batch are timed, which predicts what each setting wo
 block the setting with the largest expected gain per second is tried next, until no expected gain is worth a change or
 time is up (``exploring``). Each setting keeps its loader alive, paused at a gate while another runs. Blocks alternate,
 so that a slow phase of the machine affects all equally; a setting that is clearly slower gets no more. The winner is
-checked against the present setting in fresh pairs (``proving``).
+checked against the present setting in pairs (``proving``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from dataloader_expert.probes.search.costs import measured
 from dataloader_expert.probes.search.exploring import Explorer
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.ordering import without_order
-from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.proving import Proof, drop, prove, settle
 from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Settings
@@ -239,7 +238,7 @@ def _speedup(settings: Settings, proof: Proof, current: LoaderPlan) -> Iterator[
     if current.workers and settings.now.workers != current.workers:
         return  # a loader that does not run has no rate to compare with
     if proof.found.ratios:
-        ratio, low, high = interval(proof.found.ratios)
+        ratio, low, high = proof.found.told
         n = len(proof.found.ratios)
         yield Fact(
             SPEEDUP, ratio, evidence("timed", "loading", seen=n, interval=(low, high), spread=proof.found.spread)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Observation, evidence
-from dataloader_expert.probes.search.pairing import Paired, compare, interval
+from dataloader_expert.probes.search.pairing import Paired, compare
 from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
@@ -34,21 +34,23 @@ def _compared(settings: Settings, freely: Setting, in_order: Setting) -> Iterato
     free, kept = settings.runners[freely], settings.runners[in_order]
     proof = settings.ledger.proof_s(freely, settings.now)
     until = time.monotonic() + 0.5 * max(0.0, settings.ledger.room - proof)
-    found = compare(lambda: settings.timed(free), lambda: settings.timed(kept), PAIRS, until, worth=1.0)
+    noise = settings.ledger.noise(freely, in_order)
+    found = compare(lambda: settings.timed(free), lambda: settings.timed(kept), PAIRS, until, worth=1.0, noise=noise)
     if not {freely, in_order} <= settings.runners.keys():
         return
     n = len(found.ratios)
     if n >= LEAST_PAIRS:
-        gain, low, high = interval(found.ratios)
+        gain, low, high = found.told
         value = {
             "overtaken": round(kept.overtaken, 4), "waited_s": round(kept.waited_s, 4), "gain": gain, "low": low,
         }  # fmt: skip
         seen = evidence("timed", "loading", seen=n, interval=(low, high), spread=found.spread)
         yield Fact(ORDERING, value, seen, point(in_order))
-    paced = Paired([f / k for f, k in zip(free.paced[-n:], kept.paced[-n:], strict=True)] if n else [], worth=1.0)
+    ratios = [f / k for f, k in zip(free.paced[-n:], kept.paced[-n:], strict=True)] if n else []
+    paced = Paired(ratios, worth=1.0, noise=noise)
     if n < LEAST_PAIRS:
         yield Unknown(
             f"throughput at {settings.words(freely)}", "the budget ran out before it was compared: raise budget_s"
         )
-    if n < LEAST_PAIRS or interval(paced.ratios)[1] <= 1:
+    if n < LEAST_PAIRS or paced.told[1] <= 1:
         settings.end(freely)

@@ -1,7 +1,7 @@
 """The paired test that compares any two ways of loading, used everywhere.
 
 Method: adjacent blocks of both, in alternating order, give a ratio, so that a slow phase of the machine affects both
-equally. Student's t on the logarithms of the ratios bounds the gain. The test is evaluated after each pair from the
+equally. Student's t on the logarithms of the ratios bounds the gain, moderated by what is known of their scatter. The test is evaluated after each pair from the
 second on; its 99 % level allows for these repeated looks, so that the conclusion holds at 95 %.
 """
 
@@ -19,27 +19,52 @@ T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 
 T99 = {1: 63.66, 2: 9.92, 3: 5.84, 4: 4.60, 5: 4.03, 6: 3.71, 7: 3.50, 8: 3.36, 9: 3.25, 10: 3.17, 11: 3.11, 12: 3.05}
 
 
-def interval(values: list[float], table: dict[int, float] = T95, further: bool = False) -> tuple[float, float, float]:
+def t99(df: int) -> float:
+    """The 99 % quantile of Student's t, both sides."""
+    return T99.get(df, T99[12])
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is known beforehand of how ratios scatter: the standard deviation of their logarithms, and with how many degrees
+    of freedom it is known."""
+
+    sd: float = 0.0
+    df: int = 0
+
+
+UNKNOWN = Noise()
+
+
+def interval(
+    values: list[float], table: dict[int, float] = T95, further: bool = False, noise: Noise = UNKNOWN
+) -> tuple[float, float, float]:
     """Geometric mean and t interval, computed on logarithms: value, low, high.
 
-    ``further``: the prediction interval of one more value instead of the confidence interval of the mean.
+    Args:
+        further: the prediction interval of one more value instead of the confidence interval of the mean.
+        noise: what is known of the scatter beforehand, pooled with that of ``values``: the moderated t of Smyth, "Linear models
+            and empirical Bayes methods for assessing differential expression in microarray experiments", Stat. Appl. Genet.
+            Mol. Biol. 3(1), 2004. Two values by themselves say next to nothing of their scatter.
     """
     logs = [math.log(v) for v in values]
     n = len(logs)
     mean = sum(logs) / n
-    if n < 2:
+    df = n - 1 + noise.df
+    if not df:
         return math.exp(mean), 0.0, math.inf
-    sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / (n - 1))
-    half = table.get(n - 1, table[12]) * sd * math.sqrt((1 + 1 / n) if further else 1 / n)
+    sd = math.sqrt((sum((x - mean) ** 2 for x in logs) + noise.df * noise.sd**2) / df)
+    half = table.get(df, table[12]) * sd * math.sqrt((1 + 1 / n) if further else 1 / n)
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
 
 @dataclass
 class Paired:
-    """Ratios of the two rates, pair by pair; ``worth``: the least gain that counts."""
+    """Ratios of the two rates, pair by pair; ``worth``: the least gain that counts; ``noise``: known beforehand."""
 
     ratios: list[float] = field(default_factory=list)
     worth: float = WORTH
+    noise: Noise = UNKNOWN
 
     @property
     def mean(self) -> float:
@@ -48,7 +73,12 @@ class Paired:
     @property
     def bounds(self) -> tuple[float, float]:
         """The 99 % interval of the gain."""
-        return interval(self.ratios, T99)[1:]
+        return interval(self.ratios, T99, noise=self.noise)[1:]
+
+    @property
+    def told(self) -> tuple[float, float, float]:
+        """The gain with its 95 % interval."""
+        return interval(self.ratios, noise=self.noise)
 
     @property
     def spread(self) -> tuple[float, float]:
@@ -77,6 +107,7 @@ def compare(
     until: float,
     most: int = 0,
     worth: float = WORTH,
+    noise: Noise = UNKNOWN,
 ) -> Paired:
     """Times both, taking turns to go first, until the test is settled or the time ``until`` (monotonic) is reached.
 
@@ -84,7 +115,7 @@ def compare(
         pairs: the planned number; up to ``most`` if a gain is seen but not proved by then.
         changed, plain: each times one block. TimeoutError from either ends the test; the pairs so far count.
     """
-    found = Paired(worth=worth)
+    found = Paired(worth=worth, noise=noise)
     with contextlib.suppress(TimeoutError):
         while time.monotonic() < until and not found.settled(pairs, len(found.ratios) < most):
             ways = (plain, changed) if len(found.ratios) % 2 == 0 else (changed, plain)
