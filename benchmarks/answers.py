@@ -1,9 +1,9 @@
-"""How fast an answer comes: a concise ``characterize_dataset`` of each shared set, and of 10,000 images.
+"""How fast an answer comes: a concise ``characterize_dataset`` of each shared data set, and of 10,000 images.
 
-``python -m benchmarks.answers`` starts the installed server afresh, warms its measuring process on a data set that
-is not timed, then times one call per set that this server has never seen. The 10,000 JPEGs (256 x 256, about 25 KB,
-50 of them cut) are made once in a cache folder; their pixel moments are compared with a full decode by Pillow and
-numpy outside the clock, the 50 cut files with what the answer names. First calls of fresh servers stand beside.
+``python -m benchmarks.answers`` starts a fresh server, warms its measuring process on a data set that is not timed, then
+times one call for each data set, none of which this server has seen. The 10,000 JPEGs (256 x 256, about 25 KB, 50 of them
+cut off) are generated once in a cache folder. Their pixel moments are compared with a full decode by Pillow and numpy, and
+the 50 cut files with those that the answer names; neither is timed. The first call of a fresh server is timed as well.
 """
 
 from __future__ import annotations

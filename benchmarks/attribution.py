@@ -1,12 +1,12 @@
-"""Shares of stages against stages of known cost, and against real code with a stage taken out.
+"""Stage shares compared with stages of known cost, and with real code after a stage is removed.
 
-``python -m benchmarks.attribution injected`` asks the installed command, with default arguments, about loaders in which a
-stage takes 10, 30 or 60 % by work or by waiting, with 0 and 2 workers, on an idle machine and beside two busy processes,
-against what the stage takes of a plain loop in a process of its own, with workers of what the same costs with them;
-``ours`` the same about files that our own datasets read, in a format of known cost that is plugged in; ``real`` about
-Pillow, zlib, memory maps, Parquet and code that holds the lock, against ablation: the same loader with the stage's output
-kept, as the mean over both orders of leaving two stages out. ``overhead`` times watched and plain loaders in alternating
-blocks. Half a minute a cell, two minutes a real one; each is kept by itself.
+``python -m benchmarks.attribution injected`` runs the installed command with default arguments on loaders in which a stage
+takes 10, 30 or 60 %, computing or waiting, with 0 and 2 workers, on an idle machine and beside two busy processes. The
+reference is the time of that stage in a plain loop in its own process, or, with workers, in workers with the same costs.
+``ours`` does the same for files read by our own datasets, in a plugged-in format of known cost. ``real`` measures Pillow,
+zlib, memory maps, Parquet and code that holds the interpreter lock against ablation: the same loader with the stage's output
+cached, averaged over both orders of removing two stages. ``overhead`` times profiled and plain loaders in alternating blocks.
+Half a minute per cell, two minutes for a real one; each result is kept separately.
 """
 
 from __future__ import annotations
@@ -249,8 +249,8 @@ def overhead() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=("injected", "ours", "real", "overhead"))
-    parser.add_argument("--cells", type=int, default=None, help="about so many of the injected cells, evenly")
-    parser.add_argument("--only", nargs="+", default=[], help="these stages, or real ones")
+    parser.add_argument("--cells", type=int, default=None, help="run about N of the injected cells, spread evenly")
+    parser.add_argument("--only", nargs="+", default=[], help="only these stages, or these names of real ones")
     asked = parser.parse_args()
     parts = {
         "injected": lambda: injected(asked.cells, False, asked.only),

@@ -1,12 +1,12 @@
-"""Cold start, round trips and list tokens beside well-known MCP servers and a bare server on the same SDK.
+"""Cold start, round trips and tokens of the tool list, compared with well-known MCP servers and a bare server on the same SDK.
 
-``python -m benchmarks.cold_start --peers DIR`` starts each server as a process of its own, one after the other and so
-again in each round, in an order that turns, and tells of each: CPU time until it has answered ``initialize`` and
-``tools/list`` (its children's too), wall time until then, largest resident memory, round trips, and the tokens of its
-list. CPU time is what a loaded machine inflates least; figures are medians over rounds, the first left out.
+``python -m benchmarks.cold_start --peers DIR`` starts each server as its own process, one after the other, in several rounds
+with rotating order. For each it reports the CPU time until it has answered ``initialize`` and ``tools/list`` (including its
+children), the wall time until then, the peak resident memory, the round trips, and the tokens of its list. CPU time is the
+figure that a loaded machine inflates least. Figures are medians over rounds, without the first.
 
-DIR holds what ``--install`` puts there with npm and pip: the peers below and the tokenizer o200k. Python servers run
-with bytecode compiled, as after any first start. Nothing is sent to a network: servers are only asked for their lists.
+``--install`` fills DIR through npm and pip with the peers below and the o200k tokenizer. Python servers run with compiled
+bytecode, as after any first start. Nothing is sent to a network: servers are only asked for their lists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a real client over stdio, results that are kept, medians of the last three runs."""
+"""What the benchmarks share: a real client over stdio, stored results, medians of the last three runs."""
 
 from __future__ import annotations
 

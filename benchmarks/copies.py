@@ -1,8 +1,8 @@
-"""Near copies of real photographs: how many of each change are found, and how many pairs of different pictures are taken for copies.
+"""Near copies of real photographs: how many of each change are found, and how many pairs of different images are taken for copies.
 
-``python -m benchmarks.copies [--seed N]`` changes each of the 260 clothing photographs in sixteen ways and asks the check for near
-pictures, as ``check_quality`` does, whether it pairs each with its original; then which of all pairs of originals it takes for
-copies. Half a minute.
+``python -m benchmarks.copies [--seed N]`` changes each of the 260 clothing photographs in sixteen ways and runs the check for near
+copies, as ``check_quality`` does: is each paired with its original, and which of all pairs of originals are taken for copies?
+Half a minute.
 """
 
 from __future__ import annotations

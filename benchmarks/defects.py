@@ -1,11 +1,11 @@
-"""Defects injected into real data sets: which ``check_quality`` finds and places, and what it says of paths nobody touched.
+"""Defects injected into real data sets: which of them ``check_quality`` finds and locates, and what it reports for untouched files.
 
-``python -m benchmarks.defects [--seed N] [--only FORMAT …]`` makes damaged copies of the shared data sets by the injector
-beside them, some 60 defects in one tree, and checks each with the installed command. A defect counts as found if a finding of
-any code has a place in its file, and, where one row is damaged, at a sample, line or key: that the code is the right one is
-not judged here. All of a copy that is refused count as missed. Not asked for are defects that only the original shows, flipped
-bits that decode, and harmless oddities (``info``), of which anything above info is wrong. A false place is one of warning or
-error in a file that nothing touched, by a code that the check of the sound original does not give. Some three minutes.
+``python -m benchmarks.defects [--seed N] [--only FORMAT …]`` makes damaged copies of the shared data sets with the injector that
+comes with them, some 60 defects per copy, and checks each with the installed command. A defect counts as found if a finding of
+any code has a place in its file and, if a single row is damaged, at a sample, line or key; whether the code is the right one is
+not judged here. If a copy is refused, all its defects count as missed. Not expected are defects that only a comparison with the
+original shows, flipped bits that decode, and harmless oddities (``info``), for which anything above info is wrong. A false
+finding is a warning or an error in a file that was not touched, with a code that the check of the original does not report.
 """
 
 from __future__ import annotations

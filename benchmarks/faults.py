@@ -1,8 +1,9 @@
 # mypy: ignore-errors
-"""Loaders with one fault each, and the clean twin of each: a user's own file, which knows nothing of us.
+"""Loaders with one fault each, and a clean counterpart of each, in a user's own file that knows nothing of this package.
 
-What sleeps here stands for a store, an index or a state that takes its time: the wait is the fault, or the work of its twin.
-One file, since a user's file is one: the command names it with a function. ``CASES`` names for every code the function that returns the faulty loader or dataset and the one that returns its twin.
+Sleeping stands for a store, an index or a state that takes its time: the wait is either the fault or the work of its
+counterpart. It is one file because the command is given one, with a function's name. ``CASES`` names for each code the
+function that returns the faulty loader or dataset and the one that returns its counterpart.
 """
 
 from __future__ import annotations

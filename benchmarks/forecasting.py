@@ -1,9 +1,9 @@
-"""The simulated loader against real ones: fitted on 0, 1 and as many workers as cores, then asked about other settings.
+"""The simulated loader against real ones: fitted on 0, 1 and as many workers as cores, then used to predict other settings.
 
-``python -m benchmarks.forecasting`` (some twenty minutes) runs at least 60 settings of other workers, prefetch factors,
-orders, steps, added latencies and one core, each five times, interleaved; prints each error beside the reference's own
-spread, and the closed bottleneck law beside ours. Settings within 5 % of the consumer's own rate do not count. Clusters
-are checked against closed forms only, in the tests.
+``python -m benchmarks.forecasting`` (about twenty minutes) runs at least 60 settings with other numbers of workers, prefetch
+factors, orders, step times, added latencies and one core, each five times, interleaved. It prints each error next to the
+spread of the real runs, and the closed-form bottleneck law next to our forecast. Settings within 5 % of the consumer's own
+rate do not count. Clusters are compared with closed forms only, in the tests.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Hostile bytes through every reader and every check, hostile values through every tool's arguments.
 
-``python -m benchmarks.fuzzing`` takes the tests' tiny data sets of every format, lets hypothesis damage one file of some
-(cut, flipped, inserted, doubled, spliced with another format, whole numbers in headers replaced, tar checksums made
-right again) or rename it, and scans what came of it as a request does. 500 inputs run in one forked process; the parent
-watches which is at hand. Unhandled are: an exception that escapes, one that becomes an unknown, a process that dies, an
-input that takes over 20 s. A tenth of the inputs are arguments: only the contract's errors may come out of them.
+``python -m benchmarks.fuzzing`` takes the tests' tiny data sets of every format, lets hypothesis damage one file of some (cut,
+flipped, inserted, doubled, spliced with another format, integers in headers replaced, tar checksums recomputed) or rename it,
+and scans the result as a request does. A forked process takes 500 inputs; the parent knows which one it is at. Unhandled
+means: an exception that escapes, an exception that becomes an unknown, a process that dies, or an input that takes over 20 s.
+A tenth of the inputs are arguments: only the contract's errors may come of them.
 """
 
 from __future__ import annotations

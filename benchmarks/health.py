@@ -1,7 +1,7 @@
-"""Code by workload: every fault of ``faults`` is found by a call with default arguments, and its clean twin is silent.
+"""Codes by workload: every fault in ``faults`` is found by a call with default arguments, and nothing is found in its counterpart.
 
-``python -m benchmarks.health [--only CODE …]`` runs ``dataloader-expert diagnose`` on each loader, keeps every call, and
-prints the table from the last call of each workload. Rows that need a device or a remote store are not here.
+``python -m benchmarks.health [--only CODE …]`` runs ``dataloader-expert diagnose`` on each loader, stores every call, and
+prints the table from the last call of each workload. Faults that need a device or a remote store are not included.
 """
 
 from __future__ import annotations

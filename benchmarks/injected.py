@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""A user's dataset with a stage of known cost, by work or by waiting; and real code under names that say nothing."""
+"""A user's dataset with a stage of known cost, computing or waiting; and real code under names that say nothing."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Leaks and drift planted into real tables: what ``check_quality`` finds at which strength, and what it says of sound ones.
+"""Leaks and drift planted into real tables: what ``check_quality`` finds at which strength, and what it reports for sound tables.
 
-``python -m benchmarks.leaks [--seed N]`` takes three real tables, gives each a split column at random, and plants one defect at
-a time at three strengths (none, weak, strong). The installed command runs on each file with default arguments. Told are the
-defects found by code, those missed, and codes that were not planted (warnings and errors, beyond those of the sound table).
-Some three minutes.
+``python -m benchmarks.leaks [--seed N]`` takes three real tables, gives each a random split column, and plants one defect at a
+time at three strengths (none, weak, strong). The installed command runs on each file with default arguments. It prints the
+defects found by code, those missed, and codes that were not planted (warnings and errors beyond those of the sound table).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Loaders that nobody has seen: what ``diagnose_io`` recommends for them against a short grid.
+"""Loaders drawn at random: what ``diagnose_io`` recommends for them, against a small grid.
 
-``python -m benchmarks.loaders [--seed N] [--count N] [--table]`` draws loaders from a seed (by the clock, and printed, where
-none is given): what a sample costs and how evenly, whether it waits, computes, or queues for a store; collating, start-up of
-a worker, length, batch size, kind and present settings. For each the installed command runs with default arguments; then
-every number of workers of a grid, and what was recommended, runs in a fresh process. Some minute and a half a loader.
+``python -m benchmarks.loaders [--seed N] [--count N] [--table]`` draws loaders from a seed (taken from the clock, and printed,
+if none is given): what a sample costs and how evenly, whether it waits, computes, or queues for a store; collating, worker
+start-up, length, batch size, kind and present settings. For each, the installed command runs with default arguments; then every
+number of workers of a grid, and the recommended settings, run in a fresh process. About a minute and a half per loader.
 """
 
 from __future__ import annotations

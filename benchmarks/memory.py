@@ -1,14 +1,14 @@
-"""Predicted memory beside what can be measured: training steps, the limit of a device, and the host.
+"""Predicted memory compared with what can be measured: training steps, the limit of a device, and the host.
 
-``python -m benchmarks.memory`` (some five minutes) prints three tables:
+``python -m benchmarks.memory`` prints three tables:
 
-- *steps*: the peak of a training step of eight standard models, traced on fake tensors as the CPU would run it, beside
-  the peak of torch's own CPU allocator, which the profiler records; on a CUDA device also the peak as the device would
-  have it, beside ``max_memory_allocated``. Without a device the second comparison is not made, and the table says so;
-- *limits*: trials until 95 % of the largest batch that fits under three caps, beside accelerate's
-  ``find_executable_batch_size`` and Lightning's two ways (restated: doubling, and doubling with bisection). Without a
-  CUDA device a trial is a trace that is replayed in the simulated caching allocator;
-- *host*: the growth of the process tree's proportional set size while a loader's queue is full, beside the forecast.
+- *steps*: the peak of a training step of eight standard models, traced on fake tensors as the CPU would run it, compared
+  with the peak of torch's own CPU allocator, which the profiler records; on a CUDA device also the peak predicted for the
+  device, compared with ``max_memory_allocated``. Without a device the second comparison is omitted, and the table says so;
+- *limits*: the number of trials until 95 % of the largest batch that fits is reached, under three caps, compared with
+  accelerate's ``find_executable_batch_size`` and Lightning's two methods (reimplemented: doubling, and doubling with
+  bisection). Without a CUDA device a trial is a trace replayed in the simulated caching allocator;
+- *host*: the growth of the process tree's proportional set size while a loader's queue is full, compared with the forecast.
 """
 
 from __future__ import annotations

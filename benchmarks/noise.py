@@ -1,8 +1,8 @@
-"""No noise sold as gain: ten ``diagnose_io`` calls on a loader that is as good as it gets, ten on one that waits.
+"""No noise reported as a gain: ten ``diagnose_io`` calls on a loader that cannot be improved, ten on one that waits.
 
-``python -m benchmarks.noise`` writes a module with two datasets: rows in memory (no number of workers helps) and one
-that waits 8 ms a sample (every worker helps). On the first no call may claim a ``speedup`` whose ``low`` exceeds 1; on
-the second the recommended throughputs must agree within 3 %.
+``python -m benchmarks.noise`` writes a module with two datasets: rows in memory (no number of workers helps) and one that waits
+8 ms per sample (every worker helps). On the first, no call may claim a ``speedup`` whose ``low`` exceeds 1; on the second, the
+recommended throughputs must agree within 3 %.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long the server takes to answer ``initialize``, beside a bare server on the same SDK, in alternating pairs.
+"""How long the server takes to answer ``initialize``, compared with a bare server on the same SDK, in alternating pairs.
 
 ``python -m benchmarks.opening`` starts each as a process, sends ``initialize`` over stdio and times the answer.
 """

@@ -1,7 +1,7 @@
-"""The collators of the system that went before, restated from its described behaviour with its costs: to be timed against.
+"""The collators of the earlier system, reimplemented from its described behaviour, with its costs, as a baseline.
 
-Per-example loops and copies, the attention mask by comparison with the padding's id, lists of lists to tensors; of
-images a stack, and ``(x - mean) / std`` out of place with mean and std made anew for every batch.
+Per-example loops and copies, an attention mask made by comparing with the padding id, lists of lists converted to tensors;
+for images a stack, then ``(x - mean) / std`` out of place, with mean and std created again for every batch.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Whole data sets beside peers, each in a fresh process from its start to its result, by turns.
+"""Whole data sets compared with peers, each run in a fresh process from start to result, in turn.
 
 ``python -m benchmarks.peers tables|arrays|images [--rounds N] [--seed N]``
 
-- ``tables``: 3,000,000 x 20 Parquet: ``dataloader-expert characterize`` beside DuckDB's ``SUMMARIZE`` and polars' ``describe``.
-- ``arrays``: 10,000 NPZ files: ``dataloader-expert check`` beside ``np.load`` of each array.
-- ``images``: 10,000 JPEGs and 300 copies (equal, re-encoded, resized; 100 each): ``dataloader-expert check`` beside CleanVision's
-  ``find_issues`` (with one process and with its default), and beside reading and Pillow's full decode of the same files.
+- ``tables``: 3,000,000 x 20 Parquet: ``dataloader-expert characterize`` against DuckDB's ``SUMMARIZE`` and polars' ``describe``.
+- ``arrays``: 10,000 NPZ files: ``dataloader-expert check`` against ``np.load`` of each array.
+- ``images``: 10,000 JPEGs and 300 copies (equal, re-encoded, resized; 100 each): ``dataloader-expert check`` against CleanVision's
+  ``find_issues`` (with one process and with its default), and against reading and fully decoding the same files with Pillow.
 
-Told are wall and CPU seconds of all processes, and the largest process's resident memory; ratios are medians over the rounds.
-The peers are installed into an environment of their own below ``benchmarks/.cache``. Some minutes each.
+Reported are wall and CPU seconds of all processes, and the resident memory of the largest; ratios are medians over the rounds.
+The peers are installed into an environment of their own below ``benchmarks/.cache``. A few minutes each.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Defects of a generator that shares no code with the injector: found by the right code, severe enough, and placed.
+"""Defects from a generator that shares no code with the injector: found with the right code and severity, and located.
 
 ``python -m benchmarks.planting [--seeds 5] [--seed N] [--only FORMAT …]`` makes for each format and each kind of defect
-(``benchmarks/plants``) a small tree, sound but for that kind, and checks it with the installed command. It prints
-what was missed, and what was told as a warning or an error of a place that nothing touched or of a sound tree. The
-first seed is drawn by the clock. Some four minutes for five seeds.
+(``benchmarks/plants``) a small data set that is sound but for that defect, and checks it with the installed command. It prints
+what was missed, and every warning or error in a place that was not touched or in a sound data set. The first seed is taken
+from the clock.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a kill costs: every sampler, JASPER and the loading engine, killed with SIGKILL at two random batches and resumed each time.
 
-``python -m benchmarks.resuming`` compares the ids that were delivered with those of the run left alone, batch by
-batch, and counts samples that were read again: fetched, by workers too, but not delivered before the kill. Two
-processes of a gloo group do the same over an uneven length.
+``python -m benchmarks.resuming`` compares the delivered ids batch by batch with those of an uninterrupted run, and counts samples
+that were read twice: fetched, also by workers, but not delivered before the kill. Two processes of a gloo group do the same for
+a length that they do not divide.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What samplers do to real labels, lengths, groups and difficulties: one table, one run.
 
-``python -m benchmarks.sampling`` draws an epoch of every sampler and counts: padding beside a shuffled and a fully
-sorted epoch, batches over their token budget, how far class counts are from their shares, groups that are split
-between batches or between splits, difficulty against epoch, and how much of the data an epoch shows. Without the
-shared data sets made ones take their place, and the table says so.
+``python -m benchmarks.sampling`` draws an epoch with every sampler and counts: padding compared with a shuffled and a fully
+sorted epoch, batches over their token budget, how far class counts are from their shares, groups that are split between
+batches or between splits, difficulty by epoch, and how much of the data an epoch covers. Without the shared data sets,
+generated data take their place, and the table says so.
 """
 
 from __future__ import annotations

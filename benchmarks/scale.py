@@ -3,8 +3,9 @@
 ``python -m benchmarks.scale tables|texts|arrays [--gib 0.5 5 50] [--seed N]``
 
 Half a GiB of shards is generated and repeated by hard links until the size is reached, so that every sample beyond the first
-half GiB is a duplicate that has to be found. Told are wall seconds, GiB read a second, and the largest sum over all processes of the
-proportional set size without files that are mapped (Pss_Anon and Pss_Shmem), sampled twice a second. A run of 50 GiB takes some half an hour.
+half GiB is a duplicate that must be found. Reported are wall seconds, GiB read per second, and the largest sum over all processes
+of the proportional set size without mapped files (Pss_Anon and Pss_Shmem), sampled twice a second. A run of 50 GiB takes about
+half an hour.
 """
 
 from __future__ import annotations

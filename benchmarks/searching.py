@@ -1,9 +1,9 @@
-"""The settings that ``diagnose_io`` recommends against the winner of a full grid, and against rules of thumb.
+"""The settings that ``diagnose_io`` recommends, against the winner of a full grid and against rules of thumb.
 
 ``python -m benchmarks.searching [--seed N] [--only NAME …]`` runs for each workload a grid (at least 36 settings, three
 interleaved repeats of two seconds), the installed command with default arguments, then both winners head to head in 40
-alternating blocks of half a second, and the code that was returned in a fresh process. Some six to ten minutes a
-workload; each is kept by itself, and ``--table`` prints what was kept last.
+alternating blocks of half a second, and the returned code in a fresh process. About six to ten minutes per workload; each
+result is kept separately, and ``--table`` prints the latest ones.
 """
 
 from __future__ import annotations

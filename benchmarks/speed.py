@@ -1,11 +1,11 @@
-"""Loaders and samplers beside what one would write or take instead: one command, all side by side.
+"""Loaders and samplers compared with what one would write or use instead: one command for all.
 
 ``python -m benchmarks.speed`` runs the parts ``jasper``, ``sources``, ``engine`` and ``samplers`` (about half an hour); name one
-to run it alone. CPU seconds of one thread; what is compared alternates, and medians stand with their spread.
+to run it alone. Figures are CPU seconds of one thread; candidates alternate, and medians are printed with their spread.
 
-Two peers of the samplers are asked for: ``pip install --no-deps pytorch-metric-learning torchsampler``, with
-scikit-learn from ``pip install --group test``. Without ``--no-deps`` pip may take another torch for them; torchvision,
-which one of them imports and does not use here, is stubbed.
+Two peers of the samplers are needed: ``pip install --no-deps pytorch-metric-learning torchsampler``, with scikit-learn from
+``pip install --group test``. Without ``--no-deps`` pip may install another torch for them; torchvision, which one of them imports
+but does not use here, is stubbed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The loading engine beside a vectorised gather, plain DataLoaders, and the collators that went before."""
+"""The loading engine compared with a vectorised gather, plain DataLoaders, and the collators of the earlier system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JASPER batch beside a vectorised gather of the same fields, and beside reading sample by sample."""
+"""A JASPER batch compared with a vectorised gather of the same fields, and with reading sample by sample."""
 
 from __future__ import annotations
 

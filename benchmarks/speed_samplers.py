@@ -1,4 +1,4 @@
-"""Each sampler beside torch's and a peer's: a fresh process per case, alternating, one thread, CPU seconds."""
+"""Each sampler compared with torch's and a peer's: a fresh process per case, alternating, one thread, CPU seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our sources' loaders beside the Dataset that one would write by hand for the same files."""
+"""Our sources' loaders compared with the Dataset that one would write by hand for the same files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Cold storage beside ``dd``, and memory that is no disk: what ``diagnose_io`` says of a gigabyte that the cache was told to drop.
+"""Cold storage compared with ``dd``, and memory that is not a disk: what ``diagnose_io`` reports for a gigabyte dropped from the cache.
 
-``python -m benchmarks.storage`` writes 1 GiB of shards once, then by turns drops them from the page cache and reads them
-with ``dd``, and asks the installed command, which drops what it reads by itself. Files on tmpfs have no cold figure.
+``python -m benchmarks.storage`` writes 1 GiB of shards once, then alternates: drop them from the page cache and read them with
+``dd``; run the installed command, which drops what it reads by itself. Files on tmpfs have no cold figure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # mypy: ignore-errors
-"""A format of known cost, plugged in as a third party's: what a file says, reading and decoding it take.
+"""A format of known cost, plugged in like a third party's: each file says how long reading and decoding it take.
 
-A file holds four words: seconds of reading and whether these are waited, seconds of decoding and whether these are.
+A file holds four words: the seconds of reading and whether they are spent waiting, and the same for decoding.
 """
 
 from __future__ import annotations

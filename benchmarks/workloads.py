@@ -1,8 +1,8 @@
 # mypy: ignore-errors
-"""Loaders that differ in what bounds them, their costs drawn from a seed: a user's own file, which knows nothing of us.
+"""Loaders limited by different things, with costs drawn from a seed, in a user's own file that knows nothing of this package.
 
 Each function returns a DataLoader with torch's defaults and a batch size; ``WORKLOADS`` names them all.
-What sleeps stands for storage that answers after a while.
+Sleeping stands for storage that answers after a while.
 """
 
 from __future__ import annotations

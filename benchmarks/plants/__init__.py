@@ -1,9 +1,9 @@
 # mypy: ignore-errors
 """Small sound data sets of many formats, made from a seed, and defects to plant in them one kind at a time.
 
-This shares no code with the injector beside the shared data sets, nor with the builders that tests use. A kind changes
-a sound tree and tells what must be found: any of ``codes``, at least as severe as ``severity``, at each of ``places``.
-A place is a file, a file and a sample's number, or nothing where a finding is about the whole.
+This shares no code with the injector that comes with the shared data sets, nor with the builders of the tests. A kind of defect
+changes a sound data set and returns what must be found: any of ``codes``, at least as severe as ``severity``, at each of
+``places``. A place is a file, a file and a sample's number, or empty if a finding concerns the whole data set.
 """
 
 from __future__ import annotations

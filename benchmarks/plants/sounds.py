@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Defects of sounds."""
+"""Defects of audio files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""What a kind of defect is given, a data set to change, and what it tells: what must be found."""
+"""What a kind of defect gets, a data set to change, and what it returns: what must be found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures PyTorch data pipelines and proves each cure by a run.
+"""Measures PyTorch data pipelines and proves each fix by a run.
 
 Importing this package loads neither torch nor numpy; ``dataloader_expert.loaders`` and
 ``dataloader_expert.samplers`` do.

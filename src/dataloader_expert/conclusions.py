@@ -1,4 +1,4 @@
-"""Conclusions: findings and advice. Each names the facts that it rests on and is never without one."""
+"""Conclusions: findings and advice. Each names at least one fact that it rests on."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MAX_PLACES = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong or noteworthy. ``where`` holds at most 20 places ``{file?, sample?, split?, field?}``; ``cost`` is the
-    share of the loading time that its cure would save, where that is known."""
+    """Something wrong or noteworthy. ``where`` has at most 20 places ``{file?, sample?, split?, field?}``; ``cost`` is the
+    share of the loading time that its fix would save, if known."""
 
     code: str
     severity: Severity
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Advice:
-    """One setting: what to put, instead of what, why, what it gains and what it costs."""
+    """One setting: its value, instead of which one, why, what it gains and what it costs."""
 
     setting: str
     value: Json

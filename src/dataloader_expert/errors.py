@@ -1,4 +1,4 @@
-"""Errors that a user meets: each says what was given, what the rule is, and what to do next."""
+"""Errors for users: each says what was given, what the rule is, and what to do next."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Unreadable(Exception):
         super().__init__(self.message)
 
     def told(self) -> str:
-        """In an error's words: ``file: code: what is wrong``."""
+        """As part of an error message: ``file: code: what is wrong``."""
         file = self.where.get("file")
         return f"{f'{escaped(file)}: ' if file else ''}{self.code}: {self.message}"
 
 
 def escaped(text: object, limit: int | None = 120) -> str:
-    """A name or message from outside, safe to print: one line, no control, bidi or half character, at most ``limit``.
+    """A name or message from outside, safe to print: one line, no control or bidi character or lone surrogate, at most ``limit``.
 
-    What cannot be printed is written as in a Python string (a newline as ``\\n``); what can is left as it is, so
-    that escaping twice changes nothing. None: no limit.
+    Unprintable characters are escaped as in a Python string (a newline as ``\\n``); others stay as they are, so that
+    escaping twice changes nothing. None: no limit.
     """
     safe = str(text)
     if not safe.isprintable():
@@ -66,14 +66,14 @@ def escaped(text: object, limit: int | None = 120) -> str:
 
 
 def escaped_lines(text: str) -> str:
-    """The same of a message whose line breaks are our own."""
+    """The same for a message whose line breaks are our own."""
     return "\n".join(escaped(line, None) for line in text.split("\n"))
 
 
 def escaped_json(value: Any) -> Any:
-    """A JSON value, every string in it printable, keys of mappings too: what enters a result passes here.
+    """A JSON value with all its strings made printable, including keys of mappings: everything that enters a result passes here.
 
-    Keys are cut at ``LONGEST_KEY``; of those that then agree, each after the first bears its number.
+    Keys are cut at ``LONGEST_KEY``; if some are then equal, each after the first gets a number.
     """
     if isinstance(value, str):
         return escaped(value, None)

@@ -18,7 +18,7 @@ Json = Any
 
 @dataclass(frozen=True)
 class Quantity:
-    """A thing that can be measured: declared once, beside the code that measures it."""
+    """A thing that can be measured: declared once, next to the code that measures it."""
 
     name: str
     unit: str
@@ -27,7 +27,7 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How a value came to be. ``interval`` is a 95 % interval, ``spread`` the repeated observations' range."""
+    """How a value was obtained. ``interval`` is a 95 % interval, ``spread`` the range of repeated observations."""
 
     how: How
     by: str
@@ -97,7 +97,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What could not be measured, and why. A report without its unknowns would lie by silence."""
+    """What could not be measured, and why. A report that omits its unknowns would mislead."""
 
     what: str
     why: str
@@ -143,7 +143,7 @@ class Facts:
         return Facts((*self, *other))
 
     def find(self, quantity: Quantity, **at: Json) -> Fact | None:
-        """The fact of this quantity whose point agrees with ``at``; the first if several do."""
+        """The fact of this quantity whose point matches ``at``; the first if several do."""
         return next(self.all(quantity, **at), None)
 
     def value(self, quantity: Quantity, default: Json = None, **at: Json) -> Json:
@@ -171,7 +171,7 @@ def _plain(value: Json) -> Json:
 
 
 def _short(value: Json) -> Json:
-    """A structured value by its plain entries; lists by their length."""
+    """A structured value reduced to its plain entries; lists are replaced by their length."""
     if isinstance(value, Mapping):
         plain = {k: v for k, v in value.items() if v is None or isinstance(v, str | int | float)}
         return dict(list(plain.items())[:8])

@@ -1,4 +1,4 @@
-"""What crosses the door outwards: which data, and a DataLoader described as data."""
+"""What is sent to a measuring child: which data, and a DataLoader described as data."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from dataloader_expert.facts import Json
 class SourceRef:
     """Which data: a path, or ``module:attribute`` / ``file.py:attribute`` with its arguments.
 
-    ``roots`` bound what may be opened; ``code`` says that ``name`` is a Python reference; ``limit_bytes`` is what the processes that read may hold together.
-    ``train`` names the training split where it is not called ``train``; ``columns`` are the fields to read, None: all.
+    ``roots`` limit what may be opened; ``code`` says that ``name`` is a Python reference; ``limit_bytes`` is the most memory
+    that the reading processes may use together. ``train`` names the training split if it is not called ``train``; ``columns``
+    are the fields to read, None: all.
     """
 
     name: str
@@ -63,7 +64,7 @@ class LoaderPlan:
         return replace(self, **changes)
 
     def keywords(self) -> dict[str, Json]:
-        """The DataLoader's keyword arguments; those that torch refuses without workers are left out."""
+        """The DataLoader's keyword arguments, without those that torch refuses if there are no workers."""
         given: dict[str, Json] = {
             "batch_size": self.batch_size,
             "shuffle": self.shuffle,
@@ -89,5 +90,5 @@ class LoaderPlan:
 
 
 def in_flight(workers: int, prefetch: int | None) -> int:
-    """Batches that wait at the most, and the one that the consumer holds."""
+    """The most batches that are queued, plus the one that the consumer holds."""
     return workers * (prefetch or 2) + 1 if workers else 1

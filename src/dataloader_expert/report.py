@@ -1,4 +1,4 @@
-"""What every tool's result shares, and the rule that no conclusion stands without its facts."""
+"""What all results share, and the rule that no conclusion is without its facts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Model(BaseModel):
 
 
 class Figure(Model):
-    """A measured figure: value, unit, 95 % interval (null where there is none), observations, how it was got."""
+    """A measured figure: value, unit, 95 % interval (null if there is none), number of observations, how it was obtained."""
 
     value: float | None
     unit: str
@@ -88,9 +88,9 @@ class Next(Model):
 
 
 class Picture(Model):
-    """A thumbnail of a sample, as a batch holds it or because ``why`` was found of it; ``data`` null: it cannot be shown.
+    """A thumbnail of a sample of a batch, or of one with the finding ``why``; ``data`` null: it cannot be shown.
 
-    ``width``, ``height``: of an image, in pixels; of a sound or sequence its steps, and null.
+    ``width``, ``height``: of an image, in pixels; for audio and sequences the number of steps, and null.
     """
 
     of: Literal["batch", "findings"]
@@ -111,7 +111,7 @@ class Shortened(Model):
 
 
 class Report(Model):
-    """The fields that all tools' results have."""
+    """The fields that all results have."""
 
     tool: str = Field(description="the tool that made this result")
     source: str = Field(description="the source as requested")
@@ -153,7 +153,7 @@ def supported(findings: list[Finding], advice: list[Advice], facts: Facts) -> No
 
 
 def figure(fact: Fact | None) -> Figure | None:
-    """A fact's value as a figure of a result; None without one."""
+    """A fact's value as a figure of a result; None without a fact."""
     if fact is None or fact.value is None:
         return None
     low, high = fact.evidence.interval or (None, None)

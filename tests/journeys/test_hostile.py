@@ -160,7 +160,7 @@ def test_a_fault_is_named_by_its_code(table: dict[Row, Seen], row: Row) -> None:
     if seen.is_error:
         assert "sample 3" in seen.text
     elif workers or how.endswith("later"):
-        told = {"throughput at num_workers=2", "throughput at num_workers=2 and more", "what was not yet measured"}
+        told = {"throughput at num_workers=2", "throughput at num_workers=2 and more", "the remaining measurements"}
         assert told & {u["what"] for u in seen.unknowns}
 
 

@@ -98,9 +98,10 @@ def accumulation_advice(facts: Facts, size: int, wanted: int | None) -> list[Adv
         return []
     steps = -(-wanted // size)
     even = -(-wanted // steps)
-    why = f"batches of {wanted} do not fit: {steps} batches of {even}, their gradients summed, make the same step"
-    why += f"; divide each loss by {steps}, and with batch normalisation expect statistics of {even} samples"
-    out = [Advice("gradient accumulation steps", steps, 1, why, None, "as many passes for each step", (bound.cite(),))]
+    why = f"batches of {wanted} do not fit; accumulating the gradients of {steps} batches of {even} gives the same step"
+    why += f": divide each loss by {steps}; batch normalisation then uses the statistics of {even} samples"
+    cost = f"{steps} forward and backward passes per step"
+    out = [Advice("gradient accumulation steps", steps, 1, why, None, cost, (bound.cite(),))]
     rate = f"only if you do not accumulate: the batch is {wanted / size:.3g} times smaller; scale the learning rate"
     rate += f" by {size / wanted:.3g} for SGD or {(size / wanted) ** 0.5:.3g} for Adam as a first try, and tune it"
     return [*out, Advice("learning rate", round(size / wanted, 4), 1, rate, None, "a run to tune it", (bound.cite(),))]
@@ -110,12 +111,12 @@ WORDS = {
     "precision": "autocast to {}, which halves most of what is kept for the backward pass",
     "channels_last": "channels-last order, in which convolutions on tensor cores need no copies",
     "checkpointing": "gradient checkpointing, which computes activations again instead of keeping them",
-    "optimizer": "an optimizer without states ({})",
+    "optimizer": "an optimizer without state ({})",
 }
 COSTS = {
-    "precision": "fewer digits: watch the loss",
+    "precision": "lower precision: watch the loss",
     "channels_last": "none known: model and batch .to(memory_format=torch.channels_last)",
-    "checkpointing": "about one more forward pass a step",
+    "checkpointing": "about one more forward pass per step",
     "optimizer": "another optimizer, to be tuned",
 }
 WORTH = 0.1

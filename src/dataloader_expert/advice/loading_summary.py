@@ -57,7 +57,7 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     speedup, unproved, predicted = facts.find(SPEEDUP), facts.find(UNPROVED), facts.find(PREDICTED)
     parts = []
     if speedup is None:
-        parts.append(f"{as_keywords(changed(current, chosen)) or 'num_workers=0'} does")
+        parts.append(f"{as_keywords(changed(current, chosen)) or 'num_workers=0'} delivers batches")
     elif speedup.evidence.interval is not None:
         low, high = speedup.evidence.interval
         at = " at the pace of the training step" if stepped else ""
@@ -66,13 +66,13 @@ def _better(facts: Facts, current: dict[str, Any], chosen: dict[str, Any], stepp
     elif unproved is not None:
         u = unproved.value
         helps = " or with a larger budget_s" if u["by_time"] else ""
-        text = f"{u['settings']} looked {u['ratio']:.2f} times as fast, but the rates varied too much to prove it; repeat on an"
-        parts.append(f"{text} idle machine{helps}")
+        text = f"{u['settings']} looked {u['ratio']:.2f} times as fast, but the rates varied too much to prove it"
+        parts.append(f"{text} (repeat on an idle machine{helps})")
     if predicted is not None:
         low, high = predicted.evidence.interval or (predicted.value, predicted.value)
         text = f"{predicted.at['settings']} was not tried for lack of time (predicted {predicted.value:.1f}"
         of = "the best tried" if facts.find(TRIALS) is not None else "the present rate"
-        parts.append(f"{text} times {of}, {low:.1f} to {high:.1f}); raise budget_s to try it")
+        parts.append(f"{text} times {of}, {low:.1f} to {high:.1f}; raise budget_s to try it)")
     if not parts:
         tried, refused = len(facts.value(TRIALS, [])) > 1, facts.find(ENDED, refused=True) is not None
         none = "no other setting could be tried (see unknowns)" if refused else ""

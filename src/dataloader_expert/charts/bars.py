@@ -23,7 +23,7 @@ from dataloader_expert.charts.scales import Scale, said
 
 BAR, GAP, NAMES = 16.0, 7.0, 118.0
 MOST = 24
-"""Bars that are drawn; the table has them all."""
+"""The most bars that are drawn; the table has them all."""
 
 
 def bars(
@@ -35,7 +35,7 @@ def bars(
     words: Callable[[float | None], str] = said,
     paints: Sequence[Paint] = (),
 ) -> Chart:
-    """One bar a name, in the order given; ``words`` says a value at its bar's end."""
+    """One bar per name, in the given order; ``words`` formats the value shown at the end of its bar."""
     shown = list(named[:MOST])
     room = max((len(words(v)) for _, v in shown), default=1) * CHARACTER + 6
     scale = Scale(0.0, max((v for _, v in shown), default=1.0) or 1.0, NAMES, WIDTH - room)
@@ -62,7 +62,7 @@ def stacked(
     words: Callable[[float | None], str] = said,
     side_by_side: bool = False,
 ) -> Chart:
-    """A bar a row, its parts in as many paints; ``side_by_side``: the parts beside each other, each from zero."""
+    """One bar per row, each part in its own paint; ``side_by_side``: the parts next to each other, each starting at zero."""
     shown = list(rows[:MOST])
     names = list(series[: len(SERIES)])
     marks, top = legend(names, 0)

@@ -1,6 +1,6 @@
-"""What a chart is: marks on a sheet, a sentence that says what they show, and the table of the same data.
+"""What a chart is: marks on a sheet, a sentence that says what they show, and a table of the same data.
 
-Marks know nothing of HTML or pixels, so that one drawing becomes SVG for the page and PNG for clients that show images.
+Marks know nothing of HTML or pixels, so that the same drawing becomes SVG for the page and PNG for clients that show images.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 WIDTH = 360.0
-"""Units of every chart's width: about the pixels of a phone, so that a label is readable there too."""
+"""Width of every chart in units: about the pixels of a phone, so that labels are readable there too."""
 FONT = 12.0
 CHARACTER = 6.4
 """Mean width of a character at that size."""
@@ -62,7 +62,7 @@ class Text:
     anchor: Anchor = "start"
     paint: Paint = "ink"
     halo: bool = False
-    """Edged with the page's colour, to be read on any other."""
+    """Outlined in the page's colour, to be readable on any background."""
 
 
 Mark = Rect | Line | Area | Dot | Text
@@ -70,7 +70,7 @@ Mark = Rect | Line | Area | Dot | Text
 
 @dataclass(frozen=True)
 class Drawing:
-    """Marks in the order in which they are painted, on a sheet of ``WIDTH`` by ``height``."""
+    """Marks in painting order, on a sheet of ``WIDTH`` by ``height``."""
 
     height: float
     marks: tuple[Mark, ...]
@@ -78,7 +78,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Table:
-    """A header, and rows of as many cells; the first cell of each names its row."""
+    """A header, and rows with as many cells; the first cell of each names its row."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -86,7 +86,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """``key`` is unique on a page; ``says`` tells in a sentence what a reader sees; ``note`` what is to be known of it."""
+    """``key`` is unique on a page; ``says`` describes in a sentence what a reader sees; ``note`` is what they should know about it."""
 
     key: str
     title: str
@@ -97,13 +97,13 @@ class Chart:
 
 
 def shortened(text: str, width: float) -> str:
-    """The text, cut so that it fits into ``width`` units."""
+    """The text, shortened to fit into ``width`` units."""
     most = max(2, int(width / CHARACTER))
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def legend(names: Sequence[str], top: float) -> tuple[list[Mark], float]:
-    """A line for each series, by its paint, from ``top`` on; and where they end."""
+    """The legend from ``top`` down, each series with its paint; and where it ends."""
     marks: list[Mark] = []
     x, y = 0.0, top
     for name, paint in zip(names, SERIES, strict=False):

@@ -1,4 +1,4 @@
-"""A map of a matrix: one cell a pair, the deeper the larger, in a second paint where values are negative."""
+"""A heat map of a matrix: one cell per pair, darker for larger values, in a second paint for negative ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataloader_expert.charts.scales import said
 
 LABELS = 96.0
 NUMBERED = 9
-"""Columns up to which a cell has room for its number."""
+"""The most columns with which a cell has room for its number."""
 
 
 def heatmap(
@@ -22,7 +22,7 @@ def heatmap(
     words: Callable[[float | None], str] = said,
     note: str = "",
 ) -> Chart:
-    """``values[i][j]`` of ``names[i]`` and ``names[j]``; ``most`` is the value of full depth, None an empty cell."""
+    """``values[i][j]`` belongs to ``names[i]`` and ``names[j]``; ``most`` is the darkest value; None is an empty cell."""
     n = len(names)
     side = min(44.0, (WIDTH - LABELS) / max(1, n))
     turned = side < 5 * CHARACTER

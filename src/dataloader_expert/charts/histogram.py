@@ -34,7 +34,7 @@ def histogram(
     of: str = "Samples",
     words: Callable[[float | None], str] = said,
 ) -> Chart:
-    """``counts``: one series or several by name, each as long as ``edges`` less one; several are drawn as outlines."""
+    """``counts``: one or several series by name, each one shorter than ``edges``; several are drawn as outlines."""
     several = len(counts) > 1
     marks, top = legend([name for name, _ in counts], 0) if several else ([], 6.0)
     high = max((n for _, series in counts for n in series), default=1) or 1
@@ -64,7 +64,7 @@ def histogram(
 
 
 def ends(low: float, high: float) -> tuple[float, float]:
-    """The least and largest value of a bin: of whole numbers, whose edges lie half-way between, the numbers."""
+    """The smallest and largest value of a bin; for integers, whose bin edges lie halfway between them, the integers."""
     return (low + 0.5, high - 0.5) if low % 1 == 0.5 and high % 1 == 0.5 else (low, high)
 
 

@@ -21,7 +21,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """``joined``: drawn as a curve with a band, else as points with intervals."""
+    """``joined``: drawn as a curve with a band; otherwise as points with intervals."""
 
     name: str
     points: tuple[Point, ...]
@@ -41,7 +41,7 @@ def lines(
     note: str = "",
     even: bool = True,
 ) -> Chart:
-    """``even``: the values of ``x`` are spaced evenly in their order, since settings double; ``limit``: a level by name."""
+    """``even``: the values of ``x`` are spaced evenly in order, since settings double; ``limit``: a named level."""
     levels = sorted({p.x for s in series for p in s.points})
     places: dict[float, float] = {v: i if even else v for i, v in enumerate(levels)}
     highest = max((p.high if p.high is not None else p.y for s in series for p in s.points), default=1.0)
@@ -87,7 +87,7 @@ def lines(
 
 
 def _under(x: Scale, levels: Sequence[float], at: float) -> list[Mark]:
-    """A label under each level, or under every other where they are close."""
+    """A label under each level, or under every other one if they are close."""
     every = max(1, -(-len(levels) * max((len(said(v)) for v in levels), default=1) // 34))
     return [Text(x.at(i), at, said(v), "middle", "muted") for i, v in enumerate(levels) if i % every == 0]
 

@@ -1,4 +1,4 @@
-"""A chart as a PNG, for clients that show images and no page. Pillow is imported when one is drawn."""
+"""A chart as a PNG, for clients that show images but no page. Pillow is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataloader_expert.charts.svg import LIGHT
 from dataloader_expert.errors import escaped
 
 SCALE, EDGE, TITLE = 2.0, 12.0, 22.0
-"""Pixels of a unit, and units around the drawing and above it for the title."""
+"""Pixels per unit, units of margin around the drawing, and units above it for the title."""
 PAPER = (255, 255, 255)
 DASH = 4.0
 
@@ -22,7 +22,7 @@ def png(chart: Chart) -> bytes:
 
     height = chart.drawing.height + TITLE + 2 * EDGE
     image = Image.new("RGB", (round((WIDTH + 2 * EDGE) * SCALE), round(height * SCALE)), PAPER)
-    pen = ImageDraw.Draw(image, "RGBA")  # so that what is translucent is laid over
+    pen = ImageDraw.Draw(image, "RGBA")  # so that translucent marks are blended
     for mark in (Text(0, -8, chart.title), *chart.drawing.marks):
         _draw(pen, mark)
     out = io.BytesIO()
@@ -50,7 +50,7 @@ def _draw(pen: Any, m: Mark) -> None:
 
 
 def _dashes(m: Line) -> list[tuple[tuple[float, float], ...]]:
-    """Short pieces of the line, with as much room between them."""
+    """Short pieces of the line, with gaps of the same length."""
     pieces: list[tuple[tuple[float, float], ...]] = []
     for (x0, y0), (x1, y1) in zip(m.points, m.points[1:], strict=False):
         n = max(1, int(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5 / DASH))

@@ -1,4 +1,4 @@
-"""From values to places on the sheet: round ticks, and numbers as an axis says them."""
+"""Maps values to positions on the sheet: round ticks, and numbers as an axis shows them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Scale:
     end: float
 
     def at(self, value: float) -> float:
-        span = self.high / 2 - self.low / 2  # halved: the whole may be more than a float holds
+        span = self.high / 2 - self.low / 2  # halved: the full range may exceed a float
         return self.start + (self.end - self.start) * ((value / 2 - self.low / 2) / span if span else 0.5)
 
 
@@ -35,7 +35,7 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
 
 
 def said(value: float | None) -> str:
-    """A number as an axis or a bar says it: three digits, and a unit prefix from ten thousand on."""
+    """A number as an axis or a bar shows it: three digits, and a unit prefix from ten thousand up."""
     if value is None:
         return "—"
     size = abs(value)

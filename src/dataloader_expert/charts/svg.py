@@ -1,4 +1,4 @@
-"""A drawing as inline SVG: colours by class, so that the page's light and dark apply, and as attributes for mail."""
+"""A drawing as inline SVG: colours as classes, so that the page's light and dark modes apply, and as attributes for mail programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DARK = {
 
 
 def svg(chart: Chart, prefix: str = "") -> str:
-    """The chart as an ``<svg>`` element that a screen reader reads by its title and sentence."""
+    """The chart as an ``<svg>`` element whose title and sentence a screen reader reads."""
     d = chart.drawing
     own = escape(f"{prefix}{chart.key}")
     body = "".join(_mark(m) for m in d.marks)
@@ -60,5 +60,5 @@ def _n(value: float) -> str:
 
 
 def _text(text: str) -> str:
-    """Text from outside: printable, its marks escaped."""
+    """Text from outside: made printable, with markup escaped."""
     return escape(escaped(text, None))

@@ -1,1 +1,1 @@
-"""One property of the samples each (see ``base``)."""
+"""Checks, each of one property of the samples (see ``base``)."""

@@ -1,8 +1,8 @@
-"""Whether two small grey pictures show the same once one is shifted, scaled and turned a little.
+"""Whether two small grey images show the same once one is slightly shifted, scaled and rotated.
 
 Method: an affine warp with a gain, fitted by Gauss-Newton steps (Lucas and Kanade, "An iterative image registration
-technique with an application to stereo vision", 1981), from three scales. What counts is the correlation after it, and
-what is left unexplained where the two agree least: two shirts on one floor correlate, and differ on the shirts.
+technique with an application to stereo vision", 1981), from three scales. What counts is the correlation afterwards, and
+the unexplained variance where the two agree least: two shirts on the same floor correlate, but differ on the shirts.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ SIDE = 32
 STEPS = 8
 SCALES = (1.0, 0.9, 1.1)
 ENOUGH = 0.95
-"""The correlation beyond which no other scale is tried."""
+"""The correlation above which no other scale is tried."""
 HOPEFUL = 0.7
-"""The correlation at the first scale below which no other is tried."""
+"""The correlation at the first scale below which no other scale is tried."""
 OVERLAP = 0.7
-"""The least share of a picture that must lie within the other."""
+"""The least share of an image that must lie within the other."""
 STRETCH, SHEAR = 1.28, 0.12
-"""The most that a copy may be scaled, and turned or sheared (0.12: seven degrees)."""
+"""The most that a copy may be scaled, and rotated or sheared (0.12: seven degrees)."""
 DAMPING, GAINS = 10.0, (0.3, 3.0)
 WINDOWS = 4
 AT_ONCE = 128
 
 
 def aligned(ones: Any, others: Any) -> Any:
-    """Each pair's correlation, aligned as well as can be, and the share of the variance that is left unexplained in the
+    """The correlation of each pair in the best alignment, and the share of the variance that remains unexplained in the
     third-worst of ``WINDOWS`` x ``WINDOWS`` windows; float32 [n, 2].
 
     Args:
-        ones, others: the pairs' pictures, [n, 32, 32].
+        ones, others: the images of the pairs, [n, 32, 32].
     """
     import numpy as np
 
@@ -56,7 +56,7 @@ def _scaled(a: Any, b: Any) -> Any:
 
 
 def _worst(left: Any, off: Any, inside: Any) -> Any:
-    """The squares of ``left`` over the variance of ``off``, in the third-worst window, as a border spoils two."""
+    """The squares of ``left`` over the variance of ``off`` in the third-worst window, since a border spoils two."""
     import numpy as np
 
     side = SIDE // WINDOWS
@@ -68,7 +68,7 @@ def _worst(left: Any, off: Any, inside: Any) -> Any:
 
 
 def _centred(values: Any, inside: Any, count: Any) -> Any:
-    """Less their mean over the pixels inside, and 0 outside."""
+    """Minus their mean over the pixels inside, and 0 outside."""
     return (values - (values * inside).sum(1, keepdims=True) / count) * inside
 
 
@@ -81,8 +81,8 @@ def _blurred(a: Any) -> Any:
 
 
 def _fitted(a: Any, b: Any, scale: float) -> Any:
-    """The best correlation that the steps meet, and what is left there; -1 and infinity where a warp goes beyond what a
-    copy may be."""
+    """The best correlation over the steps, and what is unexplained there; -1 and infinity if the warp goes beyond what a copy
+    may have."""
     import numpy as np
 
     n, middle = len(a), (SIDE - 1) / 2
@@ -122,7 +122,7 @@ def _fitted(a: Any, b: Any, scale: float) -> Any:
 
 
 def _sampler(u: Any, v: Any) -> Any:
-    """Reads pictures, [n, 32, 32], at these places of each by bilinear interpolation, [n, 1024]."""
+    """Samples images, [n, 32, 32], at these positions by bilinear interpolation, [n, 1024]."""
     import numpy as np
 
     left, top = (np.clip(np.floor(w), 0, SIDE - 2).astype(np.int32) for w in (u, v))

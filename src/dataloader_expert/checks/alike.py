@@ -1,4 +1,4 @@
-"""Which names are one name, spelt in two ways."""
+"""Names that are the same name, spelt in two ways."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def twins(names: Iterable[str]) -> list[list[str]]:
-    """Names that are one name but for case and blanks."""
+    """Groups of names that differ only in case and spaces."""
     alike: dict[str, list[str]] = {}
     for name in names:
         alike.setdefault(unicodedata.normalize("NFKC", name).casefold().strip(), []).append(name)

@@ -1,7 +1,7 @@
-"""The contract of a check: look at blocks, merge with another's look, say facts, judge them.
+"""The contract of a check: look at blocks, merge with another instance, state facts, judge them.
 
-A member defines a ``Check`` subclass named ``CHECK`` and is found by walking this folder. Checks are numpy
-only: they run in the user's interpreter too.
+A member defines a ``Check`` subclass named ``CHECK`` and is found by walking this folder. Checks use only
+numpy, because they also run in the user's interpreter.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from dataloader_expert.sources.references import References
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
 SPLIT_VALUES = 1_000
-"""More values name no splits: the rest counts as in none."""
+"""The most values of a split column; samples with further values count as in no split."""
 
 
 @dataclass
 class Context:
-    """What checks know of the data beforehand; ``pivots`` are values near each field's middle."""
+    """What checks know about the data beforehand; ``pivots`` are values near the middle of each field."""
 
     fields: tuple[Field, ...]
     label: str | None
@@ -37,21 +37,21 @@ class Context:
     classes: tuple[str, ...] | None
     seed: int
     guessed: bool = False
-    """Whether the label was guessed from values: what it shows is then worth an info."""
+    """Whether the label was guessed from values; findings that depend on it are then only info."""
     handled: str | None = None
-    """How the user's own loader already treats imbalance, if it does."""
+    """How the user's own loader already handles imbalance, if it does."""
     near: bool = True
     group: str | None = None
     time: str | None = None
     length: str | None = None
     difficulty: str | None = None
-    """Fields that the request names; None: likely ones are found."""
+    """Fields that the request names; None: likely ones are searched for."""
     roles: Roles = field(default_factory=Roles)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     references: References | None = None
-    """Fields that name files; None where none does."""
+    """Fields that name files; None if there are none."""
     copies: frozenset[str] = frozenset()
-    """Files that equal another byte for byte."""
+    """Files that are byte-identical to another one."""
     pivots: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
@@ -78,16 +78,16 @@ class Context:
 
     @property
     def grouped(self) -> Role | None:
-        """The field whose values make samples belong together."""
+        """The field whose values group samples."""
         return Role(self.group, "as asked") if self.group is not None else self.roles.group
 
     @property
     def timed(self) -> Role | None:
-        """The field that says when a sample arose."""
+        """The field that says when a sample was taken."""
         return Role(self.time, "as asked") if self.time is not None else self.roles.time
 
     def splits_of(self, block: Block) -> tuple[list[str | None], Any]:
-        """The splits of a block's samples: their names, and for each sample which one, int16."""
+        """The splits in a block: their names, and the index of each sample's split, int16."""
         import numpy as np
 
         n, role = block.samples, self.roles.split
@@ -111,7 +111,7 @@ class Context:
         return list(names), codes
 
     def by_split(self, block: Block) -> Iterable[tuple[str | None, Block]]:
-        """A block's samples split by split."""
+        """A block's samples, split by split."""
         import numpy as np
 
         names, codes = self.splits_of(block)
@@ -130,7 +130,7 @@ class Context:
 
 
 class Check(ABC):
-    """``ids`` are the codes that this check may find; each becomes a line of ``checks`` in the result."""
+    """``ids`` are the codes that this check may report; each becomes an entry of ``checks`` in the result."""
 
     ids: ClassVar[tuple[str, ...]] = ()
 
@@ -139,16 +139,16 @@ class Check(ABC):
         self.seen = 0
         """Samples looked at."""
         self.error: str | None = None
-        """What the check raised on these data; it then looks no further and says nothing."""
+        """What the check raised on these data; it then stops and reports nothing."""
 
     def watch(self, block: Block) -> None:
-        """``see``; data come from outside, and what they lead one check to raise must not end the others."""
+        """``see``, guarded: data come from outside, and an error in one check must not end the others."""
         if self.error is None:
             with self.held():
                 self.see(block)
 
     def join(self, other: Check) -> None:
-        """``merge``, likewise."""
+        """``merge``, guarded likewise."""
         self.error = self.error or other.error
         if self.error is None:
             with self.held():
@@ -156,10 +156,10 @@ class Check(ABC):
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps what is raised inside as this check's error."""
+        """Stores an exception raised inside as this check's error."""
         try:
             yield
-        except Exception as e:  # values of any kind may lead a check anywhere
+        except Exception as e:  # odd values may make a check raise anything
             self.error = f"{type(e).__name__}: {escaped(e, 200)}"
 
     @abstractmethod
@@ -168,24 +168,24 @@ class Check(ABC):
 
     @abstractmethod
     def merge(self, other: Check) -> None:
-        """Takes over what another instance saw of other blocks."""
+        """Adds what another instance saw in other blocks."""
 
     def facts(self) -> Iterable[Fact]:
         return ()
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        """Findings from facts, this check's and others'; speaks only where the evidence carries it."""
+        """Findings from the facts of this and other checks; reports only what the evidence supports."""
         return ()
 
     def unknowns(self) -> Iterable[Unknown]:
         return ()
 
     def applies(self) -> bool:
-        """Whether the data have what this check looks at."""
+        """Whether the data contain what this check looks at."""
         return True
 
     def evidence(self, how: How | None = None, n: int | None = None) -> Evidence:
-        """Counted where all samples were seen, else sampled."""
+        """Counted if all samples were seen, else sampled."""
         total = self.context.samples
         complete = total is not None and self.seen >= total
         return Evidence(
@@ -198,7 +198,7 @@ class Check(ABC):
 
 
 def all_checks() -> dict[str, type[Check]]:
-    """The checks of this folder by name."""
+    """The checks in this folder, by name."""
     found = {}
     package = importlib.import_module("dataloader_expert.checks")
     for module in pkgutil.iter_modules(package.__path__):
@@ -212,7 +212,9 @@ STATISTICS = Quantity("statistics", "stored units", "moments, quantiles, outlier
 SPLIT_STATISTICS = Quantity(
     "split_statistics", "stored units", "moments and quantiles of a field's finite values in one split"
 )
-LABELS_BLANK = Quantity("labels_blank", "samples", "samples without a label in splits that label most, and where")
+LABELS_BLANK = Quantity(
+    "labels_blank", "samples", "samples without a label in splits where most have one, and where they are"
+)
 CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")
 SPLITS = Quantity("splits", "samples", "samples of each split")
@@ -220,4 +222,4 @@ SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and d
 SAMPLES_FAILED = Quantity("samples_failed", "samples", "samples that could not be read or decoded")
 HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
-"""Quantities that several checks read stand here; the others beside the check that measures them."""
+"""Quantities that several checks read are defined here, the others next to the check that measures them."""

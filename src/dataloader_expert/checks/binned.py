@@ -1,4 +1,4 @@
-"""Counts in equally wide bins, of values that each occur so often."""
+"""Counts of weighted values in bins of equal width."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataloader_expert.facts import Json
 
 BINS = 20
 FAR = 4.0
-"""Where all values span so many times what the middle 98 % do, the bins cover these, and the others are counted beside."""
+"""If all values span this many times the range of the middle 98 %, the bins cover that range, and the rest is counted separately."""
 
 
 def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None, bins: int = BINS) -> Json:
-    """Bins over ``levels``, which are in order, each counted ``weights`` times.
+    """Bins over sorted ``levels``, each counted ``weights`` times.
 
     Args:
-        middle: where the middle 98 % of the values lie, if known.
+        middle: the range of the middle 98 % of the values, if known.
 
     Returns:
-        ``edges`` (one more than ``counts``), ``counts``, and how many values lie ``below`` and ``above`` the edges;
-        None without a value, or of a range beyond what floats hold.
+        ``edges`` (one more than ``counts``), ``counts``, and how many values are ``below`` and ``above`` the edges;
+        None without values, or if the range exceeds floats.
     """
     import numpy as np
 
@@ -31,19 +31,19 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
     if middle is not None and middle[1] > middle[0] and high - low > FAR * (middle[1] - middle[0]):
         low, high = middle
     if not math.isfinite(high - low):
-        return None  # no bin of such a range has a width
+        return None  # a bin of such a range has no width
     whole = len(levels) <= 1 << 16 and bool((levels == np.rint(levels)).all())
-    if whole and high - low < bins:  # a bin for each whole number
+    if whole and high - low < bins:  # a bin for each integer
         edges = np.arange(np.floor(low) - 0.5, np.floor(high) + 1)
-    elif whole:  # bins of as many whole numbers each, or some would stand out
+    elif whole:  # each bin covers the same number of integers, or some would stand out
         step = int(np.ceil((high - low + 1) / bins))
         edges = np.floor(low) - 0.5 + step * np.arange(int(np.ceil((high - low + 1) / step)) + 1)
-        edges[-1] = np.floor(high) + 0.5  # the last one is narrower where they do not divide the range
+        edges[-1] = np.floor(high) + 0.5  # the last one is narrower if they do not divide the range
     else:
         edges = np.linspace(low, high, bins + 1)
     width = float(edges[1] - edges[0])
-    digits = 4 - math.floor(math.log10(width)) if width > 0 else 16  # five digits of a bin's width, wherever it lies
-    upto = np.concatenate([[0], np.cumsum(weights)])  # levels are in order: a bin is a difference of two sums
+    digits = 4 - math.floor(math.log10(width)) if width > 0 else 16  # five digits of a bin's width, at any magnitude
+    upto = np.concatenate([[0], np.cumsum(weights)])  # levels are sorted: a bin is a difference of two sums
     at = np.searchsorted(levels, edges)
     at[-1] = np.searchsorted(levels, edges[-1], side="right")
     return {

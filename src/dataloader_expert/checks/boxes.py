@@ -1,8 +1,8 @@
-"""Boxes of object detection: without area, not numbers, or outside their picture.
+"""Object detection boxes: without area, not numbers, or outside their image.
 
-A box field is named so and has four numbers a box. Which four is found from the data: ``xyxy`` where the third and fourth
-lie beyond the first two nearly always, else a corner or the middle with a size, whichever leaves fewer boxes outside; numbers up
-to one are fractions of the image, others pixels.
+A box field is named so and has four numbers per box. Their meaning is inferred from the data: ``xyxy`` if the third and fourth
+nearly always exceed the first two, else a corner or the centre with a size, whichever leaves fewer boxes outside. Numbers up to
+one are fractions of the image, others pixels.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ BOXES = Quantity(
 )
 NAMES = {"bbox", "bboxes", "box", "boxes"}
 CORNERS = 0.95
-"""The share of boxes with the second corner beyond the first from which boxes are taken for two corners."""
+"""The share of boxes whose second corner is beyond the first from which boxes are read as two corners."""
 UNCLEAR = 0.2
-"""The largest share of boxes outside that is a defect of theirs: where more are, the format or unit is another."""
+"""The largest share of boxes outside the image that counts as defects: if there are more, the format or unit is another one."""
 ROUNDED = 1.0
-"""Pixels by which a box may lie outside: annotation tools round."""
+"""Pixels by which a box may extend beyond the image, since annotation tools round."""
 
 
 class Boxes(Check):
@@ -46,7 +46,7 @@ class Boxes(Check):
             None,
         )
         self.parts: dict[str, list[tuple[Any, Any, Any, str]]] = {}
-        """By field: boxes [n, 4], sizes of their pictures [n, 2], their samples, and the file: of each unit."""
+        """By field, for each unit: boxes [n, 4], sizes of their images [n, 2], their samples, and the file."""
 
     def applies(self) -> bool:
         return bool(self.fields)
@@ -69,7 +69,7 @@ class Boxes(Check):
                 self.parts.setdefault(name, []).append((boxes, sizes, samples, file))
 
     def _size(self, block: Block, i: int) -> tuple[float, float]:
-        """Width and height of a sample's picture; NaN where they are not known."""
+        """Width and height of a sample's image; NaN if unknown."""
         import numpy as np
 
         if self.size is not None and all(n in block.columns for n in self.size):
@@ -125,7 +125,7 @@ class Boxes(Check):
                 yield finding(
                     "box-outside",
                     "warning",
-                    f"{v['outside']} of {v['boxes']} boxes in {name} reach outside their image ({read})",
+                    f"{v['outside']} of {v['boxes']} boxes in {name} extend beyond their image ({read})",
                     fact,
                     "clip them to the image; if there are many, check the box format and unit",
                     v["outside_where"],
@@ -134,7 +134,7 @@ class Boxes(Check):
 
 
 def judged(boxes: Any, sizes: Any) -> tuple[str, str, Any, Any]:
-    """The boxes' format and unit, and which are degenerate and which reach outside."""
+    """The boxes' format and unit, which are degenerate, and which extend beyond the image."""
     import numpy as np
 
     whole = np.isfinite(boxes).all(1)
@@ -152,13 +152,13 @@ def judged(boxes: Any, sizes: Any) -> tuple[str, str, Any, Any]:
         found[form] = flat, out & ~flat
     form = min(found, key=lambda f: int(found[f][1].sum()))
     flat, out = found[form]
-    if out.mean() > UNCLEAR:  # another unit or format, which is not known
+    if out.mean() > UNCLEAR:  # an unknown unit or format
         out = np.zeros_like(out)
     return form, "fractions of the image" if shares else "pixels", flat, out
 
 
 def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:
-    """Left, top, right and lower sides."""
+    """Left, top, right and bottom."""
     a, b, c, d = boxes.T
     if form == "xyxy":
         return a, b, c, d
@@ -166,7 +166,7 @@ def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:
 
 
 def _boxes(value: Any) -> Any:
-    """Boxes as float64 [n, 4]; None where the value holds none."""
+    """Boxes as float64 [n, 4]; None if the value contains none."""
     import numpy as np
 
     try:
@@ -176,7 +176,7 @@ def _boxes(value: Any) -> Any:
     made = made[None] if made.ndim == 1 and made.size == 4 else made
     if made.ndim != 2 or made.shape[1] != 4:
         return None
-    return made[~((made == 0).all(1) | (made == -1).all(1))]  # rows that pad to a common number
+    return made[~((made == 0).all(1) | (made == -1).all(1))]  # rows of padding to a common number
 
 
 CHECK = Boxes

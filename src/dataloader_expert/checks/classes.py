@@ -1,4 +1,4 @@
-"""Classes: how many samples of each, in each split; imbalance and labels that are odd."""
+"""Classes: samples of each in each split, imbalance, and odd labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IMBALANCE = Quantity("imbalance_ratio", "", "samples of the largest class divide
 LABEL_PLACES = Quantity("label_places", "", "places of samples whose class is rare in their file")
 CLASS_LIMIT = 10_000
 RARE = 1_000
-"""Labels whose places are kept."""
+"""Labels whose locations are kept."""
 SEVERE = 10.0
 
 
@@ -87,7 +87,7 @@ class Classes(Check):
                     self.where.add(value, block, i, self.context.label)
 
     def _note(self, values: Any, there: Any, rare: Any, block: Block) -> None:
-        """Where the labels are that few samples of the block have: what is odd is rare."""
+        """Locations of the labels that few samples of the block have, since odd labels are rare."""
         import numpy as np
 
         if self.floats or not 0 < len(rare) <= RARE:
@@ -133,7 +133,7 @@ class Classes(Check):
                 named[self.context.class_name(value)] += n
             yield Fact(CLASS_COUNTS, dict(named), evidence, {"split": split})
         yield Fact(LABELS_MISSING, self.missing.total(), evidence)
-        # a split of which most samples have no label is left unlabelled on purpose
+        # a split in which most samples have no label is unlabelled on purpose
         some = [s for s, n in self.missing.items() if 0 < n < self.counts.get(s, Counter()).total()]
         where = [place for split in some for place in self.where.of((split, None))]
         yield Fact(LABELS_BLANK, {"count": sum(self.missing[s] for s in some), "where": where}, evidence)
@@ -179,7 +179,7 @@ class Classes(Check):
             yield finding(
                 "severe-imbalance",
                 "info" if handled or self.context.guessed else "warning",
-                f"{large} has {classes[large]} samples, {small} {classes[small]}: {ratio.value:.1f}:1{handled}",
+                f"class {large} has {classes[large]} samples, class {small} has {classes[small]} ({ratio.value:.1f}:1){handled}",
                 [ratio, all_],
                 "draw balanced batches or weight the loss; suggest_sampler shows what each does",
             )
@@ -235,9 +235,7 @@ class Classes(Check):
         meant = _meant(counts)
         for fact in facts.all(CLASS_COUNTS):
             split = fact.at.get("split")
-            if (
-                split is None or fact.evidence.how != "counted" or not fact.value
-            ):  # no label at all: left out on purpose
+            if split is None or fact.evidence.how != "counted" or not fact.value:  # no label at all: omitted on purpose
                 continue
             absent = sorted(set(meant.values()) - {meant.get(k) for k in fact.value})
             if absent:
@@ -253,7 +251,7 @@ class Classes(Check):
 
 
 def _meant(counts: Mapping[str, int]) -> dict[str, str]:
-    """The class that each label means: one that is blank or spelt unlike most is an error, and no class."""
+    """The class that each label means: a blank label or a rarer spelling is an error, not a class."""
     meant = {name: name for name in counts if name.strip()} or {name: name for name in counts}
     for same in twins(meant):
         meant.update(dict.fromkeys(same, max(same, key=lambda name: (counts[name], name))))
@@ -261,7 +259,7 @@ def _meant(counts: Mapping[str, int]) -> dict[str, str]:
 
 
 def _classes(counts: Mapping[str, int], every: Mapping[str, int]) -> Counter[str]:
-    """Samples of each class, of ``counts``; what labels mean is told by those of the whole data set."""
+    """Samples of each class in ``counts``; what labels mean is decided on the whole data set."""
     found = Counter[str]()
     for name, meant in _meant(every).items():
         found[meant] += counts.get(name, 0)
@@ -269,7 +267,7 @@ def _classes(counts: Mapping[str, int], every: Mapping[str, int]) -> Counter[str
 
 
 def _once(counts: Mapping[str, int]) -> list[str]:
-    """Classes of a single sample, where there are others."""
+    """Classes with a single sample, if there are others."""
     return sorted(k for k, n in counts.items() if n == 1) if len(counts) > 1 else []
 
 
@@ -278,7 +276,7 @@ def _blank(counts: Mapping[str, int]) -> list[str]:
 
 
 def _unknown(counts: Mapping[str, int], known: tuple[str, ...] | None) -> list[str]:
-    """Names that the data set does not declare; none where it declares nothing."""
+    """Names that the data set does not declare; empty if it declares none."""
     return [] if known is None else [k for k in counts if k not in known]
 
 

@@ -1,4 +1,4 @@
-"""Samples whose array holds one value throughout, where others vary."""
+"""Samples whose array holds a single value while others vary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONSTANT = Quantity("constant_samples", "samples", "samples whose array has a si
 LEAST = 8
 """Shorter arrays may well be constant."""
 FEW = 100
-"""Of whole numbers one constant sample in so many is odd; where more are, they may be masks."""
+"""For integers, at most one constant sample in this many is odd; if there are more, they may be masks."""
 
 
 class ConstantSamples(Check):
@@ -50,7 +50,7 @@ class ConstantSamples(Check):
             flat = values.reshape(len(values), -1) if isinstance(values, np.ndarray) else [_flat(v) for v in values]
             if isinstance(flat, np.ndarray):
                 one = np.zeros(len(flat), bool)
-                if flat.shape[1] >= LEAST:  # few rows begin with equal values, and only those are looked through
+                if flat.shape[1] >= LEAST:  # few rows begin with equal values, and only those are compared in full
                     rows = np.flatnonzero((flat[:, :LEAST] == flat[:, :1]).all(1))
                     one[rows] = (flat[rows] == flat[rows, :1]).all(1)
             else:

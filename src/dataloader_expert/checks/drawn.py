@@ -1,4 +1,4 @@
-"""A sample of rows that does not depend on the order of blocks: those whose index has the least hashes."""
+"""A sample of rows that does not depend on the order of blocks: the rows whose indices have the smallest hashes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataloader_expert.sources.base import Block
 
 
 class Drawn:
-    """At most ``most`` rows, with what is kept of each: arrays by name, first axis the rows."""
+    """At most ``most`` rows, with the data kept for each: arrays by name, first axis the rows."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.parts: list[tuple[Any, dict[str, Any]]] = []
-        """Hashes of rows, and what is kept of them."""
+        """Hashes of rows, and the data kept for them."""
         self.held = 0
         self.limit: int | None = None
-        """Rows with a larger hash are no longer kept."""
+        """Rows with a larger hash are not kept."""
 
     def rows(self, block: Block) -> Any:
-        """Those of a block's rows that may be kept."""
+        """The rows of a block that may be kept."""
         import numpy as np
 
         hashes = self._hashes(block, np.arange(block.samples))
@@ -38,7 +38,7 @@ class Drawn:
         self.held += other.held
 
     def all(self) -> tuple[Any, dict[str, Any]]:
-        """Hashes of the rows that are kept, and what is kept of them. There must be some."""
+        """Hashes of the kept rows, and their data. There must be at least one."""
         self._prune()
         return self.parts[0]
 
@@ -59,7 +59,7 @@ class Drawn:
 
 
 def _together(parts: list[Any]) -> Any:
-    """One array. Of numbers in some units and digests of texts in others, digests; of rows of another width than most, NaN."""
+    """One array: digests if some units have numbers and others digests of texts; NaN for rows of another width than most."""
     import numpy as np
 
     if parts[0].ndim == 2:

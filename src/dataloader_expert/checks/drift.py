@@ -1,10 +1,10 @@
-"""How splits differ: their labels, their fields, and how they were preprocessed.
+"""How splits differ: in their labels, their fields, and their preprocessing.
 
-Two splits of one preparation have one dtype, one channel order, one scale. Numbers are compared by their quantiles:
-``scale`` is the ratio of the ranges between the 5th and the 95th percentile, of the middle halves or of the standard
-deviations, whichever is least; ``shape`` is how far the quantiles are apart once each split's are shifted and scaled to the same range. The same
-shape at another scale is preparation, another shape is drift. Labels and categories: total variation distance with a
-chi-squared test.
+Two splits with the same preprocessing have the same dtype, channel order and scale. Numbers are compared by their quantiles:
+``scale`` is the smallest of three ratios: of the ranges between the 5th and the 95th percentile, of the interquartile ranges and
+of the standard deviations; ``shape`` is the distance of the quantiles once both splits are shifted and scaled to the same range.
+The same shape at another scale means different preprocessing, another shape means drift. Labels and categories are compared by
+total variation distance with a chi-squared test.
 """
 
 from __future__ import annotations
@@ -23,31 +23,29 @@ from dataloader_expert.sources.base import Block
 
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes and image sizes of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
-CONTRAST = Quantity(
-    "red_over_blue", "", "pictures of one split, and by how much red exceeds blue in them: mean and std"
-)
+CONTRAST = Quantity("red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std")
 MOST = 1_000
-"""Distinct values up to which a field's categories are counted."""
+"""The most distinct values with which a field's categories are counted."""
 APART = 0.1
-"""The least total variation distance that is told."""
+"""The least total variation distance that is reported."""
 SHIFTED = 0.25
-"""The least shift of a mean that is told, in standard deviations."""
+"""The least shift of a mean that is reported, in standard deviations."""
 SURE = 5.0
-"""Standard errors by which splits must differ: many fields are compared, and samples of a split may hang together."""
+"""Standard errors by which splits must differ: many fields are compared, and samples of a split may be correlated."""
 OTHER_SCALE, ANY_SHAPE = 2.0, 8.0
-"""The ratio of ranges that is another scale where the shapes agree, and where they need not."""
+"""The ratio of ranges that means another scale if the shapes agree, and if they do not."""
 SAME_SHAPE = 0.12
-"""The largest distance of quantiles, as a share of the range, between distributions of one shape."""
+"""The largest distance between the quantiles of distributions with the same shape, as a share of the range."""
 FEW = 20
-"""Forms up to which those of a field are told: more are the variety of its values."""
+"""The most forms of a field that are reported: more are natural variety."""
 TIMES, SURE_LABELS = 2.0, 3.5
-"""How many times as frequent in one split a class must be to be told by itself; and standard errors, of one comparison."""
+"""How many times as frequent in one split a class must be to be reported on its own; and standard errors for one comparison."""
 LEAST = 20
-"""Values of each split."""
+"""The fewest values of each split."""
 LEVELS = 4.0
-"""Grey levels by which channels' means must differ to tell their order."""
+"""Grey levels by which the means of channels must differ to determine their order."""
 LOOKED = 64
-"""Pixels of a picture by which its channels are compared."""
+"""Pixels of an image by which its channels are compared."""
 
 
 class Drift(Check):
@@ -58,14 +56,14 @@ class Drift(Check):
         self.forms: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
         """By split and field: dtypes, modes and sizes."""
         self.contrast: dict[tuple[str, str], list[int]] = {}
-        """By split and field: pictures, the sum of red minus blue of their pixels that are looked at, and its square's."""
+        """By split and field: number of images, the sum of red minus blue over the pixels looked at, and the sum of its squares."""
         self.values: dict[tuple[str, str], Counter[Any]] = {}
         roles = context.roles
         aside: set[str | None] = {
             r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None
         }
         self.aside = aside | {context.label}
-        """Fields that differ between splits by what they are."""
+        """Fields that differ between splits by nature."""
         self.images = {f.name for f in context.fields if f.kind == "image"}
         self.counted = [
             f.name
@@ -147,7 +145,7 @@ class Drift(Check):
 
 
 def _pairs(found: Iterable[Fact]) -> list[tuple[Fact, Fact]]:
-    """Training against each other split; each pair where none is called train."""
+    """Training against each other split; all pairs if none is called train."""
     facts = list(found)
     train = [f for f in facts if f.at["split"] == "train"]
     if train:
@@ -178,7 +176,7 @@ def _labels(facts: Facts) -> Iterable[Finding]:
 
 
 def _apart(one: Fact, two: Fact, value: str) -> float:
-    """Standard errors between a class's shares of two splits."""
+    """The difference between a class's shares in two splits, in standard errors."""
     n, m = sum(one.value.values()), sum(two.value.values())
     pooled = (one.value.get(value, 0) + two.value.get(value, 0)) / (n + m)
     error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
@@ -186,7 +184,7 @@ def _apart(one: Fact, two: Fact, value: str) -> float:
 
 
 def _ratio(one: Fact, two: Fact, value: str) -> float:
-    """How many times as large the larger of a class's two shares is."""
+    """The ratio of the larger to the smaller of a class's two shares."""
     low, high = sorted((_share(one, value), _share(two, value)))
     return high / low if low > 0 else math.inf
 
@@ -217,14 +215,14 @@ def compared(one: Mapping[str, int], two: Mapping[str, int], sure: float = SURE)
 
 
 def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tuple[tuple[str, str], Finding]]:
-    """Findings on preparation, by field and split. Single numbers that are whole in one split only have no other dtype."""
+    """Findings on preprocessing, by field and split. Scalars that are integers in one split only do not count as another dtype."""
     for what, told in (("dtype", "dtype"), ("mode", "image mode"), ("size", "image size")):
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(FORMS, what=what)):
             if name not in arrays:
                 continue
             for one, two in _pairs(facts.all(FORMS, field=name, what=what)):
                 if set(one.value) & set(two.value) or (what == "size" and max(len(one.value), len(two.value)) > 1):
-                    continue  # sizes that vary within a split are of the pictures
+                    continue  # sizes that vary within a split are the images' own
                 a, b = (", ".join(list(f.value)[:3]) for f in (one, two))
                 text = f"{told} {a} in {one.at['split']}, {b} in {two.at['split']}"
                 yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
@@ -239,8 +237,8 @@ def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tupl
             if _scaled(one.value, two.value):
                 a, b = one.value["quantiles"], two.value["quantiles"]
                 text = (
-                    f"{one.at['split']} lies between {a['p5']:.4g} and {a['p95']:.4g}, {two.at['split']} between "
-                    f"{b['p5']:.4g} and {b['p95']:.4g} (5th and 95th percentiles)"
+                    f"values are between {a['p5']:.4g} and {a['p95']:.4g} in {one.at['split']}, between "
+                    f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
                 )
                 yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
 
@@ -257,7 +255,7 @@ def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
 
 
 def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
-    """Whether two splits hold the same kind of values at another scale."""
+    """Whether two splits have the same kind of values at another scale."""
     if min(one["n"], two["n"]) < LEAST or one["quantiles"] is None or two["quantiles"] is None:
         return False
     a, b = list(one["quantiles"].values()), list(two["quantiles"].values())
@@ -265,8 +263,8 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
     if min(ranges) <= 0:
         return False
     spreads = one["std"] or 0.0, two["std"] or 0.0
-    # all must say so: of few distinct values a percentile jumps, of heavy tails the deviation does, and a placeholder
-    # such as -999 moves both but not the middle half
+    # all must agree: percentiles jump with few distinct values, the deviation with heavy tails, and a placeholder
+    # such as -999 moves both but not the interquartile range
     middles = a[4] - a[2], b[4] - b[2]
     measures = [ranges, spreads, *([middles] if min(middles) > 0 else [])]
     ratio = min(max(m) / min(m) for m in measures) if min(spreads) > 0 else 1.0
@@ -277,7 +275,7 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
 
 
 def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
-    """Findings where one split's channels are in the reverse order."""
+    """Findings on splits whose channels are in reverse order."""
     by_split: dict[str, dict[str, Fact]] = {}
     for fact in facts.all(SPLIT_STATISTICS, field=name):
         by_split.setdefault(str(fact.at["split"]), {})[str(fact.at.get("channel"))] = fact
@@ -298,12 +296,12 @@ def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding
 
 
 def _error(contrast: Fact | None) -> float:
-    """The standard error of a split's mean contrast: pictures are what was sampled, not their pixels."""
+    """The standard error of a split's mean contrast: images were sampled, not pixels."""
     return math.inf if contrast is None else float(contrast.value["std"]) / math.sqrt(contrast.value["n"])
 
 
 def _contrasts(values: Any) -> Iterator[int]:
-    """Red minus blue of each picture in three channels, summed over ``LOOKED`` of its pixels that are evenly spread."""
+    """Red minus blue of each three-channel image, summed over ``LOOKED`` evenly spread pixels."""
     import numpy as np
 
     side = math.isqrt(LOOKED)

@@ -1,8 +1,8 @@
-"""Fields that alone give the label away.
+"""Fields that give the label away on their own.
 
-Method: of a sample of rows, drawn by a hash of their index, half teach a rule with one field (the commonest class at the
-nearest value; for a continuous label its rank, interpolated between the nearest values) and the other half test it. The
-score is the share of what is not guessed anyway: 0 for a useless field, 1 for one that knows the label.
+Method: rows are sampled by a hash of their index. On half of them a rule with a single field is learnt (the commonest class at
+the nearest value; for a continuous label its rank, interpolated between the nearest values), the other half tests it. The score
+is the share of what a constant guess does not get right anyway: 0 for a useless field, 1 for one that determines the label.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ GIVEAWAY = Quantity(
     "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
 )
 KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
-"""Rows that are kept, and values of all fields together."""
+"""Rows to keep, and values of all fields together."""
 CLASSES = 100
-"""More distinct numbers are a continuous label."""
+"""A label with more distinct numbers is continuous."""
 LABEL = "label"
 KNOWN = 0.98
 LEAST, RARE = 30, 5
-"""The fewest rows to test on, and of those the fewest that a constant guess gets wrong."""
+"""The fewest rows to test on, and the fewest of them that a constant guess must get wrong."""
 SECOND_LABELS = {"label", "labels", "class", "category", "target", "species", "name"}
 
 
@@ -90,7 +90,7 @@ class Giveaway(Check):
             values = rows[f"field {name}"][there]
             if len(distinct) > CLASSES:
                 if label.dtype.kind != "f":
-                    return  # so many texts are no label
+                    return  # so many texts are not a label
                 scored = _continuous(values, target, learns[there])
             else:
                 scored = _classes(values, target, learns[there])
@@ -122,7 +122,7 @@ class Giveaway(Check):
 
 
 def _values(column: Column, rows: Any) -> Any:
-    """Numbers as float64, texts as their digests; what is absent is NaN, or a digest of its own."""
+    """Numbers as float64, texts as digests; a missing value is NaN, or a digest of its own."""
     import numpy as np
 
     values = column.values
@@ -137,7 +137,7 @@ def _values(column: Column, rows: Any) -> Any:
 
 
 def _nearest(values: Any, learns: Any) -> tuple[Any, Any]:
-    """The distinct values learnt from, and for each value the place of the nearest of them; -1 for an unseen text."""
+    """The distinct values of the learning half, and for each value the index of the nearest one; -1 for an unseen text."""
     import numpy as np
 
     known = np.unique(values[learns])
@@ -149,7 +149,7 @@ def _nearest(values: Any, learns: Any) -> tuple[Any, Any]:
 
 
 def _clean(values: Any) -> Any:
-    """NaN as a number below all others: what is absent may tell the label as well."""
+    """NaN as a number below all others: missing values may give the label away as well."""
     import numpy as np
 
     if values.dtype.kind != "f":
@@ -160,7 +160,7 @@ def _clean(values: Any) -> Any:
 
 
 def _classes(values: Any, target: Any, learns: Any) -> tuple[float, float, float] | None:
-    """Score, accuracy of the rule, and accuracy of the constant guess, on the rows not learnt from."""
+    """Score, accuracy of the rule, and accuracy of the constant guess, on the held-out rows."""
     import numpy as np
 
     tests = ~learns
@@ -172,7 +172,7 @@ def _classes(values: Any, target: Any, learns: Any) -> tuple[float, float, float
     guess = float((target[tests] == usual).mean())
     if (1 - guess) * tests.sum() < RARE:
         return None
-    table = np.zeros((len(known) + 1, classes), np.int64)  # the last for what was never seen
+    table = np.zeros((len(known) + 1, classes), np.int64)  # the last one is for unseen values
     np.add.at(table, (at[learns], target[learns]), 1)
     rule = np.where(table.any(1), table.argmax(1), usual)
     right = float((rule[at[tests]] == target[tests]).mean())

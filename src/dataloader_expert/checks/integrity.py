@@ -1,4 +1,4 @@
-"""What could not be read, what is not what it says, and what differs between samples that should be alike."""
+"""What could not be read, what is not what it claims to be, and what differs between samples that should be alike."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ FILES_READ = Quantity("files_read", "files", "distinct files from which samples 
 SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a field's decoded size per sample")
 
 MOST_KEPT = 1_000
-"""Places of one code that are kept, of one file ``MAX_PLACES``."""
+"""The most locations kept for one code; ``MAX_PLACES`` for one file."""
 NONE = type(None)
 MOST_SIZES = 100_000
-"""Sizes of samples of one field that their quantiles are of."""
+"""The most sample sizes of one field from which quantiles are computed."""
 SEPARATE = 3
-"""Fields that drift in the same files and are still told one by one."""
+"""The most fields that drift in the same files and are still reported one by one."""
 LONG = ("sequence", "audio", "tokens", "text")
 """Kinds whose samples naturally differ in length."""
 WARNINGS = {
@@ -63,7 +63,7 @@ BROKEN = {
     "duplicate-keys",
     "length-mismatch",
 }
-"""Codes of files and samples that could not be read: of some, because reading ended the process that tried."""
+"""Codes of files and samples that could not be read, some of them because reading ended the process that tried."""
 FIXES = {
     "truncated": "fetch or write the file again; compare its size with the original's",
     "empty-file": "fetch the file again or remove it from the data set",
@@ -87,13 +87,13 @@ FIXES = {
 
 
 class Lacking:
-    """How many samples lack a field, and the first units of these."""
+    """How many samples lack a field, and their first units."""
 
     def __init__(self) -> None:
         self.samples: Counter[str] = Counter()
         self.units: dict[str, list[dict[str, Any]]] = {}
         self.beyond: Counter[str] = Counter()
-        """Units beyond those."""
+        """Further units."""
 
     def note(self, name: str, block: Block) -> None:
         self.samples[name] += block.samples
@@ -164,7 +164,7 @@ class Integrity(Check):
         self.files: set[str] = set()
 
     def found(self, problem: Unreadable, unit: Unit | None = None) -> None:
-        """Notes a defect; ``unit`` is where it was met."""
+        """Records a defect; ``unit`` is where it was found."""
         where = dict(problem.where)
         if unit is not None:
             where.setdefault("file", unit.file)
@@ -175,7 +175,7 @@ class Integrity(Check):
         kept = self.problems.setdefault(problem.code, [])
         place = (where.get("file"), where.get("sample"), where.get("field"))
         if "sample" in where and kept and place == tuple(kept[-1][1].get(k) for k in ("file", "sample", "field")):
-            return  # one damaged file is one place, however much of it is wrong
+            return  # a damaged file is one location, however much of it is wrong
         self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
         here = (problem.code, str(where.get("file")))
         self.in_file[here] += 1
@@ -183,7 +183,7 @@ class Integrity(Check):
             kept.append((problem.message, {k: v for k, v in where.items() if v not in (None, "")}))
 
     def fail(self, unit: Unit, problem: Unreadable) -> None:
-        """Notes a unit that could not be read or decoded."""
+        """Records a unit that could not be read or decoded."""
         self.failed += unit.samples
         self.files.add(unit.file)
         self.found(problem, unit)
@@ -278,7 +278,7 @@ class Integrity(Check):
                 yield Fact(SAMPLE_BYTES, value, evidence, {"field": name})
 
     def _compare_keys(self) -> None:
-        """What most samples have is missing in the others; that few have more is no fault."""
+        """Fields that most samples have and others lack; extra fields of a few samples are not a fault."""
         told = {place.get("file") for _, place in self.problems.get("missing-pair", ())}
         for name in sorted(self.lacking.units):
             if 2 * self.lacking.samples[name] > self.seen:
@@ -287,12 +287,12 @@ class Integrity(Check):
                 if where["file"] in told:
                     continue
                 of = f" of {where['key']}" if where.get("key") else ""
-                self.found(Unreadable("missing-key", f"{name} is absent{of}", field=name, **where))
+                self.found(Unreadable("missing-key", f"{name} is missing{of}", field=name, **where))
             if self.lacking.beyond[name]:
                 self.counts["missing-key"] += self.lacking.beyond.pop(name)
 
     def _shapes(self, name: str, shapes: dict[str, int]) -> dict[str, Json]:
-        """The commonest shapes, how dtypes and trailing axes are spread over all of them, places of the rarer ones."""
+        """The commonest shapes, the distribution of dtypes and trailing axes, and locations of the rarer shapes."""
         top = sorted(shapes.items(), key=lambda kv: (-kv[1], kv[0]))
         dtypes, tails = Counter[str](), Counter[str]()
         for shape, n in top:
@@ -322,11 +322,12 @@ class Integrity(Check):
             severity: Severity = "info" if code in INFOS else "warning" if code in WARNINGS else "error"
             n = value["count"]
             where = value["where"][0].get("file") if value["where"] else None
-            lead = f"{n} place{'s' * (n != 1)}; first" if n > 1 else "found"
+            of = f" in {where}" if where else ""
+            lead = f"{n} places, the first{of}: " if n > 1 else f"{where}: " if where else ""
             yield finding(
                 code,
                 severity,
-                f"{lead}{f' in {where}' if where else ''}: {value['message']}",
+                f"{lead}{value['message']}",
                 fact,
                 FIXES.get(code, "repair or remove these files; the loader will fail on them too"),
                 value["where"],
@@ -351,7 +352,7 @@ class Integrity(Check):
                 n,
             )
         if field is None or fact.value["distinct"] < 2 or field.kind == "mask":
-            return  # a mask is as large as its picture
+            return  # a mask is as large as its image
         if field.kind in ("text", "category", "number", "boolean", "time", "other"):
             yield from self._judge_types(fact, name)
             return
@@ -361,20 +362,20 @@ class Integrity(Check):
             yield finding(
                 "shape-drift",
                 "error",
-                f"{name}: {empty} of {total} samples have no length",
+                f"{name}: {empty} of {total} samples have length 0",
                 fact,
-                "leave them out: most models and the default collate fail on them",
+                "drop them: most models and the default collate fail on them",
                 self._odd(fact, _empty),
                 empty,
             )
         dtypes, tails = fact.value["dtypes"], fact.value["tails"]
         rare = max(1, total // 20)
-        if field.kind in LONG and len(tails) > 1:  # lengths differ by nature, the other axes do not
+        if field.kind in LONG and len(tails) > 1:  # lengths naturally differ, the other axes do not
             common, most = f"{next(iter(dtypes))}[*, {next(iter(tails))}]", next(iter(tails.values()))
         usual, spread = next(iter(dtypes)), Counter[str]()
         for shape, n in shapes.items():
             spread[_axes(shape)] += n
-        if len(dtypes) > 1 and all(dtype[:1].islower() for dtype in dtypes):  # modes of pictures are another check's
+        if len(dtypes) > 1 and all(dtype[:1].islower() for dtype in dtypes):  # image modes have a check of their own
             yield finding(
                 "dtype-drift",
                 "warning",
@@ -391,7 +392,7 @@ class Integrity(Check):
                 common = f"[{common}"
         few = total - most <= rare
         axes, tail = common.partition("[")[2], next(iter(tails))
-        long = field.kind in LONG  # lengths that differ are no fault
+        long = field.kind in LONG  # different lengths are not a fault
         places = self._odd(fact, lambda shape: _tail(shape) != tail if long else _axes(shape) != axes)
         if few or fact.value["ranks"] > 1:
             yield finding(
@@ -415,13 +416,13 @@ class Integrity(Check):
             )
 
     def _odd(self, fact: Fact, is_odd: Callable[[str], bool]) -> list[dict[str, Json]]:
-        """Places of the rarer shapes that are odd in this way."""
+        """Locations of the rarer shapes that are odd in this way."""
         odd: list[dict[str, Json]] = fact.value["odd"]
         kept = [o for o in odd if is_odd(str(o["shape"]))]
         return [{"sample": o["sample"], "file": o["file"], "field": fact.at["field"]} for o in kept]
 
     def _judge_types(self, fact: Fact, name: str) -> Iterable[Finding]:
-        """Texts among numbers, or lists among either; whole numbers among decimals are no drift."""
+        """Texts among numbers, or lists among either; integers among decimals are not drift."""
         families = Counter[str]()
         for dtype, n in fact.value["dtypes"].items():
             families[_family(dtype)] += n
@@ -432,14 +433,14 @@ class Integrity(Check):
                 "warning",
                 f"{name} has values of several types: {listed}",
                 fact,
-                "write one type for all samples",
+                "write all samples with one type",
                 [{"sample": o["sample"], "file": o["file"], "field": name} for o in fact.value["odd"]],
                 sum(list(dict(families.most_common()).values())[1:]),
             )
 
 
 def merged(found: list[tuple[Fact, Finding]]) -> Iterable[Finding]:
-    """The findings; those of one code and severity on the same files, which have one cause, as one."""
+    """The findings; those with the same code and severity on the same files have one cause and are merged."""
     alike: dict[Any, list[tuple[Fact, Finding]]] = {}
     for fact, one in found:
         files = frozenset(str(place.get("file")) for place in one.where)
@@ -462,7 +463,7 @@ def merged(found: list[tuple[Fact, Finding]]) -> Iterable[Finding]:
 
 
 def shown(places: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-    """Those that are told, in the order of their samples."""
+    """Those that are reported, in sample order."""
     ordered = sorted(places, key=lambda p: (p[1].get("sample", -1), str(p[1].get("file"))))
     files: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for place in sorted(ordered, key=lambda p: "sample" not in p[1]):  # the sample says more than its file
@@ -472,7 +473,7 @@ def shown(places: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str,
 
 
 def _native(value: Any) -> str:
-    """The dtype's name whatever the byte order."""
+    """The name of the dtype, whatever its byte order."""
     return str(value.dtype.newbyteorder("="))
 
 
@@ -504,12 +505,12 @@ def _empty(shape: str) -> bool:
 
 
 def _tail(shape: str) -> str:
-    """The axes behind the first: ``12`` of ``float32[80, 12]``."""
+    """The axes after the first: ``12`` of ``float32[80, 12]``."""
     return shape.partition("[")[2].partition(", ")[2].rstrip("]")
 
 
 def shape_of(value: Any) -> tuple[str, int]:
-    """A value's dtype and shape as text, and its decoded bytes."""
+    """A value's dtype and shape as text, and its size in decoded bytes."""
     if hasattr(value, "getbands"):
         bands = len(value.getbands())
         return f"{value.mode}[{value.height}, {value.width}, {bands}]", value.height * value.width * bands

@@ -1,4 +1,4 @@
-"""Each sample's class, length and group, kept by index for drawing epochs; says only their quantiles."""
+"""Each sample's class, length and group, kept by index for drawing epochs; reports only their quantiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataloader_expert.sources.base import Block, Column
 
 LENGTHS = Quantity("lengths", "items", "quantiles of the samples' lengths (first dimension, or characters of a text)")
 MOST = 20_000_000
-"""Samples of which this is kept; of more data no epoch is drawn."""
+"""The most samples for which this is kept; for larger data no epoch is drawn."""
 ABSENT = "(none)"
 
 
@@ -73,18 +73,18 @@ class Labels(Check):
         self.train += other.train
 
     def codes(self) -> Any:
-        """One class code per sample that was read, in index order, int32; None without a label."""
+        """One class code per sample read, in index order, int32; None without a label."""
         return _in_order(self.label)
 
     def class_names(self) -> list[str]:
-        """Names by code, as the class counts spell them."""
+        """Names by code, spelt as in the class counts."""
         return [self.context.class_name(_plain(name)) for name in self.names]
 
     def lengths(self) -> Any:
         return _in_order(self.length)
 
     def in_train(self) -> Any:
-        """Whether each sample is of the training split, bool; None without a training and another split."""
+        """Whether each sample is in the training split, bool; None without a training split and another one."""
         train = _in_order(self.train)
         return train if train is not None and train.any() and not train.all() else None
 
@@ -92,7 +92,7 @@ class Labels(Check):
         return _in_order(self.difficulty)
 
     def group_codes(self) -> Any:
-        """One group code per sample, in the sorted order of the groups' values; None without a group."""
+        """One group code per sample, in the sorted order of group values; None without groups."""
         import numpy as np
 
         codes = _in_order(self.group)
@@ -115,7 +115,7 @@ class Labels(Check):
 
 
 def _length(value: Any) -> int:
-    """Of what has one; a number is the length itself."""
+    """The length of what has one; a number is the length itself."""
     if hasattr(value, "__len__"):
         return len(value)
     try:
@@ -133,7 +133,7 @@ def _codes(column: Column, n: int, names: dict[str, int]) -> Any:
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biu" and column.nulls is None:
         distinct, first, at = np.unique(values, return_index=True, return_inverse=True)
         own = np.empty(len(distinct), np.int32)
-        for k in np.argsort(first).tolist():  # in the order in which they come
+        for k in np.argsort(first).tolist():  # in the order of their first occurrence
             own[k] = names.setdefault(str(distinct[k].item()), len(names))
         return own[at]
     plain = [str(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
@@ -143,7 +143,7 @@ def _codes(column: Column, n: int, names: dict[str, int]) -> Any:
 
 
 def _number(name: str) -> float:
-    """The number that a text was written from; what is absent comes last."""
+    """The number that a text was written from; missing values come last."""
     try:
         return float(name)
     except ValueError:
@@ -151,7 +151,7 @@ def _number(name: str) -> float:
 
 
 def _plain(name: str) -> Any:
-    """A code's text back as the whole number that it was written from."""
+    """The text of a code as the integer that it was written from."""
     return int(name) if name.lstrip("-").isdigit() else name
 
 

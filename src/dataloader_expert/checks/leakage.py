@@ -1,4 +1,4 @@
-"""Groups with samples in several splits, and samples of a later split that lie before the end of training."""
+"""Groups with samples in several splits, and samples of a later split that are earlier than the end of training."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ GROUPS = Quantity("groups", "groups", "number of groups, and those with samples 
 TIMES = Quantity(
     "time_range",
     "",
-    "a split's earliest and latest time and its samples that lie before the end of training, as dates are read",
+    "earliest and latest time of a split, and its samples before the end of training, by reading of ambiguous dates",
 )
 Moment = tuple[float, Any]
-"""Seconds that compare, and the value that said so."""
+"""Comparable seconds, and the value they were read from."""
 Range = tuple[Moment, Moment]
 
 
@@ -37,12 +37,12 @@ class Leakage(Check):
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
         self.moments: dict[str, dict[str, list[Any]]] = {}
-        """Seconds of every sample by split and reading, but for those of training, of which only the end counts."""
+        """Seconds of every sample by split and reading; for training, only the end counts."""
         self.dated: Counter[tuple[str, str]] = Counter()
         """Samples with a time by split and reading."""
         self.unreadable: set[str] = set()
         self.no_time: Any = None
-        """A value of the time's field that is none."""
+        """A value of the time field that is not a time."""
 
     def applies(self) -> bool:
         return self.context.several_splits and (self.group is not None or self.time is not None)
@@ -120,23 +120,23 @@ class Leakage(Check):
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
 
     def _sizes(self) -> tuple[dict[str, int], dict[str, int], int]:
-        """Samples by split as they are, and with each group in the split that holds most of it; and how many would move."""
+        """Samples by split now, and with each group in the split that has most of it; and how many samples would move."""
         now, whole, moved = Counter[str](), Counter[str](), 0
         for splits in self.groups.values():
             now.update(splits)
-            most = min(splits, key=lambda s: (-splits[s], s != "train", s))  # of equals training
+            most = min(splits, key=lambda s: (-splits[s], s != "train", s))  # training wins ties
             whole[most] += sum(splits.values())
             moved += sum(splits.values()) - splits[most]
         return dict(now), {split: whole[split] for split in now}, moved
 
     def _told(self, moment: Moment) -> Any:
-        """A time as the data write it; one that is stored as seconds as a date."""
+        """A time as written in the data; one that is stored as seconds is shown as a date."""
         field = next((f for f in self.context.fields if f.name == self.time), None)
         if field is None or field.kind != "time":
             return moment[1].item() if hasattr(moment[1], "item") else moment[1]
         try:
             return datetime.fromtimestamp(moment[0], UTC).strftime("%Y-%m-%d %H:%M:%S")
-        except (ValueError, OverflowError, OSError):  # beyond what a date can say
+        except (ValueError, OverflowError, OSError):  # beyond the range of dates
             return moment[0]
 
     def unknowns(self) -> Iterable[Unknown]:
@@ -165,7 +165,7 @@ class Leakage(Check):
             ]
             both = [(train, other) for train, other in pairs if train is not None and other is not None]
             if split == "train" or not both or not all(o.value["early"] for _, o in both):
-                continue  # by one reading at least they are in order
+                continue  # by at least one reading they are in order
             train, other = min(both, key=lambda p: int(p[1].value["early"]))
             t = other.value
             yield finding(
@@ -182,7 +182,7 @@ class Leakage(Check):
 
 
 def _severity(role: Role | None) -> Severity:
-    """What the user named is an error, what name and values say a warning, a guess by one of them an info."""
+    """A column named by the user gives an error, one suggested by both name and values a warning, by only one of them an info."""
     if role is None or role.how == "as asked":
         return "error"
     return "warning" if role.sure else "info"
@@ -201,7 +201,7 @@ def _taken(role: Role) -> dict[str, str]:
 
 
 def _present(column: Column) -> list[Any]:
-    """The values that are there: neither absent nor NaN."""
+    """The values that are neither missing nor NaN."""
     values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
     absent = column.nulls
     there = [v for i, v in enumerate(values) if v is not None and (absent is None or not absent[i])]

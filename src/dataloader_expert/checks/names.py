@@ -1,6 +1,6 @@
 """Names of files, fields and classes that look like markup or instructions to a language model.
 
-They are data: they are quoted and never followed. But whoever pastes a report into a page or a prompt should know.
+They are data: they are quoted and never followed. But whoever pastes a report into a page or a prompt should be warned.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Names(Check):
             return
         try:
             texts = {v for v in set(column.values) if isinstance(v, str)}
-        except TypeError:  # arrays or lists are no class names
+        except TypeError:  # arrays and lists are not class names
             return
         for value in texts - self.labels if len(self.labels) < MOST else ():
             self.labels.add(value)

@@ -1,9 +1,9 @@
-"""Pictures that nearly agree: re-encoded, resized, brightened, mirrored, cropped, bordered.
+"""Images that are nearly the same: re-encoded, resized, brightened, mirrored, cropped, bordered.
 
-Method: the signs of the low 8 x 8 DCT coefficients of a 32 x 32 grey picture (Zauner, "Implementation and benchmarking
-of perceptual image hash functions", 2010) give candidates, as do those of the mirrored picture. A margin, which may be
-most of a picture and is alike in many, is left out first. Each candidate is confirmed on the grey pictures themselves,
-aligned. Pairs are not chained.
+Method: the signs of the low 8 x 8 DCT coefficients of a 32 x 32 grey image (Zauner, "Implementation and benchmarking
+of perceptual image hash functions", 2010) give candidates, as do those of the mirrored image. The margin, which may be
+most of an image and the same in many, is removed first. Each candidate is confirmed by aligning the grey images.
+Pairs are not chained.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
 CANDIDATE = 14
-"""Bits of 64 in which the hashes of candidates differ at most."""
+"""The most bits of 64 in which the hashes of candidates may differ."""
 CLOSE = 8
-"""The same where nothing can be confirmed, since the grey pictures of so many are not kept."""
+"""The same if nothing can be confirmed because there are too many images to keep their grey versions."""
 AT_ONCE = 256
 CONFIRMED, FOUND = 4_000, 200_000
-"""Candidates that are aligned, the closest first, which takes some milliseconds each; and pairs that are kept where none is."""
+"""The most candidates that are aligned, closest first, at some milliseconds each; and the most pairs kept without alignment."""
 MOST = 40_000
-"""Pictures that are compared each with each and whose grey pictures are kept."""
+"""The most images that are all compared with each other and whose grey versions are kept."""
 ALIKE = 0.95
-"""The least correlation of a near copy, once aligned."""
+"""The least correlation of a near copy after alignment."""
 LEFT = 0.12
-"""The largest share of the variance that is left unexplained where a copy agrees least."""
-RULE = f"DCT hashes within {CANDIDATE} of 64 bits, of the images without margins and mirrored, and a correlation of {ALIKE} once aligned"
+"""The largest share of the variance that may remain unexplained where a copy agrees least."""
+RULE = f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits, and a correlation of {ALIKE} after alignment"
 MISSED = (
     "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered"
 )
@@ -54,12 +54,12 @@ class NearPictures(Check):
         ]
         self.others = [n for n in self.kept.names if n not in self.fields[:1]]
         self.rest: list[Any] = []
-        """Digests of the other fields, which must be equal: one picture may have several captions."""
+        """Digests of the other fields, which must be equal: an image may have several captions."""
         self.waiting: list[Any] = []
         self.hashes: list[Any] = []
-        """Of each sample: of the picture and of its mirror image; uint64 [n, 2], 0 where there is none."""
+        """Hashes of each sample's image and its mirror image; uint64 [n, 2], 0 if there is none."""
         self.grey: list[Any] = []
-        """A 32 x 32 grey picture of each sample, uint8; none beyond ``MOST``."""
+        """A 32 x 32 grey image of each sample, uint8; none beyond ``MOST``."""
 
     def applies(self) -> bool:
         return self.context.near and bool(self.fields)
@@ -84,7 +84,7 @@ class NearPictures(Check):
             self._hash()
 
     def _hash(self) -> None:
-        """Hashes the pictures that wait, which many at once is quicker, and keeps them while they are few."""
+        """Hashes the waiting images, since many at once is faster, and keeps them while there are few."""
         import numpy as np
 
         if not self.waiting:
@@ -112,17 +112,17 @@ class NearPictures(Check):
         rows = self.kept.all()
         hashes, digest = np.concatenate(self.hashes), rows.digest
         _, first = np.unique(digest, return_index=True)
-        kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat pictures have no hash
+        kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat images have no hash
         rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
         if self.grey:
             found, left_out = nearest(candidates(hashes[kept], CANDIDATE), rest[kept])
             near = confirmed(np.concatenate(self.grey)[kept], found)
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
-            missed = f"{MISSED}; {left_out:,} pairs of images that look alike" if left_out else MISSED
+            missed = f"{MISSED}; {left_out:,} further pairs of similar images" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
         else:
             alike = [(a, b) for a, b in close(hashes[kept, 0], CLOSE) if rest[kept[a]] == rest[kept[b]]]
-            rule = f"DCT hashes within {CLOSE} of 64 bits, as beyond {MOST:,} pictures"
+            rule = f"DCT hashes within {CLOSE} of 64 bits, without alignment because there are over {MOST:,} images"
             pairs = [(int(kept[a]), int(kept[b])) for a, b in alike]
             yield near_fact(
                 self.kept, rows, "pictures", pairs, rule, self.evidence(), f"mirrored copies of images; {MISSED}"
@@ -145,7 +145,7 @@ def bits(x: Any) -> Any:
 
 @cache
 def _set_bits() -> Any:
-    """The number of set bits of each number of 16."""
+    """The number of set bits of each 16-bit number."""
     import numpy as np
 
     table = np.zeros(1, np.uint8)
@@ -155,11 +155,11 @@ def _set_bits() -> Any:
 
 
 Candidate = tuple[int, int, bool, int]
-"""Two pictures, whether as mirror images, and the bits in which their hashes differ."""
+"""Two images, whether one is mirrored, and the number of bits in which their hashes differ."""
 
 
 def candidates(hashes: Any, most: int) -> Iterator[Candidate]:
-    """Pairs whose hashes, [n, 2] as in ``NearPictures``, differ in at most ``most`` bits."""
+    """Pairs whose hashes ([n, 2], as in ``NearPictures``) differ in at most ``most`` bits."""
     import numpy as np
 
     plain, mirrored = (np.ascontiguousarray(hashes[:, k]) for k in range(2))
@@ -172,7 +172,7 @@ def candidates(hashes: Any, most: int) -> Iterator[Candidate]:
 
 
 def nearest(found: Iterable[Candidate], rest: Any) -> tuple[list[Candidate], int]:
-    """The ``CONFIRMED`` closest candidates that agree in ``rest``, and how many more there are."""
+    """The ``CONFIRMED`` closest candidates with equal ``rest``, and how many more there are."""
     total, kept = 0, []
     for candidate in found:
         if rest[candidate[0]] == rest[candidate[1]]:
@@ -185,7 +185,7 @@ def nearest(found: Iterable[Candidate], rest: Any) -> tuple[list[Candidate], int
 
 
 def confirmed(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
-    """The candidates that correlate once aligned; ``grey``: [n, 32, 32]."""
+    """The candidates that correlate after alignment; ``grey``: [n, 32, 32]."""
     import numpy as np
 
     if not found:
@@ -199,7 +199,7 @@ def confirmed(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
 
 
 def close(hashes: Any, most: int) -> list[tuple[int, int]]:
-    """The same for very many hashes, [n]: two that differ in at most ``most`` (under 10) bits differ in at most one bit of
+    """The same for very many hashes, [n]: two that differ in at most ``most`` (under 10) bits differ in at most one bit in
     one of five parts, so only those are compared."""
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rows that are equal to three significant digits."""
+"""Rows whose floats are equal to three significant digits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST = 400
 """More than the exponent of any float64, counted in tens."""
 RULE = "equal to three significant digits"
 LEAST_FIELDS = 3
-"""Rows of fewer numbers agree by chance."""
+"""Rows with fewer numbers may agree by chance."""
 
 
 class NearRows(Check):
@@ -100,7 +100,7 @@ def _round(values: Any) -> Any:
     """Rounded to three significant digits."""
     import numpy as np
 
-    if len(values) > ROWS and values.ndim == 1:  # what is made of so many stays in the cache
+    if len(values) > ROWS and values.ndim == 1:  # temporaries of this size stay in the CPU cache
         out = np.empty(len(values))
         for at in range(0, len(values), ROWS):
             out[at : at + ROWS] = _round(values[at : at + ROWS])

@@ -1,4 +1,4 @@
-"""Texts and token sequences that nearly agree: equal but for case, blanks and punctuation, or in most runs of three words.
+"""Texts and token sequences that nearly agree: equal except for case, whitespace and punctuation, or in most word 3-grams.
 
 Method: MinHash with banding for candidates (Broder, "On the resemblance and containment of documents", 1997; Leskovec,
 Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3), each confirmed by the Jaccard index of the two sets of
@@ -26,15 +26,15 @@ ALIKE = 0.8
 """The least Jaccard index of near duplicates."""
 WORDS = 3
 MOST = 500_000
-"""Texts of one process that are compared: each keeps up to 680 bytes."""
+"""The most texts of one process that are compared; each takes up to 680 bytes."""
 LARGE = 30
-"""Texts of one band's group up to which all pairs are confirmed; in larger ones each against the first and its neighbour."""
+"""The largest group of one band in which all pairs are confirmed; in larger ones each is compared with the first and its neighbour."""
 RULE = f"equal except for case, spaces and punctuation, or Jaccard index of word {WORDS}-grams at least {ALIKE}"
 MISSED = "near copies of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
-"""Words, and the signs of a formula."""
+"""Words, and the symbols of a formula."""
 AT_ONCE = 2_000
-"""Runs of words whose permutations are made at once: they stay in the cache."""
+"""Word 3-grams whose permutations are computed at once: they stay in the CPU cache."""
 
 
 class NearTexts(Check):
@@ -48,14 +48,14 @@ class NearTexts(Check):
         self.tokens = [] if self.texts else [n for n in self.kept.names if kinds[n].kind == "tokens"]
         self.others = [n for n in self.kept.names if n not in (*self.texts, *self.tokens)]
         self.rest: list[Any] = []
-        """Digests of the other fields, which must be equal: one picture may have several captions."""
+        """Digests of the other fields, which must be equal: an image may have several captions."""
         self.looked_at = 0
         self.same: list[Any] = []
-        """Hashes of texts but for case, blanks and punctuation, 0 of empty ones; uint64 [n] a block."""
+        """Hashes of texts without case, whitespace and punctuation, 0 for empty ones; uint64 [n] per block."""
         self.bands: list[Any] = []
-        """Uint64 [n, BANDS] a block."""
+        """uint64 [n, BANDS] per block."""
         self.sketches: list[Any] = []
-        """The sketches of a block's texts one after the other, uint32; and the length of each, int64."""
+        """The concatenated sketches of a block's texts, uint32; and the length of each, int64."""
         self.lengths: list[Any] = []
 
     def applies(self) -> bool:
@@ -82,11 +82,11 @@ class NearTexts(Check):
         self.lengths.append(kept)
 
     def _words(self, columns: list[Any], n: int) -> tuple[Any, Any]:
-        """Hashes of the words of each sample, one after the other, uint64; and their number, int64 [n]."""
+        """The concatenated hashes of each sample's words, uint64; and their number, int64 [n]."""
         import numpy as np
 
         parts: list[Any] = []
-        lengths = np.zeros(n, np.int64)  # also of a sample without the field
+        lengths = np.zeros(n, np.int64)  # also for a sample without the field
         for i, row in enumerate(zip(*columns, strict=True)):
             for value in row:
                 if isinstance(value, str):
@@ -161,7 +161,7 @@ class NearTexts(Check):
 
 
 def _alike(one: Any, two: Any) -> bool:
-    """Whether the Jaccard index of two sets of 3-grams, by their sketches, is at least ``ALIKE``."""
+    """Whether the Jaccard index of two sets of 3-grams, estimated from their sketches, is at least ``ALIKE``."""
     import numpy as np
 
     shared = np.intersect1d(one, two, assume_unique=True)
@@ -179,14 +179,14 @@ def _starts(lengths: Any) -> Any:
 
 
 def _within(lengths: Any) -> Any:
-    """0, 1, 2 … of each run of these lengths."""
+    """0, 1, 2 … for each run of these lengths."""
     import numpy as np
 
     return np.arange(int(lengths.sum())) - np.repeat(_starts(lengths), lengths)
 
 
 def _in_order(words: Any, lengths: Any) -> Any:
-    """A hash of each text's words in their order; 0 of one without words; uint64 [n]."""
+    """A hash of each text's words in order; 0 for a text without words; uint64 [n]."""
     import numpy as np
 
     out = np.zeros(len(lengths), np.uint64)
@@ -199,7 +199,7 @@ def _in_order(words: Any, lengths: Any) -> Any:
 
 
 def grams_of(words: Any, lengths: Any) -> tuple[Any, Any]:
-    """Hashes of the runs of ``WORDS`` words of each text, or of all its words where there are fewer; and their number."""
+    """Hashes of the runs of ``WORDS`` words in each text, or of all its words if there are fewer; and their number."""
     import numpy as np
 
     counts = np.where(lengths > 0, np.maximum(lengths - WORDS + 1, 1), 0)
@@ -214,7 +214,7 @@ def grams_of(words: Any, lengths: Any) -> tuple[Any, Any]:
 
 
 def sketched(grams: Any, counts: Any) -> tuple[Any, Any]:
-    """The ``SKETCH`` smallest distinct 32-bit hashes of each text, in order, uint32; and their number."""
+    """The ``SKETCH`` smallest distinct 32-bit hashes of each text, sorted, uint32; and their number."""
     import numpy as np
 
     text = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
@@ -230,7 +230,7 @@ _MULTIPLIERS: list[Any] = []
 
 
 def banded(grams: Any, counts: Any) -> Any:
-    """Keys from the least hashes of ``BANDS * ROWS`` permutations, uint64 [n, BANDS]; zeros of a text without words."""
+    """Keys from the smallest hashes of ``BANDS * ROWS`` permutations, uint64 [n, BANDS]; zeros for a text without words."""
     import numpy as np
 
     if not _MULTIPLIERS:
@@ -251,7 +251,7 @@ def banded(grams: Any, counts: Any) -> Any:
 
 
 def _equal(keys: Any) -> Iterable[Any]:
-    """Positions of equal keys, each group of two or more in order."""
+    """Positions of equal keys, in groups of two or more, sorted."""
     import numpy as np
 
     order = np.argsort(keys, kind="stable")

@@ -1,8 +1,8 @@
 """Samples whose neighbours are all of one other class: probably mislabelled.
 
-Method: the ten nearest of a sample of rows, by standardised short vectors; told only where nearest neighbours tell the
-classes apart well, as then a lone dissenter is odd (Wilson, "Asymptotic properties of nearest neighbor rules using edited
-data", 1972).
+Method: the ten nearest neighbours in a sample of rows, by standardised short vectors. Reported only if nearest neighbours
+separate the classes well, since only then a lone dissenter is odd (Wilson, "Asymptotic properties of nearest neighbor rules
+using edited data", 1972).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ ODD = Quantity(
     "samples whose nearest neighbours are of one other class, and how well neighbours predict classes",
 )
 KEPT = 4_000
-"""Rows that are compared with each other."""
+"""The most rows that are compared with each other."""
 NEIGHBOURS, OTHERS = 10, 9
-"""Neighbours, and how many of them must be of one other class while none is of the sample's own."""
+"""Neighbours, and how many of them must be of the same other class while none is of the sample's own."""
 TELLING = 0.9
-"""The least share of rows of their neighbours' commonest class."""
+"""The least share of rows whose class is the commonest among their neighbours."""
 LEAST, CLASSES, WIDEST = 200, 100, 256
 
 
@@ -44,7 +44,7 @@ class OddLabels(Check):
         self.names = (rich or plain)[:WIDEST]
         fixed = len(rich) == 1 and kinds[rich[0]].kind in ("embedding", "array") and None not in kinds[rich[0]].shape
         self.whole = fixed
-        """Whether arrays give their own components, not a summary."""
+        """Whether an array's own components are used, not a summary."""
         self.drawn = Drawn(KEPT)
 
     def applies(self) -> bool:
@@ -103,8 +103,8 @@ class OddLabels(Check):
             "label-odd-one-out",
             "info",
             f"{v['odd']} of {fact.evidence.seen} samples may be mislabelled: of their {NEIGHBOURS} nearest neighbours, at least "
-            f"{OTHERS} are of one other class and none of their own (label {escaped(self.context.label)}, which neighbours "
-            f"predict for {v['telling']:.0%})",
+            f"{OTHERS} are of one other class and none of their own (field {escaped(self.context.label)}, which neighbours "
+            f"predict for {v['telling']:.0%} of the samples)",
             fact,
             "check their labels",
             [{"sample": i} for i in v["samples"]],
@@ -113,7 +113,7 @@ class OddLabels(Check):
 
 
 def _nearest(x: Any) -> Any:
-    """The places of each row's nearest others by standardised components, [n, NEIGHBOURS]."""
+    """The indices of each row's nearest neighbours by standardised components, [n, NEIGHBOURS]."""
     import numpy as np
 
     spread = x.std(0)

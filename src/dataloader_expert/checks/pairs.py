@@ -1,4 +1,4 @@
-"""What the checks for duplicates keep of each sample, and how pairs of samples are told."""
+"""What the duplicate checks keep for each sample, and how pairs of samples are reported."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_SHOWN = 20
 
 
 class Seen:
-    """Digest of the content, label, split and index of each sample, and a key by which samples are brought together.
+    """Content digest, label, split and index of each sample, and a key by which samples are grouped.
 
-    Beyond ``most`` samples (None: never) they go to a file, in parts by the first bits of their keys, so that memory does
-    not grow with the data; the file lies in the request's own folder.
+    Beyond ``most`` samples (None: never) they are written to a file, partitioned by the first bits of their keys, so that memory
+    does not grow with the data. The file is in the request's own folder.
     """
 
     def __init__(self, context: Context, most: int | None = None) -> None:
@@ -34,8 +34,8 @@ class Seen:
         self.exact = [n for n in self.names if n not in self.measured]
         self.splits: list[str | None] = list(context.splits)
         self.parts: list[tuple[Any, Any, Any, Any, int, Any]] = []
-        """Keys, digests, labels or None, splits or the one of all, the first sample's index, and rows or None for all: what
-        is the same for all samples of a block is not kept for each."""
+        """Keys, digests, labels or None, splits or a single one for all, the index of the first sample, and rows or None for all:
+        what is the same for all samples of a block is stored once."""
         self.files = Files()
         self.most = most
         self.held = 0
@@ -43,7 +43,7 @@ class Seen:
         self.spills: list[Spill] = []
 
     def see(self, block: Block, key: Any = None) -> None:
-        """``key``: of each sample, uint64; None: its digest."""
+        """``key``: one per sample, uint64; None: its digest."""
         import numpy as np
 
         n = block.samples
@@ -62,7 +62,7 @@ class Seen:
         self._spill()
 
     def _labels(self, block: Block) -> Any:
-        """Each sample's label as a digest; 0 where there is none, which contradicts no other; None: nowhere."""
+        """Each sample's label as a digest; 0 if it has none, which contradicts no other; None if no sample has one."""
         import numpy as np
 
         n = block.samples
@@ -97,7 +97,7 @@ class Seen:
             self.parts, self.held = [], 0
 
     def _rows(self) -> Rows:
-        """What is in memory, in the order in which it was seen."""
+        """The samples in memory, in the order in which they were seen."""
         import numpy as np
 
         n = self.held
@@ -120,12 +120,12 @@ class Seen:
         return rows
 
     def all(self) -> Rows:
-        """All samples, in the order in which they were seen; of one that never spills."""
+        """All samples, in the order in which they were seen; only if nothing is ever spilled."""
         assert not self.spills
         return self._rows()
 
     def together(self) -> Iterator[Rows]:
-        """All samples in parts that fit in memory; those of one key are in one part."""
+        """All samples in parts that fit in memory; samples with the same key are in the same part."""
         if not self.spills:
             yield self._rows()
             return
@@ -141,7 +141,7 @@ class Seen:
         return {"sample": index, "split": self.splits[split], "file": self.files.of(index)}
 
     def named(self, codes: Iterable[int]) -> list[int]:
-        """The splits among these, without that of samples in none."""
+        """The splits among these, without the placeholder for samples in no split."""
         return [c for c in sorted(set(codes)) if self.splits[c] is not None]
 
     def pair_of(self, a: int, b: int) -> tuple[str, str]:
@@ -151,7 +151,7 @@ class Seen:
 
 
 def content_digests(block: Block, names: Sequence[str], first: Sequence[str] = ()) -> Any:
-    """The block's digests of the fields ``first`` and ``names``, made once for all checks; and so are those of ``first``."""
+    """The block's digests of the fields ``first`` and ``names``, computed once for all checks, as are those of ``first``."""
     key = f"digests {' '.join(first)} and {' '.join(names)}"
     if key not in block.views:
         block.views[key] = digests(block, names, content_digests(block, first) if first else None)
@@ -161,7 +161,7 @@ def content_digests(block: Block, names: Sequence[str], first: Sequence[str] = (
 def near_fact(
     seen: Seen, rows: Rows, of: str, groups: Iterable[Sequence[int]], rule: str, evidence: Evidence, missed: str = ""
 ) -> Fact:
-    """The fact of groups of positions among ``rows`` whose samples nearly agree and are not equal.
+    """The fact about groups of positions in ``rows`` whose samples nearly agree and are not equal.
 
     ``missed``: what the rule does not find.
     """
@@ -208,7 +208,7 @@ def near_fact(
 
 
 def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
-    """Findings on near duplicates of ``of``; ``sure``: alike rows may be of different things, alike pictures hardly."""
+    """Findings on near duplicates of ``of``; ``sure``: similar rows may be different things, similar images hardly."""
     near = facts.find(NEAR, of=of)
     if near is None:
         return
@@ -228,7 +228,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "splits-near-overlap",
             "warning" if sure else "info",
-            f"near duplicates lie in different splits: {told} ({v['rule']})",
+            f"near duplicates are in different splits: {told} ({v['rule']})",
             near,
             "inspect the pairs; keep each pair in one split",
             [place for pair in v["crossing"] for place in pair],
@@ -247,7 +247,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
 
 
 def _labels(values: Any) -> Any:
-    """A digest of each label, uint64; each value's is made once where values repeat."""
+    """A digest of each label, uint64; computed once per value if values repeat."""
     import numpy as np
 
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf":
@@ -257,7 +257,7 @@ def _labels(values: Any) -> Any:
     try:
         table = {v: _label(v) for v in set(plain)}
         return np.fromiter((table[v] for v in plain), np.uint64, len(plain))
-    except TypeError:  # lists are no keys
+    except TypeError:  # lists cannot be keys
         return np.array([_label(v) for v in plain], np.uint64)
 
 
@@ -265,5 +265,5 @@ def _label(value: Any) -> int:
     missing = value is None or (isinstance(value, float) and value != value)
     if missing or (isinstance(value, str) and not value.strip()):
         return 0
-    spelt = value.strip().casefold() if isinstance(value, str) else str(value)  # another spelling is no other label
+    spelt = value.strip().casefold() if isinstance(value, str) else str(value)  # another spelling is not another label
     return digest64(spelt.encode("utf-8", "replace")) or 1

@@ -1,4 +1,4 @@
-"""Images: modes, sizes, orientation, and pictures that show little."""
+"""Images: modes, sizes, orientation, and images that show little."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ SIZES = Quantity("image_sizes", "pixels", "median height and width, and how many
 
 MOST_SIZES = 100_000
 FAR = {"odd-size": 2.0, "odd-aspect": 1.0}
-"""The least distance from the median that is odd, in doublings: a quarter or four times the area, half or twice the shape."""
+"""The least distance from the median that is odd, in doublings: a quarter of or four times the area, half or twice the aspect ratio."""
 ROBUST = 6.0
-"""Median distances beyond which a size is odd: some four standard deviations of a normal distribution."""
+"""Median deviations beyond which a size is odd: about four standard deviations of a normal distribution."""
 RARE = 0.1
-"""The largest share that is odd: more are a kind of their own."""
+"""The largest share that is odd: more are a separate kind of image."""
 BLURRED, LESS_SHARP = 0.25, 3.0
-"""The spread of the Laplacian over that of the grey values below which a picture is blurred (sharp ones have 0.5 and more),
-and how many times less than the usual picture's it must be: some data have little detail throughout."""
+"""The spread of the Laplacian over that of the grey values below which an image is blurred (sharp ones have 0.5 or more), and
+the factor by which it must be less than in the typical image: some data have little detail throughout."""
 WINDOW = 96
-"""Pixels of the middle that sharpness is of."""
+"""Side of the central square in which sharpness is measured, in pixels."""
 
 
 class Pictures(Check):
@@ -142,7 +142,7 @@ class Pictures(Check):
             yield Fact(LOOKS, {"count": n, "where": _where(self.odd[name])}, evidence, {"look": name})
 
     def _odd_sizes(self, evidence: Evidence) -> Iterable[Fact]:
-        """Sizes and shapes far from the usual: the median of the logarithms, and their median distance from it."""
+        """Sizes and aspect ratios far from the usual ones: the median of the logarithms, and their median deviation from it."""
         measures: dict[str, Callable[[int, int], float]] = {
             "odd-size": lambda h, w: math.log2(max(1, h * w)),
             "odd-aspect": lambda h, w: math.log2(max(1, w) / max(1, h)),
@@ -159,7 +159,7 @@ class Pictures(Check):
                 yield Fact(LOOKS, {"count": total, "where": _where(places)}, evidence, {"look": name})
 
     def _blurry(self, evidence: Evidence) -> Iterable[Fact]:
-        """Pictures with far less detail than the usual one."""
+        """Images with far less detail than the typical one."""
         if not self.sharpness:
             return
         usual = _median(sorted((s, 1) for s, _, _ in self.sharpness))
@@ -188,7 +188,7 @@ class Pictures(Check):
 
 
 _CODES = {"cut off": "flat"}
-"""Of looks that are no code themselves."""
+"""Codes of looks that are not codes themselves."""
 _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "rotated-by-exif": (
         "warning",
@@ -207,17 +207,17 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "flat": ("warning", "are one flat colour", "drop them: they show nothing"),
     "cut off": (
         "warning",
-        "are plain mid-grey in their lower part: truncated files that a decoder filled up and that were saved again",
+        "are plain mid-grey in their lower part: truncated files that a decoder filled up before they were saved again",
         "fetch them again from their source",
     ),
 }
 
 
 def filled_up(small: Any) -> bool:
-    """Whether the lowest three tenths or more are mid-grey, as JPEG decoders leave what is missing, and the rest is not.
+    """Whether the bottom three tenths or more are mid-grey, as JPEG decoders fill missing parts, and the rest is not.
 
     Args:
-        small: a grey picture, [32, 32], 0 to 255.
+        small: a grey image, [32, 32], 0 to 255.
     """
     import numpy as np
 
@@ -227,7 +227,7 @@ def filled_up(small: Any) -> bool:
 
 
 def sharpness(image: Any) -> float | None:
-    """The standard deviation of the Laplacian over that of the grey values, in the middle; None for a flat picture."""
+    """The standard deviation of the Laplacian over that of the grey values, in the centre; None for a flat image."""
     import numpy as np
 
     left, top = max(0, (image.width - WINDOW) // 2), max(0, (image.height - WINDOW) // 2)
@@ -243,7 +243,7 @@ def sharpness(image: Any) -> float | None:
 
 
 def _spread(values: Any) -> float:
-    """The standard deviation, in one pass more than the mean."""
+    """The standard deviation, in one more pass than the mean."""
     flat = values.ravel() - values.mean()
     return math.sqrt(float(flat @ flat) / flat.size)
 
@@ -263,10 +263,10 @@ def _where(places: list[tuple[int, str]]) -> list[dict[str, object]]:
 
 
 def _orientation(image: Any) -> int:
-    """The tag that says how to turn the picture; 1, as it is, where the tags cannot be read."""
+    """The EXIF orientation; 1, upright, if the tags cannot be read."""
     try:
         return int(image.getexif().get(274, 1))
-    except Exception:  # tags are bytes from outside, and Pillow raises what they lead it to
+    except Exception:  # tags are bytes from outside and may make Pillow raise anything
         return 1
 
 

@@ -1,4 +1,4 @@
-"""Where something was met: some samples of each kind, the same whatever the order of blocks that are merged."""
+"""Where something was found: some samples of each kind, the same whatever the order in which blocks are merged."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MOST_UNITS = 1_000_000
 
 
 class Places:
-    """At most ``MAX_PLACES`` places of each kind, from as many files as there are: one bad file must not hide the others."""
+    """At most ``MAX_PLACES`` places of each kind, from as many files as possible: one bad file must not hide the others."""
 
     def __init__(self) -> None:
         self.found: dict[Hashable, dict[str, list[dict[str, Json]]]] = {}
         self.last: dict[Hashable, int] = {}
-        """Where as many files as are kept have places: the sample with which the last of them begins."""
+        """Once enough files have places: the first sample of the last of these files."""
 
     def room(self, kind: Hashable, file: str) -> int:
-        """How many more places of ``file`` may be worth keeping."""
+        """How many more places in ``file`` may be worth keeping."""
         files = self.found.get(kind, {})
         return MAX_PLACES - len(files.get(file, ()))
 
@@ -33,7 +33,7 @@ class Places:
         self.at(kind, block.index(i), block.file(i), field)
 
     def at(self, kind: Hashable, sample: int, file: str, field: str | None = None) -> None:
-        """The sample of this index."""
+        """The sample with this index."""
         if sample <= self.last.get(kind, sample) and self.room(kind, file) > 0:
             place: dict[str, Json] = {"sample": sample, "file": file or None}
             self.found.setdefault(kind, {}).setdefault(file, []).append(place | ({"field": field} if field else {}))
@@ -47,12 +47,12 @@ class Places:
             self._trim(kind)
 
     def of(self, kind: Hashable) -> list[dict[str, Json]]:
-        """In the order of the samples: the first of each file before the second of any."""
+        """In sample order, the first of each file before the second of any."""
         files = sorted(self.found.get(kind, {}).values(), key=lambda places: _sample(places[0]))
         return sorted(dealt(files), key=_sample)
 
     def _trim(self, kind: Hashable) -> None:
-        """Of more files those whose samples come first."""
+        """If there are more files, keeps those whose samples come first."""
         files = self.found[kind]
         for _ in range(len(files) - MAX_PLACES):
             del files[max(files, key=lambda file: _sample(files[file][0]))]
@@ -61,7 +61,7 @@ class Places:
 
 
 class Files:
-    """Which file each sample stands in, by the first sample of each unit."""
+    """Which file each sample is in, by the first sample of each unit."""
 
     def __init__(self) -> None:
         self._starts: dict[int, str] = {}
@@ -76,7 +76,7 @@ class Files:
         self._starts |= other._starts
 
     def of(self, sample: int) -> str | None:
-        """The file; None where it has no name, or there are too many units to know."""
+        """The file; None if it has no name, or there are too many units to record."""
         if len(self._starts) >= MOST_UNITS:
             return None
         if len(self._sorted) < len(self._starts):
@@ -86,7 +86,7 @@ class Files:
 
 
 def dealt(files: Iterable[list[T]]) -> list[T]:
-    """``MAX_PLACES`` of the files' places, of each file the first before the second of any: one must not hide others."""
+    """``MAX_PLACES`` of the files' places, the first of each file before the second of any: one file must not hide others."""
     return [place for turn in zip_longest(*files) for place in turn if place is not None][:MAX_PLACES]
 
 

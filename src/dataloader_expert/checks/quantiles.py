@@ -1,4 +1,4 @@
-"""Quantiles of weighted values, and buckets of values: the sketch that many numbers are kept in.
+"""Quantiles of weighted values, and buckets of values: the sketch that stores large numbers of values.
 
 A bucket holds the values that agree in the upper 16 bits of their float32: within 0.4 % of its middle.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def buckets(values: Any, weights: Any = None) -> Any:
-    """Counts of the values' upper 16 float32 bits, shape [65536], int64."""
+    """Counts of values by their upper 16 float32 bits, shape [65536], int64."""
     import numpy as np
 
     with np.errstate(over="ignore"):

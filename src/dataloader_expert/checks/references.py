@@ -1,4 +1,4 @@
-"""Fields that name files: values whose file is not there, and files beside the named ones that no sample names."""
+"""Fields that name files: values whose file does not exist, and files next to the named ones that no sample names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Referenced(Check):
         self.values: dict[str, int] = {}
         self.dangling: dict[str, int] = {}
         self.named: dict[str, set[int]] = {}
-        """By field the files that are named, as positions among all."""
+        """By field, the named files, as indices into all files."""
         self.examples: dict[str, tuple[int, str]] = {}
         self.where = Places()
 
@@ -43,7 +43,7 @@ class Referenced(Check):
             named = self.named.setdefault(naming.field, set())
             for i, value in enumerate(values[: block.samples]):
                 if not isinstance(value, str) or not value.strip():
-                    continue  # missing, which another check tells
+                    continue  # a missing value, which another check reports
                 self.values[naming.field] = self.values.get(naming.field, 0) + 1
                 at = references.files.find(value, naming.by_stem)
                 if at is not None:
@@ -68,7 +68,7 @@ class Referenced(Check):
         self.where.merge(other.where)
 
     def paths(self) -> set[str]:
-        """The files that some sample names, and those beside them."""
+        """The files that some sample names, and those next to them."""
         references = self.context.references
         paths = references.files.paths if references is not None else []
         beside = {path for name in self.named for path in self._unnamed(name)}
@@ -96,7 +96,7 @@ class Referenced(Check):
                 yield Fact(UNNAMED, told, evidence, {"field": name})
 
     def _unnamed(self, name: str) -> list[str]:
-        """Files of the kinds and in the folders most of whose files are named, and that are not."""
+        """Files that are not named, although most files of their kind in their folder are."""
         references = self.context.references
         assert references is not None
         paths, named = references.files.paths, self.named.get(name, set())
@@ -139,7 +139,7 @@ class Referenced(Check):
         if references is None:
             return
         for name, example in references.lost.items():
-            why = f"its values look like names of files ({escaped(example, 80)}), and none was found below "
+            why = f"its values look like file names ({escaped(example, 80)}), but none of these files was found below "
             yield Unknown(f"files named by {name}", why + escaped(references.files.folder))
 
 

@@ -1,6 +1,6 @@
-"""The checklist in plain code: the source of these functions is what ``check_quality`` hands over for a CI job to run.
+"""The checklist in plain code: ``check_quality`` returns the source of these functions, for a CI job to run.
 
-The names in capitals are written above them there: which data, which label, which fields make a sample what it is.
+The names in capitals are defined above them there: the data, the label, the fields that are a sample's content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_IMBALANCE = 10.0
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """Stands here for type checkers: in the written file the reader of the data's format takes its place."""
+    """A placeholder for type checkers: the generated file has the reader of the data's format instead."""
     raise NotImplementedError
 
 
@@ -61,11 +61,11 @@ def split_of(path: Path, sample: dict[str, Any]) -> str | None:
 
 
 def form_of(value: Any) -> str:
-    """What must be alike in all samples: the dtype and the number of axes."""
+    """What must be the same in all samples: the dtype and the number of axes."""
     import numpy as np
 
     if isinstance(value, np.ndarray | np.generic):
-        dtype = "str" if value.dtype.kind in "US" else str(value.dtype)  # whatever its longest text
+        dtype = "str" if value.dtype.kind in "US" else str(value.dtype)  # whatever the longest text
         return f"{dtype}, {value.ndim} axes"
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return "number" if number else type(value).__name__
@@ -86,7 +86,7 @@ def seen() -> Seen:
         try:
             for sample in read(path):
                 look(found, path, sample)
-        except Exception as error:  # whatever a damaged file makes a reader raise
+        except Exception as error:  # a damaged file may make a reader raise anything
             found.unreadable.append(f"{path}: {type(error).__name__}: {error}")
     return found
 
@@ -102,7 +102,7 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
         if value is None:
             continue
         if hasattr(value, "getbands"):
-            value = np.asarray(value)  # a picture's pixels
+            value = np.asarray(value)  # the pixels of an image
         found.forms.setdefault(name, set()).add(form_of(value))
         if isinstance(value, float | np.ndarray | np.generic) and np.asarray(value).dtype.kind in "fc":
             if not np.isfinite(value).all():
@@ -126,7 +126,7 @@ def test_every_file_can_be_read() -> None:
 
 def test_no_sample_is_lost() -> None:
     samples = seen().samples
-    assert samples == SAMPLES, f"{samples} samples, and {SAMPLES} when the data were checked"
+    assert samples == SAMPLES, f"there are {samples} samples; there were {SAMPLES} when the data were checked"
 
 
 def test_samples_have_one_form() -> None:
@@ -155,7 +155,7 @@ def test_classes_are_balanced() -> None:
     classes = seen().classes
     counts = classes.get("train") or sum(classes.values(), Counter())
     ratio = max(counts.values(), default=1) / min(counts.values(), default=1)
-    assert ratio <= MOST_IMBALANCE, f"classes are {ratio:.1f} to 1: draw them evenly, or weight the loss"
+    assert ratio <= MOST_IMBALANCE, f"classes are imbalanced {ratio:.1f} to 1: draw them evenly, or weight the loss"
 
 
 TESTS = {
@@ -165,4 +165,4 @@ TESTS = {
     "splits_disjoint": (test_splits_share_no_sample, test_groups_keep_to_one_split),
     "imbalance_strategy_defined": (test_classes_are_balanced,),
 }
-"""By the checklist's boxes."""
+"""The problems of each checklist item."""

@@ -1,7 +1,7 @@
-"""Files or samples whose numbers are on another scale than the others'.
+"""Files or samples whose numbers have another scale than the others.
 
-Tables and arrays in several units: the median size of a field's values, unit by unit. Pictures as arrays and arrays of two axes:
-samples between 0 and 1 among samples that reach beyond 16, and the other way round.
+For tables and arrays in several units: the median magnitude of a field's values per unit. For images as arrays and for
+two-dimensional arrays: samples between 0 and 1 among samples that exceed 16, and vice versa.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ SCALES = Quantity(
     "",
     "units whose values of a field are on another scale, and how far they are from those of the others",
 )
-RANGES = Quantity("sample_ranges", "samples", "samples between 0 and 1, and those that reach beyond 16")
+RANGES = Quantity("sample_ranges", "samples", "samples between 0 and 1, and those that exceed 16")
 APART = 10.0
-"""The ratio of medians that is another scale: a thousandfold unit and a division by 255 are beyond it."""
+"""The ratio of medians that means another scale: a factor of 1000 and a division by 255 exceed it."""
 LEAST, UNITS = 32, 4
-"""Values of a unit, and units, without which nothing is said."""
+"""The fewest values of a unit, and the fewest units, for a finding."""
 LOOKED_AT = 2_048
-"""Values of a unit that its median is of."""
+"""The most values of a unit from which its median is computed."""
 FEW = 0.2
-"""The largest share that is the odd one out: where more differ, the field varies."""
+"""The largest share of units that can be odd: if more differ, the field varies."""
 STEADY = 2.0
-"""How far apart the middle half of the units may lie: a field that varies more between them has no scale."""
+"""How far apart the middle half of the units may be: a field that varies more between units has no scale."""
 
 
 class Scales(Check):
@@ -55,9 +55,8 @@ class Scales(Check):
         self.seen += block.samples
         for f in self.fields:
             values = block.columns[f.name].values if f.name in block.columns else None
-            several = (
-                block.unit.samples > 1 and not block.unit.members
-            )  # a single sample may be quiet or small by itself
+            # a single sample may just be quiet or small
+            several = block.unit.samples > 1 and not block.unit.members
             if several and isinstance(values, np.ndarray) and values.dtype.kind == "f" and f.name not in self.wide:
                 flat = values.reshape(-1)
                 flat = np.abs(flat[:: max(1, len(flat) // LOOKED_AT)].astype(np.float64))
@@ -97,7 +96,7 @@ class Scales(Check):
             yield Fact(RANGES, value, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
-        fix = "find out what wrote them and use one scale"
+        fix = "find out how they were written, and use one scale"
         for fact in facts.all(SCALES):
             v, name = fact.value, escaped(fact.at["field"])
             text = f"{name} is on another scale in {v['odd']} of {v['units']} blocks of samples: {v['ratio']:.3g} times the median of the others"
@@ -105,12 +104,12 @@ class Scales(Check):
         for fact in facts.all(RANGES):
             v, name = fact.value, escaped(fact.at["field"])
             if v["unit"] and v["wide"] and min(v["unit"], v["wide"]) <= FEW * (v["unit"] + v["wide"]):
-                text = f"{name} lies between 0 and 1 in {v['unit']} samples and reaches beyond 16 in {v['wide']}"
+                text = f"{name} is between 0 and 1 in {v['unit']} samples and exceeds 16 in {v['wide']}"
                 yield finding("scale-drift", "warning", text, fact, fix, v["where"], min(v["unit"], v["wide"]))
 
 
 def _odd(units: list[tuple[int, float, str]]) -> tuple[list[tuple[int, float, str]], float]:
-    """The few units whose median is another scale than that of the others, and the farthest one's ratio."""
+    """The few units whose median has another scale than the others', and the largest ratio."""
     import numpy as np
 
     medians = np.array([m for _, m, _ in units])

@@ -22,7 +22,7 @@ QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with
 
 CUT = "cut off"
 FEW = 20
-"""One clip in so many may end in zeros by an accident; where more do, it was meant."""
+"""At most one clip in this many ends in zeros by accident; if more do, it is intended."""
 
 
 class Sounds(Check):
@@ -100,13 +100,13 @@ class Sounds(Check):
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
 
     def _cut(self) -> list[dict[str, Json]]:
-        """The few clips that end in zeros at a length of their own: padding is done to a common length."""
+        """The few clips that end in zeros and whose length is their own: padding makes lengths equal."""
         lengths = Counter(frames for frames, _ in self.tails)
         alone = [place for frames, place in self.tails if lengths[frames] == 1 and 2 * self.frames[frames] <= self.seen]
         return alone if len(alone) * FEW <= self.seen else []
 
     def _far(self) -> list[dict[str, Json]]:
-        """Clips whose length is beyond any natural spread: more than eight robust deviations off, on a log scale."""
+        """Clips of exceptional length: more than eight robust deviations from the median, on a log scale."""
         import numpy as np
 
         lengths = np.array([n for n in self.frames if n > 0], np.float64)
@@ -175,12 +175,12 @@ def silent(value: Any) -> bool:
 
 
 def ends_in_zeros(value: Any) -> bool:
-    """The last two fifths, and not all, are zeros."""
+    """The last two fifths are zeros, but not everything."""
     return bool(value.any()) and not value[len(value) * 3 // 5 :].any()
 
 
 def offset(value: Any) -> bool:
-    """The mean lies off the middle by more than a twentieth of full scale."""
+    """The mean is off centre by more than a twentieth of full scale."""
     if not value.size or value.dtype.kind == "u":
         return False
     return abs(float(value.mean())) > 0.05 * _full(value)
@@ -191,7 +191,7 @@ def _full(value: Any) -> float:
 
 
 def clipped(value: Any) -> bool:
-    """At least three neighbouring samples at full scale."""
+    """At least three consecutive samples at full scale."""
     import numpy as np
 
     if not value.size or value.dtype.kind not in "if":

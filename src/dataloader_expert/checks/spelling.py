@@ -1,4 +1,4 @@
-"""Categories of fields other than the label that differ by case or blanks: one value, spelt in two ways."""
+"""Categories of fields other than the label that differ only in case or spaces: one value, spelt in two ways."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SPELLINGS = Quantity(
     "spellings", "samples", "values of a category that differ only in case or spaces, with their samples"
 )
 MOST = 200
-"""Distinct values beyond which a field is no category: codes and names may well differ by case alone."""
+"""Distinct values beyond which a field is not a category: codes and names may well differ only in case."""
 OFTEN = 20
-"""Samples that a category's values have on average; of rarer ones nobody knows which spelling is right."""
+"""The least number of samples per category value on average; if they are rarer, nobody knows which spelling is right."""
 
 
 class Spelling(Check):
@@ -41,7 +41,7 @@ class Spelling(Check):
                 continue
             try:
                 found = column.counts()
-            except TypeError:  # lists are no categories
+            except TypeError:  # lists are not categories
                 continue
             counts.update({v: n for v, n in found.items() if isinstance(v, str)})
             rare = {v for v, n in found.items() if isinstance(v, str) and n <= MAX_PLACES}

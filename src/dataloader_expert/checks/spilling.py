@@ -1,4 +1,4 @@
-"""Rows of samples that are more than memory should hold, in a file, in parts by the first bits of their keys."""
+"""Rows of samples that are too many for memory, in a file partitioned by the first bits of their keys."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 PARTS = 256
-"""As many as the first eight bits of a key tell apart."""
+"""One partition for each value of the first eight bits of a key."""
 HELD = 1 << 20
-"""Rows of 34 bytes that one check of one process holds in memory."""
+"""The most rows of 34 bytes that one check of one process keeps in memory."""
 _COLUMNS = (("key", "<u8"), ("digest", "<u8"), ("label", "<u8"), ("split", "<i2"), ("index", "<i8"))
 
 
 @dataclass
 class Rows:
-    """Arrays of one length: key, digest and label uint64 (label 0: none), split int16, index int64."""
+    """Arrays of equal length: key, digest and label uint64 (label 0: none), split int16, index int64."""
 
     key: Any
     digest: Any
@@ -59,7 +59,8 @@ class Rows:
 
 @dataclass(frozen=True)
 class Spill:
-    """A file of rows, column by column, in each part by part. ``ends``: rows up to the end of each part; ``splits``: what its split codes stand for."""
+    """A file of rows, column by column and, within each, part by part. ``ends``: number of rows up to the end of each part; ``splits``:
+    the meaning of its split codes."""
 
     path: str
     ends: tuple[int, ...]
@@ -67,7 +68,7 @@ class Spill:
 
     @staticmethod
     def of(rows: Rows) -> Spill:
-        """The rows in a new file of the request's folder, which goes when the request does."""
+        """Writes the rows to a new file in the request's folder, which is removed with the request."""
         import numpy as np
 
         parts = (rows.key >> np.uint64(56)).astype(np.uint8)
@@ -79,7 +80,7 @@ class Spill:
         return Spill(path, tuple(np.cumsum(np.bincount(parts, minlength=PARTS)).tolist()))
 
     def renamed(self, codes: Any) -> Spill:
-        """With other codes of splits: ``codes[c]`` for what is ``c`` now."""
+        """With other split codes: ``codes[c]`` replaces ``c``."""
         now = self.splits or range(len(codes))
         return replace(self, splits=tuple(int(codes[c]) for c in now))
 
@@ -102,7 +103,7 @@ class Spill:
 
 
 def _folder() -> str:
-    """The folder of this request's processes, where they keep their sockets; removed with what it holds."""
+    """The folder of this request's processes, with their sockets; removed with its contents."""
     from multiprocessing.util import get_temp_dir
 
     return str(get_temp_dir())

@@ -1,4 +1,4 @@
-"""Samples of each split, where a field of the samples names it."""
+"""Samples of each split, if a field of the samples names it."""
 
 from __future__ import annotations
 

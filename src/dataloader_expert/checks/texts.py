@@ -1,4 +1,4 @@
-"""Texts: blank ones, and the few that hold markup, characters that nobody sees, or were encoded twice."""
+"""Texts: blank ones, and the few that contain markup or invisible characters, or were encoded twice."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dataloader_expert.sources.base import Block
 BLANK = Quantity("blank_texts", "samples", "texts that are empty or white space, with samples")
 STRANGE = Quantity("strange_texts", "samples", "texts with markup or invisible characters, with samples")
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
-"""Controls, marks that turn the direction of writing or begin a file, and what stands for undecodable bytes. Zero-width
-spaces and joiners stand in sound texts."""
+"""Control characters, bidirectional and byte-order marks, and replacements for undecodable bytes. Zero-width spaces and
+joiners are not included, because they occur in sound texts."""
 TWICE = re.compile(
     "\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00e2\u20ac[\u0080-\u00bf\u0152-\u0178\u02c6-\u02dc\u2013-\u2122]"
 )
-"""UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two letters and more in the place of one."""
+"""UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two or more letters in place of one."""
 MARKUP = re.compile(
     r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
 )
 FEW = 20
-"""One text in so many is odd; where more are alike, the data set is of such texts."""
+"""At most one text in this many is odd; if there are more, the data set consists of such texts."""
 KINDS = {
     "blank": "are blank",
     "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",

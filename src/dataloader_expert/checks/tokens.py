@@ -1,4 +1,4 @@
-"""Token ids: beyond the vocabulary, sequences too long for the model, empty, or padded inside."""
+"""Token ids beyond the vocabulary; sequences that are too long for the model, empty, or padded inside."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ OTHER = ("mask", "label", "type", "position", "segment", "target")
 ODD = ("out-of-range-ids", "too-long", "empty-sequence", "padding-inside")
 TEXTS: dict[str, tuple[Severity, str, str]] = {
     "out-of-range-ids": ("error", "contain ids outside 0 … {limit}", "tokenize with the model's own tokenizer: an embedding fails on them"),
-    "too-long": ("warning", "are longer than the {limit} tokens that the model takes", "truncate or split them"),
+    "too-long": ("warning", "are longer than the {limit} tokens that the model accepts", "truncate or split them"),
     "empty-sequence": ("warning", "contain no token{pad}", "drop them: they carry no input and may make the loss NaN"),
     "padding-inside": ("warning", "have the padding id {limit} between other tokens", "pad at one end only, or mask by position and not by id"),
 }  # fmt: skip
 
 
 def of_ids(field: Field) -> bool:
-    """Whether a field may hold token ids: whole numbers in a row, and not a mask, a segment or what a loss compares with."""
+    """Whether a field may contain token ids: a sequence of integers that is not a mask, a segment or the target of a loss."""
     name = field.name.lower()
     return len(field.shape) == 1 and field.dtype.startswith(("int", "uint")) and not any(word in name for word in OTHER)
 
@@ -59,7 +59,7 @@ class Tokens(Check):
             for i, value in enumerate(block.columns[name].values):
                 try:
                     row = np.asarray(value).reshape(-1) if value is not None else None
-                except ValueError:  # lists within lists
+                except ValueError:  # nested lists
                     continue
                 if row is not None and (row.dtype.kind in "iu" or not row.size):
                     for code in self._odd(row):

@@ -1,9 +1,8 @@
-"""What to do with a field of few, far or skewed values, and what that does: the same statistics before and after.
+"""What to do with a field with outliers or skewed values, and what that changes: the same statistics before and after.
 
-Far values are those beyond three times the interquartile range from the quartiles. Three treatments are tried on the values
-themselves: one repeated far value as missing (a placeholder such as -999), far values clipped (winsorised), or log(1 + x).
-The tails' weight is the sum of the absolute skewness and of the excess kurtosis where it is positive: 0 for a normal
-distribution.
+Outliers are more than three times the interquartile range beyond the quartiles. Three treatments are tried on the values
+themselves: one repeated outlier as missing (a placeholder such as -999), outliers clipped (winsorised), or log(1 + x).
+The weight of the tails is the absolute skewness plus the excess kurtosis if positive: 0 for a normal distribution.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from dataloader_expert.checks.quantiles import quantile
 from dataloader_expert.facts import Json
 
 SKEWED = 1.0
-"""Absolute skewness from which a treatment is looked for where no value is far (Bulmer, "Principles of Statistics", 1979)."""
+"""Absolute skewness from which a treatment is tried without outliers (Bulmer, "Principles of Statistics", 1979)."""
 HELPS = 0.5
-"""A treatment is proposed that leaves at most this share of the tails' weight."""
+"""A treatment is proposed if it leaves at most this share of the tails' weight."""
 FEW = 0.01
 """The share of values that may be errors: clipping more changes the distribution rather than its errors."""
 REPEATED = 3
-"""Times that a placeholder comes at least."""
+"""The fewest times that a placeholder occurs."""
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Population statistics; ``far``: values beyond the bounds that were found before."""
+    """Population statistics; ``far``: number of values beyond the bounds found before."""
 
     mean: float
     std: float
@@ -41,7 +40,7 @@ class Effect:
 
 
 def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> dict[str, Json] | None:
-    """The proposed treatment of distinct values ``levels`` that occur ``weights`` times; None: none helps, or none is due.
+    """The proposed treatment of distinct values ``levels`` that occur ``weights`` times; None if none helps or is needed.
 
     Returns:
         ``{do, arguments, changed, before, after}``.
@@ -75,7 +74,7 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
 
 
 def effect(values: Any, weights: Any, bounds: tuple[float, float] | None) -> Effect | None:
-    """Statistics of weighted values; None where nothing varies. Without bounds those of the values' own quartiles are used."""
+    """Statistics of weighted values; None if nothing varies. Without bounds, those from the values' own quartiles are used."""
     import numpy as np
 
     n = float(weights.sum())

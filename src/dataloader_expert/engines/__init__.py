@@ -1,1 +1,1 @@
-"""How shards are mapped inside a measuring child."""
+"""How work is distributed over processes inside a measuring child."""

@@ -1,4 +1,4 @@
-"""Folding work over units in forked processes; a process that dies on a unit is started again without it."""
+"""Folds work over units in forked processes; a process that dies on a unit is restarted without it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Work = Callable[[list[int], Callable[[int], None], float | None], Any]
-"""``work(units, at, deadline)`` looks at units in order, says each by ``at``, and gives its partial."""
+"""``work(units, at, deadline)`` goes through units in order, announces each through ``at``, and returns its partial result."""
 
 
 @dataclass
 class Folded:
-    """Partials in process order, and the units on which a process died (with its exit code)."""
+    """Partial results in process order, and the units on which a process died (with its exit code)."""
 
     partials: list[Any] = field(default_factory=list)
     crashed: dict[int, int] = field(default_factory=dict)
@@ -31,11 +31,11 @@ def fold(
     adjacent: int = 1,
     begin: Callable[[], None] | None = None,
 ) -> Folded:
-    """Deals units to processes round-robin, so that the answer depends on their number alone, not on speed.
+    """Deals units to processes round-robin, so that the result depends only on the number of processes, not on their speed.
 
     Args:
         deadline: monotonic time at which the work stops taking units.
-        at: told the unit at hand.
+        at: called with the current unit.
         tick: told how many units are done, a few times a second.
         begin: called first in each process that is started.
         adjacent: units that follow one another and are dealt to one process.

@@ -1,1 +1,1 @@
-"""The report as a page: one HTML file without script or request, its charts drawn from the result and nothing else."""
+"""The report as a page: one HTML file without scripts or network requests; charts are drawn from the result alone."""

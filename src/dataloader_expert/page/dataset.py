@@ -62,7 +62,7 @@ def _classes(c: Any) -> Chart:
 
 
 def histograms(found: Sequence[Any]) -> Iterator[Chart]:
-    """Sizes first; the channels of one field in one chart."""
+    """Sizes first; the channels of a field share one chart."""
     order = {"height": 0, "width": 1, "characters": 2, "length": 3, "value": 4}
     together: dict[tuple[str, str], list[Any]] = {}
     for h in sorted(found, key=lambda h: order[h.measure]):
@@ -70,7 +70,7 @@ def histograms(found: Sequence[Any]) -> Iterator[Chart]:
     for i, ((field, measure), same) in enumerate(together.items()):
         first = same[0]
         if max(len(h.counts) for h in same) < 2 and not any(h.below + h.above for h in same):
-            continue  # one value: there is no distribution to draw
+            continue  # a single value has no distribution to draw
         alike = [h for h in same if h.edges == first.edges]
         title, unit = MEASURES[measure]
         beside = sum(h.below + h.above for h in alike)

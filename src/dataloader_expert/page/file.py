@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def may_write(path: Path) -> None:
-    """Tried before anything is measured, so that no minute is spent on a report that cannot be kept.
+    """Called before anything is measured, so that no time is spent on a report that cannot be written.
 
     Raises:
-        RequestError: ``invalid-argument`` if no file can be written there.
+        RequestError: ``invalid-argument`` if the file cannot be written.
     """
     folder = path.absolute().parent
     if path.is_dir():
         raise RequestError("invalid-argument", f"--html {escaped(path)} is a folder; name a file in it")
-    if path.exists() and not path.is_file():  # a device or a pipe would be replaced
+    if path.exists() and not path.is_file():  # writing would replace a device or a pipe
         raise RequestError("invalid-argument", f"--html {escaped(path)} is not a regular file; name another")
     if not folder.is_dir():
         raise RequestError("invalid-argument", f"--html {escaped(path)}: its folder does not exist; make it first")
@@ -37,7 +37,7 @@ def write(report: Report, path: Path) -> None:
 
 
 def keep(html: str, path: Path) -> None:
-    """Writes the file whole or not at all.
+    """Writes the whole file or nothing.
 
     Raises:
         RequestError: ``invalid-argument`` if it cannot be written.
@@ -53,7 +53,7 @@ def keep(html: str, path: Path) -> None:
             file.write(html)
         mask = os.umask(0)
         os.umask(mask)
-        spare.chmod(0o666 & ~mask)  # as any file that a command writes: a temporary one is its owner's alone
+        spare.chmod(0o666 & ~mask)  # a temporary file is readable by its owner only; this one gets the usual mode
         spare.replace(target)
     except OSError as e:
         if spare is not None:

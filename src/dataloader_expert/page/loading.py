@@ -1,4 +1,4 @@
-"""Where a sample's time goes, and what settings were tried."""
+"""Where a sample's time goes, and which settings were tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result by its parts: whichever tool made it, each of the five analyses that it holds, or None."""
+"""A result split into its parts: each of the five analyses that it contains, or None, whichever tool made it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Parts:
-    """Each has the fields of its tool's result."""
+    """Each part has the fields of its tool's result."""
 
     characterization: Any = None
     batch_spec: Any = None

@@ -1,4 +1,4 @@
-"""Which thumbnails a section shows, and what is said of them."""
+"""Which thumbnails a section shows, with what captions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the data are fit to train on: the five boxes, what splits share, samples that are odd."""
+"""Whether the data are fit for training: the five-item checklist, what splits share, odd samples."""
 
 from __future__ import annotations
 

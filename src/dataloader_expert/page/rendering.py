@@ -1,4 +1,4 @@
-"""From a full result to the page: verdict and cause, cure and gain, then the evidence."""
+"""Renders a full result as a page: verdict and cause, fix and gain, then the evidence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GROUND = {
 
 
 def page(report: Report) -> str:
-    """The report as one HTML document. Nothing of it is text of the user's that is not escaped."""
+    """The report as one HTML document. All text from the user's data is escaped."""
     parts = parts_of(report)
     values = {
         "r": report,
@@ -38,7 +38,7 @@ def page(report: Report) -> str:
         "v": verdict(report, parts),
         "tiles": tiles(report, parts),
         "sections": sections(report, parts),
-        "advice": sorted(report.advice, key=lambda a: a.gain is None),  # what is proved comes first
+        "advice": sorted(report.advice, key=lambda a: a.gain is None),  # proven gains come first
         "worst": [f for f in report.findings if f.severity != "info"],
         "infos": [f for f in report.findings if f.severity == "info"],
         "code": code_of(parts),
@@ -48,7 +48,7 @@ def page(report: Report) -> str:
 
 
 def sections(report: Report, parts: Parts) -> list[Section]:
-    """In the order in which a reader asks: is it slow, is it sound, what is it, what should a batch be."""
+    """In the order of a reader's questions: is it slow, is it sound, what is it, what should a batch look like."""
     pictures = report.pictures or []
     made = []
     if parts.io is not None:
@@ -65,12 +65,12 @@ def sections(report: Report, parts: Parts) -> list[Section]:
 
 
 def charts_of(report: Report) -> list[Chart]:
-    """Every chart of the page, in its order."""
+    """All charts of the page, in order."""
     return [chart for section in sections(report, parts_of(report)) for chart in section.charts]
 
 
 def code_of(parts: Parts) -> str | None:
-    """The code that stands for the whole: the loader's, before the sampler's."""
+    """The one code block that is shown: the batch's, else the loader's; if no loader was measured, the sampler's comes first."""
     for part in (parts.sampler if parts.io is None else None, parts.batch_spec, parts.io):
         if part is not None and part.code:
             return str(part.code)
@@ -78,7 +78,7 @@ def code_of(parts: Parts) -> str | None:
 
 
 def css() -> str:
-    """The style sheet, its colours those of the charts."""
+    """The style sheet, with the colours of the charts."""
     from importlib.resources import files
 
     text = files("dataloader_expert.templates").joinpath("page.css").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The sampler that the data ask for, and what a drawn epoch shows of it."""
+"""The sampler that suits the data, and what an epoch drawn with it looks like."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def sampler(s: Any) -> Section:
     if s.simulation is not None:
         d = s.simulation
         shown = (
-            f"{d.epoch_samples:,} samples, {said_percent(d.unique_fraction)} of all, one at most {d.max_repeats} times"
+            f"{d.epoch_samples:,} samples, {said_percent(d.unique_fraction)} of all, each at most {d.max_repeats} times"
         )
         told.append(Line("Drawn epoch", shown))
     return Section("sampler", "Sampler", told, (), list(charts(s)), (), list(tables(s)))

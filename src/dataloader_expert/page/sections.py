@@ -1,4 +1,4 @@
-"""What a section of the page holds, before it is HTML."""
+"""The content of a section of the page, before it becomes HTML."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Section:
     pictures: Sequence[Shown] = field(default=())
     tables: Sequence[Captioned] = ()
     more: Sequence[Line] = ()
-    """Long lists, folded."""
+    """Long lists, collapsed."""
 
     @property
     def empty(self) -> bool:

@@ -1,4 +1,4 @@
-"""The verdict in a word, its cause, and the cure with its gain: what a reader sees first."""
+"""The verdict in a word, its cause, and the fix with its gain: what a reader sees first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Tile:
 
 
 def verdict(report: Report, parts: Parts) -> Verdict:
-    """A word by what was asked; the cure is the advice with a measured gain, else what mends the worst finding."""
+    """The word depends on what was asked; the fix is the advice with a measured gain, else the fix of the worst finding."""
     worst: set[str] = {f.severity for f in report.findings}
     cause = next((f for f in report.findings if f.severity != "info"), None)
     level, word = _word(parts, worst)
@@ -63,7 +63,7 @@ def _word(parts: Parts, worst: set[str]) -> tuple[Level, str]:
 
 
 def _faster(io: Any) -> str:
-    """What the search came to."""
+    """The outcome of the search."""
     found = io.speedup
     if io.recommended is None or found is None or found.value is None:
         return "No setting could be compared"
@@ -73,7 +73,7 @@ def _faster(io: Any) -> str:
 
 
 def tiles(report: Report, parts: Parts) -> list[Tile]:
-    """The figures that one looks for first."""
+    """The figures that readers look for first."""
     made: list[Tile] = []
     c, b, io, q = parts.characterization, parts.batch_spec, parts.io, parts.quality
     samples = report.coverage.samples_total

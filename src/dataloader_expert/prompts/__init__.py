@@ -1,7 +1,7 @@
 """Persona and workflows: text files, read here. They tell a client's model what to measure and how to say it.
 
-Listing them needs no Jinja; rendering imports it. Workflows are the files of a folder, in the order of the
-persona's triggers; the number in a file's name is that order and nothing else.
+Listing them needs no Jinja; rendering imports it. Workflows are the files of a folder, numbered in the order of the
+persona's triggers.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ ARGUMENTS = {
     "num_workers": "num_workers of the present loader",
     "step_ms": "milliseconds per training step",
 }
-"""What each argument of the workflows is, for whoever fills it in; all may be left out."""
+"""Descriptions of the workflows' arguments, all of which are optional."""
 
 
 @dataclass(frozen=True)
 class Workflow:
-    """One trigger's way through the tools; title and description open its file."""
+    """The workflow for one trigger; its file begins with title and description."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ class Workflow:
 
 
 def persona(context: Sequence[str] = ()) -> str:
-    """The persona; ``context``: lines on the user's project, which stand in a slot of their own."""
+    """The persona; ``context``: lines about the user's project, which have their own slot."""
     return _filled("persona", {"context": tuple(context)})
 
 
@@ -60,10 +60,10 @@ def workflows() -> dict[str, Workflow]:
 
 
 def render(name: str, **args: object) -> str:
-    """The persona, a workflow, or the agent file, as a client sees it; arguments left out get a placeholder.
+    """The persona, a workflow, or the agent file, as a client sees it; omitted arguments get a placeholder.
 
     Raises:
-        RequestError: ``invalid-argument`` for a name or an argument that is not there.
+        RequestError: ``invalid-argument`` for an unknown name or argument.
     """
     files, known = _files(), workflows()
     if name not in files:
@@ -89,17 +89,17 @@ AgentForm = Literal["file", "installed", "plugin"]
 TOOL_PREFIX: dict[AgentForm, str] = {
     "file": "mcp__dataloader-expert__",
     "installed": "mcp__dataloader-expert__",
-    "plugin": "mcp__plugin_dataloader-expert_dle__",  # the server's short name: a tool's has 64 characters at most
+    "plugin": "mcp__plugin_dataloader-expert_dle__",  # the server's short name: a tool name has at most 64 characters
 }
-"""What Claude Code puts before a tool's name."""
+"""Claude Code's prefix of a tool's name."""
 
 
 def agent_md(form: AgentForm = "file") -> str:
     """The Claude Code subagent: frontmatter, persona, workflows.
 
     Args:
-        form: ``file`` brings its server along and stands alone; ``installed`` uses the one in the client's
-            configuration, ``plugin`` that of the plugin, whose tools have other names.
+        form: ``file`` includes its server; ``installed`` uses the one in the client's configuration, ``plugin`` that of the
+            plugin, whose tools have other names.
     """
     return _filled("agent", {"prefix": TOOL_PREFIX[form], "brings_server": form == "file"})
 

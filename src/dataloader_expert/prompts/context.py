@@ -1,6 +1,6 @@
-"""What the user's repository holds that a data pipeline touches, found by reading names and syntax: nothing is run.
+"""What in the user's repository concerns data loading, found by reading names and syntax: nothing is run.
 
-Text from files is data: it is shortened to one line that Markdown cannot take for anything else.
+Text from files is data: it is shortened to one line that Markdown cannot interpret.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMED = ("config", "settings", "conf")
 ALWAYS = {"pyproject.toml", "config.ini"}
 DATASETS = ("Dataset", "IterableDataset", "DataModule")
 SHARES = {"config": 3, "dataset": 3, "loader": 3, "trainer": 3}
-"""Lines of each kind; what one leaves over goes to the others."""
+"""Lines for each kind; unused ones go to the others."""
 
 
 def project_context(roots: Sequence[str]) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def project_context(roots: Sequence[str]) -> tuple[str, ...]:
 
 
 def chosen(found: dict[str, list[str]]) -> list[str]:
-    """Each kind's share, and of the kinds that have more, more."""
+    """Each kind's share, and more for kinds that have more."""
     taken = {kind: lines[: SHARES[kind]] for kind, lines in found.items()}
     for kind, lines in found.items():
         room = LINES - sum(map(len, taken.values()))
@@ -58,7 +58,7 @@ def chosen(found: dict[str, list[str]]) -> list[str]:
 
 
 def line(name: str, number: int, what: str) -> str:
-    """One line for a fenced block: printable, no backtick that could end it, no tag, at most 120 characters."""
+    """One line for a fenced block: printable, without backticks or tags, at most 120 characters."""
     text = escaped(f"{name}:{number} {what}", WIDTH)
     return "".join("'" if c in "`<>" else c for c in text)
 
@@ -69,7 +69,7 @@ def is_settings(name: str) -> bool:
 
 
 def files_below(root: Path) -> Iterator[Path]:
-    """Files below the root, level by level, in order of names; neither hidden nor of an environment, no links."""
+    """Files below the root, level by level, sorted by name; without hidden files, environments and links."""
     if root.is_file():
         yield root
         return
@@ -101,7 +101,7 @@ def _environment(folder: str) -> bool:
 
 
 def defined(path: Path) -> list[tuple[str, int, str]]:
-    """Kind, line and words of each dataset, loader and trainer in a Python file; none where it cannot be parsed."""
+    """Kind, line and description of each dataset, loader and trainer in a Python file; none if it cannot be parsed."""
     try:
         if path.stat().st_size > MOST_BYTES:
             return []
@@ -109,10 +109,10 @@ def defined(path: Path) -> list[tuple[str, int, str]]:
         if not any(word in text for word in (*DATASETS, "DataLoader", "Trainer", "def train")):
             return []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the user's escapes
+            warnings.simplefilter("ignore")  # about invalid escapes in the user's code
             nodes = list(ast.walk(ast.parse(text)))
         found = [(getattr(node, "lineno", 1), said) for node in nodes if (said := _what(node)) is not None]
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, no Python, or made to be deep
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, not Python, or deeply nested
         return []
     return [(kind, number, what) for number, (kind, what) in sorted(found)]
 
@@ -136,14 +136,14 @@ def _what(node: ast.AST) -> tuple[str, str] | None:
 
 
 def last_name(node: ast.expr) -> str:
-    """The last word of a dotted name, of what is subscripted too: ``data.Dataset[int]`` is a Dataset."""
+    """The last part of a dotted name, also if subscripted: ``data.Dataset[int]`` is a Dataset."""
     if isinstance(node, ast.Subscript):
         return last_name(node.value)
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _short(node: ast.expr) -> str:
-    """An argument where it is a name or a plain value; anything longer is left out."""
+    """An argument if it is a name or a plain value; anything longer is omitted."""
     if isinstance(node, ast.Constant | ast.Name | ast.Attribute):
         return escaped(ast.unparse(node), 30)
     return "…"

@@ -1,4 +1,4 @@
-"""Python references that a project offers, ``path.py:name`` below a root, found by syntax: nothing is run."""
+"""Python references in a project, ``path.py:name`` below a root, found by syntax: nothing is run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MAKERS: dict[Kind, tuple[str, ...]] = {
     "model": ("model", "net"),
     "transform": ("transform", "augment", "preprocess"),
 }
-"""Words in the name of a function that makes, or is, one."""
+"""Words in the names of functions that return, or are, one."""
 
 
 def references(roots: Sequence[str], kinds: Sequence[Kind]) -> list[str]:
-    """References of these kinds, relative to their root, in order of files."""
+    """References of these kinds, relative to their root, in file order."""
     until = time.monotonic() + MOST_S
     found: list[str] = []
     read = 0
@@ -38,14 +38,14 @@ def references(roots: Sequence[str], kinds: Sequence[Kind]) -> list[str]:
 
 
 def _defined(path: Path) -> Iterator[tuple[Kind, str]]:
-    """Kind and name of what stands at the top of a file; none where it cannot be parsed."""
+    """Kind and name of top-level definitions in a file; none if it cannot be parsed."""
     try:
         if path.stat().st_size > MOST_BYTES:
             return
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the user's escapes
+            warnings.simplefilter("ignore")  # about invalid escapes in the user's code
             body = ast.parse(path.read_text(encoding="utf-8")).body
-    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, no Python, or made to be deep
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # not UTF-8, not Python, or deeply nested
         return
     for node in body:
         if isinstance(node, ast.ClassDef):

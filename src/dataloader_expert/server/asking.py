@@ -1,7 +1,7 @@
-"""Questions whose answer decides the result, put to the user where the client can: which label, which training split.
+"""Questions whose answer decides the result, asked if the client can show them: which label, which training split.
 
-The rest of the answer does not wait for them elsewhere: without a client that can be asked, or without an answer, the
-label is the guess that the result names as such, and the largest split is not taken for the training split.
+Nothing depends on an answer: if the client cannot ask, or the user does not answer, the label is the guess, which the result
+marks as one, and the largest split is not taken for the training split.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ NO_LABEL_NEEDED = ("diagnose_io", "recommend_batch_spec")
 
 
 class Answers(BaseModel):
-    """Nothing was asked; a question's form is a model of its own."""
+    """Nothing was asked; the form of a question is its own model."""
 
 
 def can_ask(ctx: Context[Any]) -> bool:
-    """Whether the client shows forms: it says so, and a bare declaration means forms."""
+    """Whether the client shows forms: it declares that, or declares elicitation without a mode, which means forms."""
     capabilities = ctx.client_capabilities
     asked = capabilities.elicitation if capabilities is not None else None
     return asked is not None and (asked.form is not None or asked.url is None)
 
 
 def question(tool: Tool, request: Request, look: Look) -> Elicit[Any] | None:
-    """One form with every question that is open; None where nothing is."""
+    """One form with every open question; None if there is none."""
     fields: dict[str, Any] = {}
     told: list[str] = []
     if request.label is None and not look.sure and tool.name not in NO_LABEL_NEEDED:
@@ -61,7 +61,7 @@ Look_ = Callable[[Request, Context[Any]], Awaitable[Look | None]]
 
 
 def asked(tool: Tool, look: Look_) -> Any:
-    """The type of a parameter that holds the user's answers: the SDK asks before it calls the tool."""
+    """The type of a parameter for the user's answers: the SDK asks before it calls the tool."""
 
     async def ask(
         ctx: Context[Any],
@@ -91,7 +91,7 @@ def asked(tool: Tool, look: Look_) -> Any:
 
 
 def with_answers(arguments: dict[str, Any], answers: ElicitationResult[Any]) -> dict[str, Any]:
-    """The arguments with what the user answered; as they were where the question was declined."""
+    """The arguments with the user's answers; unchanged if the user declined."""
     if not isinstance(answers, AcceptedElicitation):
         return arguments
     given = answers.data.model_dump(exclude_none=True)

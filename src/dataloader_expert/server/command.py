@@ -26,11 +26,11 @@ TOKEN = "DATALOADER_EXPERT_TOKEN"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs a command. Exit status: 0 fine, 1 findings of severity error, 2 the request could not be carried out."""
+    """Runs a command. Exit status: 0 success, 1 findings of severity error, 2 the request could not be carried out."""
     try:
         status = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, `head` say, has what it wanted
+    except BrokenPipeError:  # the reader, such as `head`, has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FINE
     return status
@@ -50,11 +50,11 @@ def _run(arguments: list[str]) -> int:
 
 
 def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, Tool]]:
-    """The parser, with the tools by command."""
+    """The parser, and the tools by command."""
     parser = argparse.ArgumentParser(
         prog="dataloader-expert",
         description="Measures PyTorch data pipelines and proves each fix by a run.",
-        allow_abbrev=False,  # an abbreviated flag must not be taken for another
+        allow_abbrev=False,  # an abbreviated flag must not be mistaken for another
     )
     manual.overview(parser)
     parser.add_argument("--version", action="version", version=__version__)
@@ -121,7 +121,7 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
             _flag(command if field == "source" else manual.group(command, field), field, info)
         _common(command)
         manual.paged(command, name, tool.description)
-        if tool.name == "check_quality":  # a CI gate checks everything unless it is told otherwise
+        if tool.name == "check_quality":  # a CI check looks at everything unless told otherwise
             command.set_defaults(budget_s=None)
     return parser, tools
 
@@ -137,7 +137,7 @@ def _common(command: argparse.ArgumentParser) -> None:
 
 
 def _flag(parser: argparse._ActionsContainer, name: str, info: Any) -> None:
-    """A request's field as an argument: ``source`` by place, the others as flags with hyphens."""
+    """A request's field as an argument: ``source`` is positional, the others are flags with hyphens."""
     said = manual.HELP.get(name, info.description)
     if name == "source":
         left_out: dict[str, Any] = {} if info.is_required() else {"nargs": "?", "default": info.default}
@@ -164,7 +164,7 @@ def _flag(parser: argparse._ActionsContainer, name: str, info: Any) -> None:
 
 
 def _settings(given: argparse.Namespace, source: str | None) -> Settings:
-    """The roots as given; at the terminal also the folder of the source that the user typed."""
+    """The given roots; at the terminal also the folder of the source that the user typed."""
     from dataloader_expert.tools.execution import Settings, default_roots
 
     roots = tuple(os.path.realpath(r) for r in given.root)
@@ -264,7 +264,7 @@ def _status(tool: Tool, full: Report, fail_on: str) -> int:
 
 
 def _demo(folder: Path | None, budget_s: float, as_json: bool, html: Path | None) -> int:
-    """Writes the digits, and asks a server of its own for their analysis, as any client does."""
+    """Writes the digits and has them analysed by a server started for it, as a client would."""
     import tempfile
 
     from dataloader_expert.errors import RequestError

@@ -1,4 +1,4 @@
-"""Completions of the arguments of prompts and resource templates: paths and references, formats, fields, splits, reports."""
+"""Completions for the arguments of prompts and resource templates: paths, references, formats, fields, splits, reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_ENTRIES = 1000
 async def completed(
     name: str, value: str, known: Mapping[str, str], settings: Settings, looks: Looks, reports: Sequence[str]
 ) -> list[str]:
-    """What ``value`` may be completed to, the likeliest first. ``known``: the arguments that are given already."""
+    """Completions of ``value``, the most likely first. ``known``: the arguments given so far."""
     if name == "id":
         return [id_ for id_ in reversed(reports) if id_.startswith(value)]
     if name == "format":

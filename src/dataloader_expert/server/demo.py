@@ -14,12 +14,12 @@ TRAIN_SHARE = 0.8
 
 
 def make_demo(folder: Path) -> Path:
-    """Writes the 1,797 digits below ``folder``, 8 x 8 gray PNG in ``train`` and ``test`` class folders, and gives it.
+    """Writes the 1,797 digits as 8 x 8 grey PNG files in ``train`` and ``test`` class folders below ``folder``, and returns it.
 
     Source: Alpaydin and Kaynak, Optical Recognition of Handwritten Digits (UCI, 1998), as in ``sklearn.datasets``.
 
     Raises:
-        RequestError: ``extra-missing`` without scikit-learn; ``invalid-argument`` where ``folder`` holds something.
+        RequestError: ``extra-missing`` without scikit-learn; ``invalid-argument`` if ``folder`` is not empty.
     """
     try:
         from sklearn.datasets import load_digits
@@ -38,16 +38,16 @@ def make_demo(folder: Path) -> Path:
         for i, row in enumerate(members.tolist()):
             target = folder / ("train" if i < TRAIN_SHARE * len(members) else "test") / str(name)
             target.mkdir(parents=True, exist_ok=True)
-            pixels = (digits.images[row] * (255 / 16)).round().astype(np.uint8)  # stored from 0 to 16
+            pixels = (digits.images[row] * (255 / 16)).round().astype(np.uint8)  # stored as 0 to 16
             Image.fromarray(pixels).save(target / f"{row:04d}.png")
     return folder
 
 
 async def ask(tool: str, asked: dict[str, Any], bar: Bar | None, html: Path | None = None) -> Any:
-    """The tool's result from a server started for it over stdio, and its page in ``html``; progress goes to ``bar``.
+    """The tool's result from a server started for it over stdio; its page is written to ``html``, progress goes to ``bar``.
 
     Raises:
-        RequestError: with what the server answered.
+        RequestError: the server's error.
     """
     from mcp import Client, StdioServerParameters
 

@@ -1,4 +1,4 @@
-"""``install`` and ``uninstall`` at the terminal: the change is shown, agreed to, made, and recorded."""
+"""``install`` and ``uninstall`` at the terminal: the change is shown, confirmed, made, and recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DONE, DECLINED, FAILED = 0, 1, 2
 
 
 def install(given: Namespace) -> int:
-    """Sets a client up; exit status 0 done or nothing to do, 1 not agreed to, 2 not possible."""
+    """Sets up a client; exit status 0 done or nothing to do, 1 not confirmed, 2 not possible."""
     from dataloader_expert.server.clients import record
     from dataloader_expert.server.clients.known import CLIENTS, Place
     from dataloader_expert.server.clients.program import program
@@ -47,7 +47,7 @@ def install(given: Namespace) -> int:
 
 
 def uninstall(given: Namespace) -> int:
-    """Undoes ``install``; the exit status as there."""
+    """Undoes ``install``; the same exit statuses."""
     from dataloader_expert.server.clients import record
     from dataloader_expert.server.clients.known import CLIENTS, Place
     from dataloader_expert.server.clients.setting import uninstalling
@@ -104,7 +104,7 @@ def _agreed() -> bool:
 
 
 def _write(steps: list[Step], place: Place) -> None:
-    """All files or none: what was written is put back if a later one cannot be."""
+    """Writes all files or none: those already written are restored if a later one fails."""
     from dataloader_expert.server.clients import record
     from dataloader_expert.server.clients.writing import content
 
@@ -145,6 +145,6 @@ def _put(step: Step) -> None:
     elif step.after is None and step.before is not None:
         step.path.unlink()
     if step.after is None:
-        for folder in step.folders:  # those that were made for it, if nothing else lies there now
+        for folder in step.folders:  # those that were created for it, if they are empty now
             with contextlib.suppress(OSError):
                 Path(folder).rmdir()

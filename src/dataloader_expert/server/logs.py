@@ -1,4 +1,4 @@
-"""Log lines as clients keep them: plain, one a line."""
+"""Log messages as clients store them: plain, one per line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ RICH = "rich.console"
 
 @contextmanager
 def plain_logs() -> Iterator[None]:
-    """Within it the SDK finds no rich, through which it would log otherwise.
+    """Inside this context the SDK cannot import rich, which it would otherwise log through.
 
-    Rich folds lines to the width of a terminal, which a client's log is not, and importing it takes 19 ms CPU of each
-    start. The SDK has no setting for that; it falls back to plain lines where rich cannot be imported.
+    Rich wraps lines to the width of a terminal, which a client's log is not, and importing it takes 19 ms of CPU at each
+    start. The SDK has no setting for it; it falls back to plain lines if rich cannot be imported.
     """
     before = sys.modules.get(RICH)
-    sys.modules[RICH] = cast("ModuleType", None)  # the import system's own sign for what must not be imported
+    sys.modules[RICH] = cast("ModuleType", None)  # the import system's own marker: must not be imported
     try:
         yield
     finally:

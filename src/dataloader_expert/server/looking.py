@@ -1,6 +1,6 @@
-"""A quick look at data on disk before anything is measured: format, fields, label and splits, by names and metadata.
+"""A quick look at data on disk before anything is measured: format, fields, label and splits, from names and metadata.
 
-Questions and completions rest on it. A Python reference is not looked at: that would import it one more time.
+Questions and completions use it. A Python reference is not looked at, since that would import it one more time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CANDIDATES = ("number", "category", "boolean")
 
 @dataclass(frozen=True)
 class Look:
-    """What names and metadata say. ``label`` None: no field is taken for it; ``sure``: its name alone says so."""
+    """What names and metadata say. ``label`` None: no field looks like one; ``sure``: its name alone says so."""
 
     format: str
     fields: tuple[str, ...]
@@ -37,21 +37,21 @@ class Look:
 
 
 class Looks:
-    """The last looks, kept for half a minute: a question that is answered must be the same when it is asked again."""
+    """Recent looks, kept for half a minute: an answered question must be the same when it is asked again."""
 
     def __init__(self, door: Door, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self._door, self._settings, self._clock = door, settings, clock
         self._kept: dict[tuple[str, str | None, str | None], tuple[float, Look | None]] = {}
 
     async def at(self, request: Request) -> Look | None:
-        """None where there is nothing to see: a Python reference, or data that cannot be opened."""
+        """None if there is nothing to look at: a Python reference, or data that cannot be opened."""
         key = (request.source, request.format, request.split)
         kept = self._kept.get(key)
         if kept is not None and self._clock() - kept[0] < KEEP_S:
             return kept[1]
         try:
             found = await self._look(request)
-        except RequestError:  # the call itself will say it
+        except RequestError:  # the call itself will report it
             return None
         self._kept[key] = (self._clock(), found)
         while len(self._kept) > MOST:
@@ -63,7 +63,7 @@ class Looks:
         ref = await in_thread(lambda: resolve(request, settings), START_S)
         if ref.code:
             return None
-        await self._door.host(False, settings.roots, START_S)  # its start is not the look's
+        await self._door.host(False, settings.roots, START_S)  # starting the host does not count
         message, memory = message_for(ref, (Layout(),), request.seed, LOOK_S, settings)
         outcome = await self._door.run(message, Limits(LOOK_S, memory), False, settings.roots)
         return seen(outcome.facts)

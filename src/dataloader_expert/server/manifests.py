@@ -1,6 +1,6 @@
-"""The files by which clients and registries know this package, made from what the package says of itself.
+"""The files by which clients and registries know this package, generated from the package itself.
 
-``python -m dataloader_expert.server.manifests ROOT`` writes them into a checkout; a test holds them equal.
+``python -m dataloader_expert.server.manifests ROOT`` writes them into a checkout; a test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataloader_expert.tools.base import all_tools
 
 TITLE = "DataLoader Expert"
 PLUGIN_SERVER = "dle"
-"""Its name inside the plugin: with the longer one, tool names go beyond the 64 characters that clients take."""
+"""Its name inside the plugin: with the longer one, tool names would exceed the 64 characters that clients accept."""
 OWNER = "dataloader-expert"
 REPOSITORY = f"https://github.com/{OWNER}/{SERVER}"
 REGISTRY_NAME = f"io.github.{OWNER}/{SERVER}"
@@ -42,7 +42,7 @@ def files(root: Path) -> dict[str, str]:
 
 
 def marketplace(project: dict[str, Any]) -> dict[str, Any]:
-    """So that ``/plugin marketplace add`` takes the repository."""
+    """So that ``/plugin marketplace add`` accepts the repository."""
     return {
         "name": SERVER,
         "description": project["description"],
@@ -118,7 +118,7 @@ Everything runs on your machine, on your data; nothing is sent anywhere. Your ow
 
 
 def bundle(project: dict[str, Any]) -> dict[str, Any]:
-    """The MCP bundle for Claude Desktop; it brings no torch, uv installs the package."""
+    """The MCP bundle for Claude Desktop; it does not contain torch, uv installs the package."""
     return {
         "manifest_version": "0.4",
         "name": SERVER,
@@ -186,7 +186,7 @@ sys.exit(main())
 
 
 def registry(project: dict[str, Any]) -> dict[str, Any]:
-    """The MCP registry's ``server.json``, its description within 100 characters."""
+    """The MCP registry's ``server.json``; its description has at most 100 characters."""
     return {
         "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
         "name": REGISTRY_NAME,

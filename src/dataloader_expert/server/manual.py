@@ -28,7 +28,7 @@ CHANGE_STATUS = {
 
 @dataclass(frozen=True)
 class Page:
-    """What a command's help adds to its arguments: examples as (what for, command line), exit status, more text."""
+    """What a command's help adds to its arguments: examples as (purpose, command line), exit status, more text."""
 
     examples: tuple[tuple[str, str], ...]
     status: dict[int, str]
@@ -150,7 +150,7 @@ HELP = {
 
 
 class Manual(argparse.RawDescriptionHelpFormatter):
-    """Wraps arguments to the terminal, at most 100 columns, and says defaults that say something."""
+    """Wraps arguments to the terminal, at most 100 columns, and shows defaults that are worth showing."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=28, width=columns())
@@ -171,13 +171,13 @@ def group(parser: argparse.ArgumentParser, field: str) -> argparse._ArgumentGrou
 
 
 def titled(parser: argparse.ArgumentParser, title: str) -> argparse._ArgumentGroup:
-    """The parser's group of this title, made where it is missing."""
+    """The parser's group with this title, created if missing."""
     found = next((g for g in parser._action_groups if g.title == title), None)
     return found or parser.add_argument_group(title)
 
 
 def paged(parser: argparse.ArgumentParser, name: str, description: str | None = None) -> None:
-    """Gives a command's parser its page."""
+    """Adds the manual page to a command's parser."""
     page = PAGES.get(name)
     parser.formatter_class = Manual
     placed = [action for action in parser._actions if not action.option_strings]
@@ -191,7 +191,7 @@ def paged(parser: argparse.ArgumentParser, name: str, description: str | None = 
 
 
 def overview(parser: argparse.ArgumentParser) -> None:
-    """The page of the command itself."""
+    """The manual page of ``dataloader-expert`` itself."""
     parser.formatter_class = Manual
     parser.epilog = "\n\n".join(
         _sections(

@@ -1,4 +1,4 @@
-"""Commands beside the tools: ``install``, ``uninstall``, ``doctor``, ``completion``."""
+"""Commands besides the tools: ``install``, ``uninstall``, ``doctor``, ``completion``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 CLIENTS = ("claude-code", "vscode", "cursor", "claude-desktop")
-"""As in ``clients/known.py``, which only these commands load; a test holds them equal."""
+"""As in ``clients/known.py``, which only these commands load; a test compares the two."""
 SHELLS = ("bash", "zsh", "fish")
 
 
 def added(commands: Commands, whole: Callable[[], argparse.ArgumentParser]) -> None:
-    """Adds the commands; each names the function that carries it out as ``run``. ``whole``: makes the whole parser."""
+    """Adds the commands; ``run`` of each is the function that carries it out. ``whole``: builds the whole parser."""
 
     def complete(given: argparse.Namespace) -> int:
         from dataloader_expert.server.completion import completion

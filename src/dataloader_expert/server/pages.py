@@ -1,7 +1,7 @@
-"""The report's page as clients get it: a resource, a view inside the client (MCP Apps), or images of its charts.
+"""The report's page for clients: a resource, a view inside the client (MCP Apps), or images of its charts.
 
-The view is one ``ui://`` resource for all tools: the host shows it in a sandboxed frame and hands it the tool's result;
-it then reads that report's page. See the ext-apps specification of 2026-01-26.
+The view is one ``ui://`` resource for all tools: the host shows it in a sandboxed frame and passes it the tool's result;
+the view then reads that report's page. See the ext-apps specification of 2026-01-26.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 VIEW = "ui://dataloader-expert/report.html"
 KEY_CHARTS = ("throughput", "stages", "overlap-exact", "classes", "drawn", "memory", "correlation")
-"""The charts that are sent as images, the most telling first."""
+"""The charts that are sent as images, the most informative first."""
 MOST_IMAGES = 3
 
 
 def view() -> Apps:
-    """The extension that offers the view; nothing is rendered before a host reads it."""
+    """The extension that provides the view; nothing is rendered until a host reads it."""
     apps = Apps()
     apps.add_resource(
         FunctionResource(
@@ -43,7 +43,7 @@ def view() -> Apps:
 
 
 def shell() -> str:
-    """The view before it has a report."""
+    """The view before it receives a report."""
     from dataloader_expert.page.rendering import css
     from dataloader_expert.templates import render_page
 
@@ -57,7 +57,7 @@ def html(report: Report) -> str:
 
 
 def images(report: Report, ctx: Context[Any]) -> list[ImageContent]:
-    """The key charts for a client that asked for full detail and has no view of the page: at most three, some 10 kB each."""
+    """The key charts for a client that asked for full detail and cannot show the page: at most three, about 10 kB each."""
     if client_supports_apps(ctx):
         return []
     from dataloader_expert.charts.raster import png

@@ -1,7 +1,7 @@
-"""Schemas as clients read them: without pydantic's titles, and with definitions that are used once inlined.
+"""Schemas as clients read them: without pydantic's titles, and with definitions inlined that are used once.
 
-A client shows every tool's input schema to its model before the first call, so each character counts; and some map
-schemas onto dialects that know one ``type`` only, so a list of types is never written.
+A client shows every tool's input schema to its model before the first call, so each character counts. Some clients map
+schemas onto dialects with a single ``type``, so a list of types is never written.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import Any
 Schema = dict[str, Any]
 NULL: Schema = {"type": "null"}
 RESULTS = Path(__file__).with_name("results.json")
-"""The output schema of each tool, made once and shipped: pydantic takes a third of a cold start to make them."""
+"""The output schema of each tool, generated once and shipped: pydantic takes a third of a cold start to generate them."""
 
 
 @functools.cache
 def results() -> dict[str, Schema]:
-    """The output schemas by tool, as they are shipped; a test holds them equal to those of the result models."""
+    """The shipped output schemas by tool; a test compares them with those of the result models."""
     shipped: dict[str, Schema] = json.loads(RESULTS.read_text(encoding="utf-8"))
     return shipped
 
 
 def made() -> dict[str, Schema]:
-    """The same made anew from the result models."""
+    """The same, generated from the result models."""
     from dataloader_expert.tools.base import all_tools
 
     return {tool.name: result(tool.result.model_json_schema()) for tool in all_tools().values()}
 
 
 def arguments(schema: Schema) -> Schema:
-    """An input schema. Left out is what goes without saying: a default of null, {}, 0, 1 or the first of an enumeration,
-    for omitting the argument means the same; and a lower bound of 0 or 1, for a count or a time has it.
+    """An input schema. It omits defaults of null, {}, 0, 1 or the first value of an enumeration, since omitting the argument
+    means the same, and lower bounds of 0 or 1, which are obvious for a count or a time.
 
-    The server still accepts an explicit null, and keeps to the bounds.
+    The server still accepts an explicit null, and enforces the bounds.
     """
     return _Slimmer(schema, optional=True).whole()
 
 
 def result(schema: Schema) -> Schema:
-    """An output schema; it says what may be null."""
+    """An output schema; it states what may be null."""
     return _Slimmer(schema, optional=False).whole()
 
 
@@ -108,7 +108,7 @@ def _leave_out(out: Schema) -> None:
 
 
 def _in_words(schema: Schema) -> Schema:
-    """Describes a mapping to optional numbers briefly, by its keys; of some a list may be given."""
+    """Describes a mapping to optional numbers briefly, by its keys; for some a list may be given."""
     properties = schema.get("properties", {})
     if not properties or schema.get("required"):
         return schema
@@ -130,6 +130,6 @@ def _may_be_listed(schema: Schema) -> bool:
     return len(kinds) == 2 and _is_number(kinds[0]) and _is_number(kinds[1].get("items", {}))
 
 
-if __name__ == "__main__":  # ``python -m dataloader_expert.server.schemas`` writes them anew
+if __name__ == "__main__":  # ``python -m dataloader_expert.server.schemas`` regenerates them
     RESULTS.write_text(json.dumps(made(), separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"written: {RESULTS}", file=sys.stderr)

@@ -1,9 +1,8 @@
 """Long calls as tasks (extension ``io.modelcontextprotocol/tasks``, SEP-2663), for clients that declare it.
 
-A call whose handler says ``working()`` is answered with a task at once; the client asks for its state with
-``tasks/get`` (the progress message stands in ``statusMessage``), answers its questions with ``tasks/update`` and ends it
-with ``tasks/cancel``. What is refused or asked before ``working()`` is answered directly. Other clients wait for the
-result and are told of progress.
+When a call's handler calls ``working()``, the client gets a task at once. It asks for its state with ``tasks/get`` (the
+progress message is in ``statusMessage``), answers its questions with ``tasks/update`` and ends it with ``tasks/cancel``.
+Refusals and questions before ``working()`` are sent directly. Other clients wait for the result and get progress messages.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def now() -> str:
 
 @dataclass
 class Task:
-    """A call in progress or ended. ``asked``: the questions that wait for an answer, by key."""
+    """A call that is in progress or has ended. ``asked``: the questions that wait for an answer, by key."""
 
     id: str = field(default_factory=lambda: uuid4().hex)
     status: Status = "working"
@@ -78,7 +77,7 @@ CURRENT: ContextVar[Task | None] = ContextVar("task", default=None)
 
 
 def working() -> Task | None:
-    """Says that what follows takes long. The task that the call then is; None where the client waits for the result."""
+    """Says that what follows takes long. Returns the task that the call becomes; None if the client waits for the result."""
     task = CURRENT.get()
     if task is not None:
         task.begun.set()
@@ -86,7 +85,7 @@ def working() -> Task | None:
 
 
 class Named(RequestParams):
-    """The parameters of a request about a task."""
+    """The parameters of requests about a task."""
 
     task_id: str
 
@@ -96,7 +95,7 @@ class Answers(Named):
 
 
 class Tasks(Extension):
-    """Makes tasks of long calls; an hour after its creation a task that has ended is forgotten."""
+    """Turns long calls into tasks; a task that has ended is forgotten an hour after its creation."""
 
     identifier = IDENTIFIER
 
@@ -156,7 +155,7 @@ class Tasks(Extension):
         task = self._task(ctx, params)
         if task.handler is not None and not task.handler.done():
             task.handler.cancel()
-            await asyncio.wait((task.handler,))  # its processes are gone when this is answered
+            await asyncio.wait((task.handler,))  # its processes are gone by the time this is answered
         return {}
 
     def _task(self, ctx: Any, params: Named) -> Task:
@@ -164,7 +163,7 @@ class Tasks(Extension):
             missing: dict[str, Any] = {"requiredCapabilities": {"extensions": {IDENTIFIER: {}}}}
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the client did not declare {IDENTIFIER}", missing)
         header = (getattr(ctx.request, "headers", None) or {}).get("mcp-name")
-        if header is not None and header != params.task_id:  # of methods of the core the SDK sees to it
+        if header is not None and header != params.task_id:  # for core methods the SDK takes care of it
             raise MCPError(HEADER_MISMATCH, "the header Mcp-Name and the request name different tasks")
         task = self._tasks.get(params.task_id)
         if task is None:
@@ -183,7 +182,7 @@ class Tasks(Extension):
 
 
 def declared(ctx: Any) -> bool:
-    """Whether the client takes tasks: it says so, in a revision whose results may have other shapes."""
+    """Whether the client accepts tasks: it declares that, in a revision whose results may have other shapes."""
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return False
     capabilities = ctx.session.client_capabilities
@@ -191,7 +190,7 @@ def declared(ctx: Any) -> bool:
 
 
 async def _carried_out(task: Task, params: Any, ctx: Any, call_next: Any) -> Any:
-    """The handler's result; what it asks once it is a task is asked by the task, and the handler called again."""
+    """The handler's result; once the call is a task, its questions go through the task, and the handler is called again."""
     CURRENT.set(task)
     while True:
         result = await call_next(ctx)
@@ -203,7 +202,7 @@ async def _carried_out(task: Task, params: Any, ctx: Any, call_next: Any) -> Any
         task.become("input_required", "waiting for an answer")
         await task.answered.wait()
         task.become("working", "answered")
-        # the handler reads the answers from the request, which a client without tasks would have sent anew
+        # the handler reads the answers from the request, which a client without tasks would have sent again
         params.input_responses = RESPONSES.validate_python(task.answers)
         params.request_state = result.request_state
         task.answers = {}

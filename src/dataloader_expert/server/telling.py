@@ -1,4 +1,4 @@
-"""What a client is told while it waits: progress at least once a second, and log messages for those that take them."""
+"""What a client is told while it waits: progress at least once a second, and log messages if it accepts them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_CLIENTS = 1000
 
 
 class Levels:
-    """The lowest level that each client of an older revision wants; a newer one says it with each request."""
+    """The lowest level that each client of an older revision wants; newer ones state it in each request."""
 
     def __init__(self) -> None:
         self._of: OrderedDict[Hashable, LoggingLevel] = OrderedDict()
@@ -44,16 +44,16 @@ class Levels:
 
 
 def caller_of(ctx: Context[Any]) -> Hashable:
-    """Who is calling: the session, or the connection over HTTP without sessions; over stdio there is only one caller."""
+    """Who is calling: the session, or for HTTP without sessions the connection; over stdio there is only one caller."""
     session = (ctx.headers or {}).get("mcp-session-id")
     address = getattr(ctx.request_context.request, "client", None)
     return session or (tuple(address) if address is not None else None)
 
 
 class Telling:
-    """Tells of one call: the child's messages, with the seconds that have passed of those it may take.
+    """Reports on one call: the child's messages, with the seconds spent of those it may take.
 
-    A task's client asks for its state instead, so there the message stands in the task and nothing is sent.
+    A client with tasks asks for the state instead, so the message is stored in the task and nothing is sent.
     """
 
     def __init__(self, ctx: Context[Any], budget_s: float, task: Task | None, levels: Levels) -> None:
@@ -68,12 +68,12 @@ class Telling:
         self.what = f"waiting for another measurement to end ({asked} in the queue); the budget starts after that"
 
     def measure(self) -> None:
-        """The turn has come: from here on the budget counts."""
+        """The turn has come: the budget starts now."""
         self.begun, self.measures = time.monotonic(), True
         self.what = "starting the measuring process"
 
     def take(self, event: dict[str, Any]) -> None:
-        """An event of the measuring child; also called for what nobody is told of."""
+        """An event of the measuring child; also called for events that are not reported."""
         kind = event["event"]
         if kind == "progress":
             self.what = event["message"]
@@ -87,7 +87,7 @@ class Telling:
 
     @asynccontextmanager
     async def going_on(self) -> AsyncIterator[None]:
-        """Tells of progress until the block ends."""
+        """Reports progress until the block ends."""
         beat = asyncio.ensure_future(self._beat())
         try:
             yield
@@ -107,18 +107,18 @@ class Telling:
             waited += LOOK_S
 
     async def _tell(self) -> bool:
-        """False where the client cannot be told."""
+        """False if the client cannot be reached."""
         spent = time.monotonic() - self.begun
         message = f"{self.what} ({spent:.0f} of {self.budget_s:.0f} s)" if self.measures else self.what
         if self.task is not None:
             self.task.become(self.task.status, message)
             return True
-        self.told = max(round(self.told + 0.01, 2), round(spent, 2))  # it must rise, and the budget begins anew once
+        self.told = max(round(self.told + 0.01, 2), round(spent, 2))  # must rise; the budget restarts once
         total = max(self.budget_s, self.told) if self.measures else None
         try:
             await self.ctx.report_progress(self.told, total, message)
             await self._log()
-        except Exception:  # a transport may fail in any way; the answer matters more than its progress
+        except Exception:  # a transport may fail in any way; the answer matters more than progress
             logger.debug("a client that cannot be told of progress may still be answered", exc_info=True)
             return False
         return True
@@ -128,7 +128,7 @@ class Telling:
         for level, data in logs:
             if self.levels.wanted(self.ctx, level):
                 params = LoggingMessageNotificationParams(level=level, logger="dataloader-expert", data=data)
-                # the session's own method warns that later revisions have no such messages; this one is asked for here
+                # the session's own method warns that later revisions have no such messages; this client asked for them
                 await self.ctx.session.send_notification(
                     LoggingMessageNotification(params=params), related_request_id=self.ctx.request_id
                 )

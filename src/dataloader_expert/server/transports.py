@@ -21,9 +21,9 @@ App = Callable[[Scope, Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[N
 
 
 def serve_stdio(settings: Settings) -> None:
-    """Serves until stdin ends. A blocked read of stdin ignores signals' exceptions, so they end the process at once."""
+    """Serves until stdin ends. A blocked read of stdin ignores exceptions from signals, so signals end the process at once."""
     for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, lambda n, _: os._exit(128 + n))  # the door's hosts end with their control sockets
+        signal.signal(signum, lambda n, _: os._exit(128 + n))  # the hosts end with their control sockets
     with plain_logs():
         server = build(settings)
     server.run()

@@ -1,4 +1,4 @@
-"""One measurement at a time, since two at once would disturb each other; callers take turns."""
+"""One measurement at a time, since two at once would disturb each other. Callers take turns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Turns:
     def __init__(self) -> None:
         self._busy = False
         self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
-        """Requests by caller, the next caller first; a caller who was served moves to the end."""
+        """Requests by caller, the next caller first; a caller that was served moves to the end."""
 
     @asynccontextmanager
     async def turn(self, caller: Hashable, waiting: Callable[[int], None]) -> AsyncIterator[None]:

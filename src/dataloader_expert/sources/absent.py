@@ -1,4 +1,4 @@
-"""What a data set's own layout says should be there and is not: class folders without samples, shards left out."""
+"""What is missing according to the data set's own layout: class folders without samples, shards of a series."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ MOST_LISTED = 1000
 
 
 def absent_parts(source: Source, listing: Listing, paths: Sequence[str]) -> list[Unreadable]:
-    """``paths``: the data files, read or not: one that cannot be read is not absent."""
+    """``paths``: the data files, read or not, since an unreadable file is not absent."""
     read = [unit.file for unit in source.units]
     labels = [None if unit.label is None else str(unit.label) for unit in source.units]
     found = [
         Unreadable("empty-class", "a class folder without samples", file=folder)
         for folder in empty_class_folders(listing.folders, labels, read)
     ]
-    if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is no sample
-        found += [Unreadable("missing-shard", f"{name} is not there", file=name) for name in missing_shards(paths)]
+    if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is not a sample
+        found += [Unreadable("missing-shard", f"{name} is missing", file=name) for name in missing_shards(paths)]
     return found
 
 
 def missing_shards(paths: Iterable[str]) -> list[str]:
-    """Names left out of series: ``train-00003-of-00010``, or a number between 0 or 1 and the last one's.
+    """Names missing from a series: one of ``train-00003-of-00010``, or a number between 0 or 1 and the last one.
 
-    A series has names that differ in one number of fixed width. One that begins elsewhere counts something else, such
-    as years.
+    Names of a series differ in one number of fixed width. A series that begins at another number counts something else,
+    such as years.
     """
     series: dict[tuple[str, str, str, int], set[int]] = {}
     for path in paths:
@@ -49,6 +49,6 @@ def missing_shards(paths: Iterable[str]) -> list[str]:
         else:
             due = range(first, max(there) + 1)
         if len(due) > 2 * len(there):
-            continue  # most are not there: a part was taken on purpose
+            continue  # most are missing: a part was taken on purpose
         absent += [f"{head}{n:0{width}}{of}{tail}" for n in due if n not in there][:MOST_LISTED]
     return absent

@@ -1,4 +1,4 @@
-"""What arrays are: fields from dtypes and shapes, and how a file of named arrays holds samples."""
+"""Fields from the dtypes and shapes of arrays, and how a file of named arrays stores samples."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TOKENS = {"input_ids", "tokens", "token_ids", "ids_tokens"}
 
 @dataclass(frozen=True)
 class Part:
-    """Samples inside one file of arrays: their split, number, and which array holds which field.
+    """Samples inside one file of arrays: their split, their number, and which array holds which field.
 
-    ``ragged`` names the array of offsets (length samples + 1) and those that it cuts.
+    ``ragged`` names the array of offsets (length samples + 1) and the arrays that it cuts.
     """
 
     split: str | None
@@ -32,7 +32,7 @@ class Part:
 
 
 def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | None:
-    """How a file of named arrays holds samples; None where the whole file is one sample."""
+    """How a file of named arrays stores samples; None if the whole file is one sample."""
     splits = {key: split_in_name(key) for key in headers}
     if headers and all(splits.values()) and len(headers) > 1:
         groups: dict[str | None, dict[str, str]] = {}
@@ -70,7 +70,7 @@ def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, 
 
 
 def array_field(name: str, dtype: str, shape: tuple[int | None, ...], label: bool = False) -> Field:
-    """The field that per-sample values of this dtype and shape make."""
+    """The field for per-sample values of this dtype and shape."""
     return Field(name, _kind(name, dtype, shape, label), plain_dtype(dtype), shape)
 
 

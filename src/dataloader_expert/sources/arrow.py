@@ -1,5 +1,5 @@
-"""Arrow IPC, file and stream: a unit is a record batch, found by the messages' headers alone,
-which also say what a batch becomes; validated before use."""
+"""Arrow IPC, file and stream: a unit is a record batch, found from the message headers alone,
+which also say how large a batch becomes; validated before use."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Arrow(Table):
 
     schemas: dict[str, Any]
     only: frozenset[str] | None = None
-    """The columns that become values; None: all."""
+    """The columns to convert; None: all."""
 
     def read_only(self, names: Sequence[str]) -> None:
         self.only = frozenset(names)
@@ -71,7 +71,7 @@ class Arrow(Table):
         return feature_classes(metadata.get(b"huggingface"), self.label)
 
     def _index(self, entry: Entry) -> list[Message]:
-        """The record batches with rows; keeps the schema, and where the dictionaries before each batch lie."""
+        """The record batches that have rows; also keeps the schema and the positions of the dictionaries before each batch."""
         import pyarrow as pa
 
         batches: list[Message] = []
@@ -81,7 +81,7 @@ class Arrow(Table):
             at = len(MAGIC) if is_file else 0
             first = message_at(file, at)
             if first is None or first.kind != SCHEMA:
-                raise Unreadable("unreadable", "not Arrow IPC: it begins with no schema", file=entry.path)
+                raise Unreadable("unreadable", "not Arrow IPC: it does not begin with a schema", file=entry.path)
             try:
                 self.schemas[entry.path] = pa.ipc.read_schema(pa.py_buffer(file.exactly(at, first.stored)))
             except (pa.ArrowException, OSError, ValueError) as e:
@@ -105,7 +105,7 @@ class Arrow(Table):
         return batches
 
     def read(self, unit: Unit) -> bytes:
-        """The batch, behind the schema and dictionaries that it needs, if it needs any."""
+        """The bytes of the batch, preceded by the schema and any dictionaries that it needs."""
         lo, hi = unit.at
         if not self.dictionaries[unit.file]:
             return self.listing.span(unit.file, lo, hi)

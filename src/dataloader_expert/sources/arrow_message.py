@@ -1,4 +1,4 @@
-"""What an Arrow IPC message says of itself, read from its FlatBuffers header: nothing is decoded or inflated for it.
+"""What an Arrow IPC message declares, read from its FlatBuffers header without decoding or decompressing anything.
 
 Source: the Arrow columnar format (Message.fbs, Schema.fbs) and the FlatBuffers binary layout.
 """
@@ -19,7 +19,7 @@ SCHEMA, DICTIONARY, BATCH = 1, 2, 3
 
 @dataclass(frozen=True)
 class Message:
-    """A message of a file: its kind, the bytes it takes, the rows of its batch and what its buffers become."""
+    """A message of a file: its kind, its bytes, the rows of its batch, and the size of its buffers once decompressed."""
 
     kind: int
     start: int
@@ -37,12 +37,12 @@ def message_at(file: OpenFile, start: int) -> Message | None:
     """The message at this byte; None at the end of the stream.
 
     Raises:
-        Unreadable: ``truncated``, ``header-mismatch``, or ``bomb`` for a batch of which far more would be made.
+        Unreadable: ``truncated``, ``header-mismatch``, or ``bomb`` for a batch that would become far larger.
     """
     if start + 4 > file.size:
         return None
     mark = file.upto(start, 8)
-    at = start + 8 if mark[:4] == CONTINUES else start + 4  # written without it before Arrow 0.15
+    at = start + 8 if mark[:4] == CONTINUES else start + 4  # not written before Arrow 0.15
     length = int.from_bytes(mark[4:8] if mark[:4] == CONTINUES else mark[:4], "little", signed=True)
     if length == 0:
         return None
@@ -52,7 +52,7 @@ def message_at(file: OpenFile, start: int) -> Message | None:
         return _read(file, start, at, length)
     except (struct.error, IndexError, OverflowError):
         raise Unreadable(
-            "header-mismatch", f"the message at byte {start} is none of Arrow's", file=file.called
+            "header-mismatch", f"the message at byte {start} is not an Arrow message", file=file.called
         ) from None
 
 
@@ -80,7 +80,7 @@ def _read(file: OpenFile, start: int, at: int, length: int) -> Message:
                 "header-mismatch", f"a buffer of the batch at byte {start} lies outside it", file=file.called
             )
         claimed = struct.unpack("<q", file.exactly(body + offset, 8))[0] if compressed and stored >= 8 else -1
-        decoded += stored if claimed < 0 else claimed  # -1: kept as it is
+        decoded += stored if claimed < 0 else claimed  # -1: not compressed
     no_inflation(decoded, length + size, f"the batch at byte {start}", file.called)
     cells = sum(max(0, n) for n, _ in nodes)
     no_flood(max(rows, cells), length + size, f"the batch at byte {start}", file.called)
@@ -99,7 +99,7 @@ class _Table:
         self.length = struct.unpack_from("<H", data, self.fields)[0]
 
     def field(self, i: int) -> int | None:
-        """Where the field lies; None where it has its default."""
+        """The position of the field; None if it has its default value."""
         if 4 + 2 * i + 2 > self.length:
             return None
         offset = struct.unpack_from("<H", self.data, self.fields + 4 + 2 * i)[0]
@@ -120,7 +120,7 @@ class _Table:
         return _Table(self.data, at + struct.unpack_from("<I", self.data, at)[0])
 
     def structs(self, i: int) -> list[tuple[int, int]]:
-        """A vector of structs of two whole numbers: field nodes (length, nulls) or buffers (offset, length)."""
+        """A vector of structs of two integers: field nodes (length, nulls) or buffers (offset, length)."""
         at = self.field(i)
         if at is None:
             return []

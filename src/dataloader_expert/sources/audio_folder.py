@@ -1,4 +1,4 @@
-"""Audio folder: ``[split/]class/name.wav``; WAV in the core, other codecs by the extra ``audio``."""
+"""Audio folder: ``[split/]class/name.wav``; WAV is built in, other codecs need the extra ``audio``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AudioFolder(FileSamples):
             try:
                 samples, _ = decode_audio(listing.read(unit.file), unit.file)
             except Unreadable:
-                continue  # the scan reports it, with its place
+                continue  # the scan reports it, with its location
             dtype = str(samples.dtype)
             channels = channels | {samples.shape[1]} if i else {samples.shape[1]}
         shape = (None, *(channels if len(channels) == 1 else (None,)))

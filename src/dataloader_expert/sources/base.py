@@ -1,8 +1,8 @@
-"""The contract of a source: units that can be read apart, bytes first, values second.
+"""The contract of a source: units that can be read separately, first as bytes, then as values.
 
 A member defines a ``Source`` subclass with ``format`` and ``kinds`` and is found by walking this folder.
-``read`` touches storage and nothing else, ``decode`` touches the processor and nothing else, so that the two
-stages can be timed apart. Values are plain: numpy arrays, strings, numbers, Pillow images; never tensors.
+``read`` only accesses storage and ``decode`` only computes, so that the two stages can be timed separately.
+Values are plain: numpy arrays, strings, numbers, Pillow images; never tensors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 class Field:
     """One field of a sample. ``shape`` is per sample, None where it varies; ``()`` is a scalar.
 
-    kind: image, mask (classes or depths of an image's pixels), audio, text, number, category, boolean, time, array, sequence, embedding, tokens, bytes, other.
+    kind: image, mask (classes or depths of an image's pixels), audio, text, number, category, boolean, time, array, sequence,
+    embedding, tokens, bytes, other.
     """
 
     name: str
@@ -38,9 +39,9 @@ class Field:
 
 @dataclass(frozen=True)
 class Unit:
-    """The smallest thing that can be read apart: a file, a row group, a run of lines, a tar member.
+    """The smallest thing that can be read separately: a file, a row group, a run of lines, a tar member.
 
-    ``at`` is private to the reader (offsets, names); ``label`` is what the path says, if it says one.
+    ``at`` is private to the reader (offsets, names); ``label`` is the one that the path implies, if any.
     """
 
     id: int
@@ -52,18 +53,18 @@ class Unit:
     label: Json = None
     at: tuple[Any, ...] = ()
     key: str | None = None
-    """What the sample is called within its file, where it has a name."""
+    """The sample's name within its file, if it has one."""
     members: tuple[Unit, ...] = ()
-    """Where it stands for several that follow one another, a sample each: these."""
+    """If the unit stands for several consecutive ones of one sample each: these."""
 
     def at_row(self, row: int) -> Unit:
-        """The unit that holds sample ``row``, counted from this one's first."""
+        """The unit that contains sample ``row``, counted from this one's first."""
         return self.members[row] if self.members else self
 
 
 @dataclass
 class Column:
-    """Values of one field for a unit's samples: an array (first axis: samples) or a list (ragged, text, images).
+    """Values of one field for the samples of a unit: an array (first axis: samples) or a list (ragged, text, images).
 
     ``nulls`` marks absent values, shape ``[samples]``, bool; None: there are none.
     """
@@ -73,8 +74,8 @@ class Column:
     time: bool = False
     """Whether the numbers are times, in seconds."""
     coded: tuple[np.ndarray[Any, Any], list[str | None]] | None = None
-    """Texts that are stored once each: which of them each sample has, shape ``[samples]``, and the texts; not all of them
-    need occur. None: not known."""
+    """Dictionary-encoded texts: the index of each sample's text, shape ``[samples]``, and the texts, some of which may not
+    occur. None: unknown."""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -110,16 +111,16 @@ class Column:
 
 @dataclass
 class Block:
-    """Decoded samples of one unit. ``raw`` holds each sample's bytes where a sample is a file."""
+    """Decoded samples of one unit. ``raw`` has the bytes of each sample if a sample is a file."""
 
     unit: Unit
     columns: dict[str, Column]
     raw: Sequence[bytes] = ()
     problems: list[Unreadable] = field(default_factory=list)
     views: dict[str, Any] = field(default_factory=dict)
-    """What checks derive from the values and share, such as small gray pictures."""
+    """What checks derive from the values and share, such as small grey images."""
     rows: np.ndarray[Any, Any] | None = None
-    """Where not all of the unit's samples are here: which, counted from the unit's first; int64."""
+    """If only some of the unit's samples are here: which ones, counted from the unit's first; int64."""
 
     @property
     def samples(self) -> int:
@@ -134,7 +135,7 @@ class Block:
         return self.unit.at_row(i if self.rows is None else int(self.rows[i])).file
 
     def take(self, rows: np.ndarray[Any, Any]) -> Block:
-        """The block of these samples alone; problems stay with the whole."""
+        """A block of these samples only; problems stay with the whole block."""
         columns = {name: column.take(rows) for name, column in self.columns.items()}
         raw = [self.raw[i] for i in rows.tolist()] if self.raw else ()
         views = {name: _taken(values, rows) for name, values in self.views.items()}
@@ -164,7 +165,7 @@ def _taken(values: Any, rows: np.ndarray[Any, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Role:
-    """A column, why it was taken, and whether its name and its values both say so (or the user does)."""
+    """A column, why it got its role, and whether both its name and its values suggest it (or the user named it)."""
 
     field: str
     how: str
@@ -177,9 +178,9 @@ class Roles:
     group: Role | None = None
     time: Role | None = None
     keys: tuple[Role, ...] = ()
-    """Identifiers of rows: set aside when rows are compared."""
+    """Identifiers of rows: ignored when rows are compared."""
     splits: Mapping[Any, str] = field(default_factory=dict)
-    """What the split column's values call their splits."""
+    """The split name for each value of the split column."""
 
     def without(self, name: str) -> Roles:
         """The roles of all other fields."""
@@ -196,7 +197,7 @@ class Roles:
         return [{"role": role, "field": r.field, "how": r.how} for role, r in named if r is not None]
 
     def split_of(self, value: Any) -> str | None:
-        """The split that a value of the split column names; None where it is absent."""
+        """The split that a value of the split column names; None if the value is absent."""
         if value is None or value != value:
             return None
         value = value.item() if hasattr(value, "item") else value
@@ -207,13 +208,13 @@ class Source(ABC):
     """An opened data set.
 
     Attributes:
-        fields: what a sample holds.
+        fields: the fields of a sample.
         label: the label field's name, or None; ``label_how`` says how it was found.
         classes: the declared class names by index, or None.
-        units: a sequence of ``Unit``, everything that can be read, in order; a unit's ``samples`` is exact.
+        units: a sequence of ``Unit``: everything that can be read, in order; a unit's ``samples`` is exact.
         modality: one of the contract's modalities.
-        sharding: how samples lie in files, in words.
-        problems: what was wrong with files at opening.
+        sharding: how samples are distributed over files, in words.
+        problems: what was wrong with files when the data set was opened.
         files, bytes: of the data set on disk.
         roles: which columns name the split, the group and the time; None: not looked for when it was opened.
     """
@@ -233,35 +234,35 @@ class Source(ABC):
     bytes: int = 0
     iterable: bool = False
     in_shards: ClassVar[bool] = False
-    """Whether each file holds samples of its own: one without any is then idle."""
+    """Whether each file contains samples of its own, so that one without any is useless."""
     nullable: bool = False
-    """Whether samples may lack a value of a field: tables have nulls, other formats do not."""
+    """Whether samples may lack a value for a field: tables have nulls, other formats do not."""
     roles: Roles | None = None
 
     def __init__(self) -> None:
         self.problems: list[Unreadable] = []
         self.copies: set[str] = set()
-        """Files that equal another byte for byte, but for the first of each."""
+        """Files that are byte-identical to an earlier one."""
 
     @classmethod
     @abstractmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
-        """Opens the files in ``listing`` that are of this format's kinds.
+        """Opens the files in ``listing`` of this format's kinds.
 
         Raises:
-            RequestError: if nothing in them can be read.
+            RequestError: if none of them can be read.
         """
 
     @abstractmethod
     def read(self, unit: Unit) -> Any:
-        """The unit's stored form: storage is touched here and only here."""
+        """The unit as stored; this is the only method that accesses storage."""
 
     @abstractmethod
     def decode(self, unit: Unit, raw: Any) -> Block:
         """The unit's samples as values.
 
         Raises:
-            Unreadable: if the bytes are not what the format promises.
+            Unreadable: if the bytes do not conform to the format.
         """
 
     def peek(self, unit: Unit) -> Block:
@@ -288,7 +289,7 @@ class Source(ABC):
         return next((f for f in self.fields if f.name == name), None)
 
     def class_name(self, value: Json) -> str:
-        """The name of a label value: its declared name where there is one."""
+        """The name of a label value: its declared name if there is one."""
         if self.classes is not None and isinstance(value, int) and 0 <= value < len(self.classes):
             return self.classes[value]
         if isinstance(value, float) and value.is_integer():
@@ -296,12 +297,12 @@ class Source(ABC):
         return str(value)
 
     def split_by(self, name: str) -> bool:
-        """Takes the values of this field for the names of splits; False where samples have no such field."""
+        """Uses the values of this field as names of splits; False if samples have no such field."""
         return False
 
     def read_only(self, names: Sequence[str]) -> None:  # noqa: B027  # most formats read a sample whole
-        """Told that no field but these is asked for: a reader that can leaves the others unread."""
+        """Says that only these fields are needed; a reader may skip the others."""
 
     def keep_split(self, split: str) -> None:
-        """Leaves only the units of ``split``; sample indices stay those of the whole data set."""
+        """Keeps only the units of ``split``; sample indices remain those of the whole data set."""
         self.units = [unit for unit in self.units if unit.split == split]

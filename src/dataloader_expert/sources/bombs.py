@@ -1,18 +1,18 @@
-"""What a file may claim beyond the bytes that it holds: one rule for all formats that say much in few bytes."""
+"""How much a file may claim beyond the bytes it contains: one rule for all formats that can claim much in few bytes."""
 
 from __future__ import annotations
 
 from dataloader_expert.errors import Unreadable
 
 FREE_BYTES, MOST_TIMES = 16 << 20, 200
-"""Decoded bytes that any file may claim, and so many times its stored ones beyond them."""
+"""Decoded bytes that any file may claim, and the factor over its stored bytes allowed beyond that."""
 FREE_CELLS, MOST_CELLS = 2 << 20, 10_000
-"""Values that any file may claim, and so many for each stored byte beyond them."""
+"""Values that any file may claim, and the number per stored byte allowed beyond that."""
 
 
 def no_inflation(decoded: int, stored: int, what: str, file: str) -> None:
     """Raises:
-    Unreadable: ``bomb`` where ``stored`` bytes become far too many.
+    Unreadable: ``bomb`` if ``stored`` bytes would become far too many.
     """
     if decoded > FREE_BYTES and decoded > MOST_TIMES * max(stored, 1):
         raise Unreadable("bomb", f"{what} claims {decoded:,} bytes and takes {stored:,} of the file", file=file)
@@ -20,14 +20,14 @@ def no_inflation(decoded: int, stored: int, what: str, file: str) -> None:
 
 def no_flood(cells: int, stored: int, what: str, file: str, most: int = MOST_CELLS) -> None:
     """Raises:
-    Unreadable: ``bomb`` where ``stored`` bytes claim far too many values, though values of no size.
+    Unreadable: ``bomb`` if ``stored`` bytes claim far too many values, even values of zero size.
     """
     if cells > FREE_CELLS and cells > most * max(stored, 1):
         raise Unreadable("bomb", f"{what} claims {cells:,} values in {stored:,} bytes", file=file)
 
 
 def cells_of(shape: tuple[int, ...]) -> int:
-    """Values that a shape claims, where an axis without length counts as one: (10**18, 0) is a claim."""
+    """The number of values that a shape claims. An axis of length 0 counts as 1: (10**18, 0) is a claim."""
     cells = 1
     for n in shape:
         cells *= max(n, 1)

@@ -1,4 +1,4 @@
-"""Sources of files that hold named arrays (NPZ, .pt, safetensors): shards of many samples, or one sample a file."""
+"""Sources of files with named arrays (NPZ, .pt, safetensors): shards of many samples, or one sample per file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dataloader_expert.sources.layout import label_by_name, read_folders
 from dataloader_expert.sources.samples import spread
 
 NEARLY_ALL = 0.8
-"""Of the arrays looked at: what has another shape than these is damaged, and not of a kind that varies."""
+"""The share of arrays with the same shape from which another shape means damage, not a shape that varies."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 """What ``zipfile`` raises on damaged or hostile archives and members."""
 
 
 class Bundle(Source):
-    """A member says what a file's arrays are: ``headers`` (cheap, no payload where possible) and ``load``."""
+    """A member defines how a file's arrays are read: ``headers`` (cheap, without payload where possible) and ``load``."""
 
     listing: Listing
     only: frozenset[str] | None = None
-    """The fields that are asked for; None: all."""
+    """The requested fields; None: all."""
 
     def read_only(self, names: Sequence[str]) -> None:
         self.only = frozenset(names)
@@ -40,7 +40,7 @@ class Bundle(Source):
         return self.only is None or name in self.only
 
     def narrowed(self, part: Part) -> Part:
-        """The part with the fields alone that are asked for."""
+        """The part, with the requested fields only."""
         arrays, ragged = (tuple(pair for pair in pairs if self.wants(pair[0])) for pairs in (part.arrays, part.ragged))
         return replace(part, arrays=arrays, ragged=ragged)
 
@@ -49,7 +49,7 @@ class Bundle(Source):
 
     @abstractmethod
     def load(self, unit: Unit, raw: Any) -> dict[str, Any]:
-        """All arrays of the unit's file, by name."""
+        """All arrays in the unit's file, by name."""
 
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
@@ -111,7 +111,7 @@ class Bundle(Source):
         self.sharding = f"{len(entries)} shard{'s' * (len(entries) != 1)} of up to {max((u.samples for u in units), default=0)} samples"
 
     def _unequal(self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None]) -> None:
-        """Notes arrays that are fields in other shards and too long or too short to be one here."""
+        """Records arrays that are fields in other shards but too long or too short to be one here."""
         held = Counter(name for parts in seen.values() for part in parts or () for name, _ in part.arrays)
         for path, parts in seen.items():
             for part in parts or () if len(seen) > 1 else ():
@@ -185,8 +185,8 @@ class Bundle(Source):
 
 
 def one_sample_each(known: Mapping[str, Mapping[str, Header]], entries: list[Entry]) -> bool:
-    """Whether each file is a sample though its arrays have a first axis: it holds no label or offsets, no two of its
-    arrays need be equally long, and the files lie in class folders, are many, or hold several arrays.
+    """Whether each file is one sample although its arrays have a first axis: it contains no label or offsets, its arrays
+    need not be equally long, and the files are in class folders, are many, or contain several arrays.
     """
     if any(label_by_name(list(h))[0] is not None or OFFSETS & {n.lower() for n in h} for h in known.values()):
         return False
@@ -199,7 +199,7 @@ def one_sample_each(known: Mapping[str, Mapping[str, Header]], entries: list[Ent
 
 
 def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
-    """The columns of a part of a file of arrays; ragged ones are cut at their offsets.
+    """The columns of a part of an array file; ragged ones are cut at their offsets.
 
     Raises:
         Unreadable: ``length-mismatch`` if offsets do not fit their array.
@@ -218,7 +218,7 @@ def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
 
 
 def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]:
-    """The shape that nearly all have, or None in the axes that vary."""
+    """The shape that nearly all have, with None for axes that vary."""
     [(common, most)] = Counter(shapes).most_common(1)
     if most >= NEARLY_ALL * len(shapes):
         return common
@@ -229,7 +229,7 @@ def merge_shapes(shapes: list[tuple[int | None, ...]]) -> tuple[int | None, ...]
 
 
 def declared_classes(listing: Listing) -> tuple[str, ...] | None:
-    """Class names by index from ``classes.json``, ``labels.json`` or ``classes.txt`` beside the data."""
+    """Class names by index from ``classes.json``, ``labels.json`` or ``classes.txt`` next to the data."""
     for name in ("classes.json", "class_names.json", "labels.json", "classes.txt", "labels.txt", "class_names.txt"):
         if listing.find(name) is None and not (listing.single and (listing.base / name).is_file()):
             continue

@@ -1,4 +1,4 @@
-"""Some of a source's fields alone: what a model uses."""
+"""A source limited to some of its fields: those that a model uses."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dataloader_expert.sources.base import Block, Source, Unit
 
 
 class Chosen(Source):
-    """``source`` with the fields ``names``, of the same samples. What its reader can leave unread is not read.
+    """``source`` with only the fields ``names``, for the same samples. Fields that its reader can skip are not read.
 
     Raises:
-        RequestError: ``invalid-argument`` for a field that is not there.
+        RequestError: ``invalid-argument`` for a field that does not exist.
     """
 
     format = ""
@@ -47,7 +47,7 @@ class Chosen(Source):
 
     @classmethod
     def open(cls, listing: Any, ref: Any) -> Source:
-        raise NotImplementedError("made of an opened source")  # no format of its own: nothing chooses it for files
+        raise NotImplementedError("made of an opened source")  # not a format of its own: never chosen for files
 
     def read(self, unit: Unit) -> Any:
         return self.source.read(unit)
@@ -58,7 +58,7 @@ class Chosen(Source):
 
 
 def chosen(source: Source, columns: Sequence[str], label: str | None) -> Source:
-    """The source with these fields, the label that was asked for, and the field that names each sample's split."""
+    """The source with these fields, the requested label, and the field that names each sample's split."""
     split = source.roles.split if source.roles is not None else None
     named = [*columns, *([label] if label is not None else []), *([split.field] if split is not None else [])]
     return Chosen(source, list(dict.fromkeys(named)) if columns else [])

@@ -1,4 +1,4 @@
-"""Files that add nothing: copies of another file, byte for byte, and files without a sample."""
+"""Files that add nothing: byte-identical copies of another file, and files without samples."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.files import Entry, Listing
 
 ENDS = 64 << 10
-"""Bytes at each end that are compared before whole files are."""
+"""Bytes at each end that are compared before whole files."""
 
 
 MOST = 2 << 30
-"""Bytes that are read to compare whole files. Files beyond are not called copies; their samples are compared as all are."""
+"""Bytes that may be read to compare whole files. Files beyond that are not called copies; their samples are compared anyway."""
 
 
 def copied_files(listing: Listing, entries: list[Entry]) -> dict[str, str]:
-    """Files that equal an earlier one, each with that one. Only files of one size, and with equal ends, are read whole."""
+    """Files that equal an earlier one, with that one. Only files of the same size with equal ends are read completely."""
     sizes: defaultdict[int, list[str]] = defaultdict(list)
     found: dict[str, str] = {}
     links: dict[tuple[int, int], str] = {}
@@ -42,7 +42,7 @@ def copied_files(listing: Listing, entries: list[Entry]) -> dict[str, str]:
 
 
 def _linked(listing: Listing, path: str, links: dict[tuple[int, int], str]) -> str | None:
-    """The earlier path that leads to the same file; None: there is none."""
+    """An earlier path to the same file; None if there is none."""
     try:
         there = (listing.base / path).stat()
     except OSError:
@@ -52,7 +52,7 @@ def _linked(listing: Listing, path: str, links: dict[tuple[int, int], str]) -> s
 
 
 def _groups(listing: Listing, paths: list[str], spans: list[tuple[int, int]]) -> list[list[str]]:
-    """The files that agree in these spans, two and more together."""
+    """Groups of two or more files that agree in these spans."""
     alike: defaultdict[bytes, list[str]] = defaultdict(list)
     for path in paths:
         digest = hashlib.blake2b(digest_size=16)
@@ -66,9 +66,9 @@ def _groups(listing: Listing, paths: list[str], spans: list[tuple[int, int]]) ->
 
 
 def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[Unreadable]:
-    """What is wrong with shards that repeat another, or hold no sample."""
+    """Problems for shards that repeat another one or contain no samples."""
     if not any(unit.samples > 1 for unit in source.units):
-        return []  # a file is a sample: the checks compare those
+        return []  # a file is a sample here, and checks compare samples
     filled = {unit.file for unit in source.units if unit.samples}
     told = {str(problem.where.get("file")) for problem in (*source.problems, *listing.problems)}
     empty = (

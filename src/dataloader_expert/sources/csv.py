@@ -1,4 +1,4 @@
-"""CSV: delimiter, header and quoting are found from the file and named; a unit is a run of records."""
+"""CSV: delimiter, header and quoting are detected and reported; a unit is a run of records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAMPLE = 256 << 10
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a file is written. ``names`` are the columns'; ``skip`` the bytes before the first record."""
+    """The dialect of a file. ``names``: of its columns; ``skip``: bytes before the first record."""
 
     delimiter: str
     quoted: bool
@@ -80,7 +80,7 @@ class Csv(Table):
 
     dialects: dict[str, Dialect]
     only: list[str] | None = None
-    """The columns that are converted; None: all."""
+    """The columns to convert; None: all."""
 
     def read_only(self, names: Sequence[str]) -> None:
         self.only, self.types = [n for n in self.types or () if n in names], None
@@ -94,7 +94,7 @@ class Csv(Table):
         return sniff_dialect(head, self.delimiters, len(head) == entry.size)
 
     def _check_headers(self) -> None:
-        """Which columns a file lacks that most files have, and which it has alone."""
+        """Columns that a file lacks and most files have, and columns that it has and most files lack."""
         [(names, _)] = Counter(tuple(sorted(d.names)) for d in self.dialects.values()).most_common(1)
         for path, dialect in self.dialects.items():
             absent, extra = sorted(set(names) - set(dialect.names)), sorted(set(dialect.names) - set(names))
@@ -169,7 +169,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     if not whole and "\n" in text:
         text = text[: text.rindex("\n") + 1]
     lines = [line for line in text.splitlines() if line][:2000]
-    bare = [line for line in _CELL.sub("q", text).splitlines() if line][:2000]  # what stands in quotes divides nothing
+    bare = [line for line in _CELL.sub("q", text).splitlines() if line][:2000]  # separators inside quotes do not count
 
     def fit(mark: str) -> tuple[float, int]:
         return max(_evenness(lines, mark), _evenness(bare, mark))
@@ -191,7 +191,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
             if len(rows) >= 1000:
                 break
     except stdlib_csv.Error:
-        pass  # the readable head is enough to sniff
+        pass  # the readable head is enough for detection
     header = _has_header(rows)
     width = len(rows[0])
     names = _unique(rows[0]) if header else tuple(f"f{i}" for i in range(width))
@@ -210,14 +210,14 @@ _CELL = re.compile(r'"(?:[^"]|"")*"')
 
 
 def _evenness(lines: list[str], mark: str) -> tuple[float, int]:
-    """The share of lines that hold the mark as often as most do, and how often that is."""
+    """The share of lines that contain the character as often as most do, and how often that is."""
     counts = Counter(line.count(mark) for line in lines)
     most, lines_with = counts.most_common(1)[0]
     return (lines_with / len(lines) if most else 0.0, most)
 
 
 def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
-    """Texts in a column that otherwise holds numbers: they made the whole column text."""
+    """Texts in a column that otherwise contains numbers; they turned the whole column into text."""
     present = [(i, v) for i, v in enumerate(values) if isinstance(v, str)]
     few = present[:100]
     if len(few) < 10 or sum(_number(v) for _, v in few) * 10 < 8 * len(few):
@@ -225,7 +225,7 @@ def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
     odd = [i for i, v in present if not _number(v)]
     if not odd or len(odd) * 10 > len(present):
         return []
-    of = f"{name} holds numbers except for {len(odd)} texts such as"
+    of = f"{name} contains numbers except for {len(odd)} texts such as"
     return [
         Unreadable(
             "dtype-drift", f"{of} {values[i][:40]!r}: read as text", file=unit.file, field=name, sample=unit.start + i
@@ -235,7 +235,7 @@ def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
 
 
 def _quoted(lines: list[str], delimiter: str) -> bool:
-    """Whether double quotes wrap fields: off where every line splits evenly without them and some are unpaired."""
+    """Whether double quotes enclose fields: no, if every line splits evenly without them and some are unpaired."""
     if not any('"' in line for line in lines):
         return delimiter != "\t"
     even = len({line.count(delimiter) for line in lines}) == 1
@@ -245,7 +245,7 @@ def _quoted(lines: list[str], delimiter: str) -> bool:
 
 
 def _well_quoted(text: str, delimiter: str) -> bool:
-    """Whether every double quote opens or closes a whole cell, most of them within a line."""
+    """Whether every double quote opens or closes an entire cell, most of them within one line."""
     mark = re.escape(delimiter)
     cells = re.compile(rf'(?:(?<=^)|(?<={mark}))"(?:[^"]|"")*"(?={mark}|\r?$)', re.MULTILINE)
     found = cells.findall(text)

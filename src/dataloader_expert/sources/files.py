@@ -1,4 +1,4 @@
-"""Files below the roots, opened safely: never a FIFO, never out of the roots, never a link's surprise."""
+"""Files below the roots, opened safely: never a FIFO, never outside the roots, never through an unexpected link."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataloader_expert.sources.opened import OpenFile, below
 
 JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", ".gitkeep", ".gitattributes", ".gitignore"}
 ABOUT = {"readme", "readme.md", "readme.txt", "license", "license.txt", "license.md", "licence", "licence.txt"}
-"""Files about a data set, not of it."""
+"""Files that describe a data set and are not part of it."""
 
 SIDE_FILES = {
     "classes.txt",
@@ -38,7 +38,7 @@ SIDE_FILES = {
     "merges.txt",
     "vocab.txt",
 }
-"""Files that describe the samples beside them."""
+"""Files that describe the samples next to them."""
 
 MAX_DEPTH = 40
 
@@ -49,7 +49,7 @@ def half_of_memory() -> int:
 
 @dataclass(frozen=True)
 class Entry:
-    """A regular file: path below the base, size in bytes, kind (see ``magic``) or None."""
+    """A regular file: path relative to the base, size in bytes, kind (see ``magic``) or None."""
 
     path: str
     size: int
@@ -67,7 +67,7 @@ class Listing:
     problems: list[Unreadable] = field(default_factory=list)
     single: bool = False
     most_bytes: int = field(default_factory=lambda: half_of_memory())
-    """What a reader that needs a whole file may hold of it."""
+    """The most bytes that a reader may hold if it needs a whole file."""
 
     def of(self, kinds: frozenset[str]) -> list[Entry]:
         return [e for e in self.entries if e.kind in kinds and not is_about(e.path)]
@@ -76,31 +76,31 @@ class Listing:
         return next((e for e in self.entries if e.path in names), None)
 
     def open(self, path: str) -> OpenFile:
-        """The file, open for reading; see ``OpenFile`` for what it raises, as do the two below."""
+        """The file, open for reading; raises what ``OpenFile`` raises, as do the next two."""
         return OpenFile(self.base / path, self.roots, path)
 
     def read(self, path: str, limit: int | None = None) -> bytes:
-        """The bytes of one file, ``unreadable`` where they are more than ``limit`` or may be held in memory."""
+        """The bytes of a file; ``unreadable`` if there are more than ``limit`` or than may be held in memory."""
         most = self.most_bytes if limit is None else min(limit, self.most_bytes)
         with self.open(path) as file:
             if file.size > most:
-                text = f"{file.size:,} bytes in one piece, but at most {most:,} may be held; split it, or raise --memory-limit"
+                text = f"{file.size:,} bytes that must be read at once, but only {most:,} may be held; split it, or raise --memory-limit"
                 raise Unreadable("unreadable", text, file=path)
             return file.whole()
 
     def span(self, path: str, start: int, end: int) -> bytes:
-        """The bytes from ``start`` to before ``end``."""
+        """The bytes from ``start`` up to, not including, ``end``."""
         with self.open(path) as file:
             return file.exactly(start, end - start)
 
     def head(self, path: str, size: int = 512) -> bytes:
-        """The first bytes, as many as there are."""
+        """The first bytes, or fewer if the file is shorter."""
         with self.open(path) as file:
             return file.upto(0, size)
 
 
 def list_files(name: str, roots: tuple[str, ...]) -> Listing:
-    """Everything that a path or glob names, in sorted order, with kinds from the first bytes.
+    """All files that a path or glob names, sorted, with kinds determined from the first bytes.
 
     Raises:
         RequestError: ``source-not-found`` or ``outside-roots``.
@@ -115,7 +115,7 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
         for rel, entry in _walk(path, listing):
             _add(listing, rel, entry)
         if not listing.entries and not listing.problems:
-            raise RequestError("source-not-found", f"{escaped(name)} holds no files; give a folder with data")
+            raise RequestError("source-not-found", f"{escaped(name)} contains no files; give a folder with data")
         return listing
     listing = Listing(path.parent, roots, single=True)
     _add(listing, path.name, path)
@@ -123,12 +123,12 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
 
 
 def is_pattern(name: str) -> bool:
-    """Whether the name is a glob: it has its marks, and no file is called so."""
+    """Whether the name is a glob: it contains wildcards, and no file has that name."""
     return glob.has_magic(name) and not stat_of(Path(name))
 
 
 def _matching(name: str, roots: tuple[str, ...]) -> Listing:
-    """The files that a pattern names. Each folder is visited once, however many links lead to it."""
+    """The files that match a pattern. Each folder is visited once, however many links lead to it."""
     parts = name.split("/")
     first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
     base, wanted = Path("/".join(parts[:first]) or "/"), [p for p in parts[first:] if p]
@@ -147,7 +147,7 @@ def _matching(name: str, roots: tuple[str, ...]) -> Listing:
 
 
 def _fits(names: list[str], wanted: list[str]) -> bool:
-    """Whether a path's names fit a pattern's; ``**`` stands for any number of folders, at the end for all below."""
+    """Whether a path's parts match those of a pattern; ``**`` matches any number of folders, at the end everything below."""
     if not wanted:
         return not names
     if wanted[0] == "**":
@@ -159,10 +159,10 @@ def _fits(names: list[str], wanted: list[str]) -> bool:
 
 
 def must_exist(path: Path) -> None:
-    """Of a path that is no pattern.
+    """The files of a path that is not a pattern.
 
     Raises:
-        RequestError: ``source-not-found``, with what is near.
+        RequestError: ``source-not-found``, with similar names.
     """
     try:
         os.stat(path)
@@ -174,7 +174,7 @@ def must_exist(path: Path) -> None:
 
 
 def stat_of(path: Path) -> os.stat_result | None:
-    """What is there; None where nothing is, or where no path can be so."""
+    """The status of what is there; None if nothing is, or if this cannot be a path."""
     try:
         return os.stat(path)
     except (OSError, ValueError):

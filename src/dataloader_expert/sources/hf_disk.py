@@ -1,4 +1,4 @@
-"""Hugging Face ``save_to_disk``: a Dataset or a DatasetDict, shards as ``state.json`` lists them."""
+"""Hugging Face ``save_to_disk``: a Dataset or a DatasetDict, with the shards that ``state.json`` lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Hugging Face's ``datasets`` writes beside the data: class names of ClassLabel features."""
+"""What Hugging Face's ``datasets`` writes next to the data: class names of ClassLabel features."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class ImageFolder(FileSamples):
             try:
                 image = decode_image(listing.read(unit.file), unit.file)
             except Unreadable:
-                continue  # the scan reports it, with its place
+                continue  # the scan reports it, with its location
             sizes[(image.height, image.width, len(image.getbands()))] += 1
         shapes = list(sizes)
         shape: tuple[int | None, ...] = (None, None, None)
@@ -40,7 +40,7 @@ class ImageFolder(FileSamples):
         block = Block(unit, self.with_label(unit, decode_image(raw, unit.file, problems)), (raw,), problems)
         other = type_named(raw, unit.file)
         if other:
-            block.problems.append(Unreadable("wrong-extension", f"holds {other}", file=unit.file))
+            block.problems.append(Unreadable("wrong-extension", f"contains {other}", file=unit.file))
         return block
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def items_of(sample: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Keys of mappings, fields of named tuples and dataclasses, else ``0``, ``1`` …; those of nested mappings by dots."""
+    """Keys of mappings, fields of named tuples and dataclasses, else ``0``, ``1`` …; names in nested mappings are joined by dots."""
     if isinstance(sample, dict):
         pairs = [(str(k), v) for k, v in sample.items()]
     elif isinstance(sample, tuple) and hasattr(sample, "_fields"):

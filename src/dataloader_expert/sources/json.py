@@ -58,7 +58,7 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
     """The objects of a JSON document.
 
     Raises:
-        Unreadable: ``bomb`` if it nests too deeply, ``parse-error`` if it is no JSON or contains no list of objects.
+        Unreadable: ``bomb`` if it nests too deeply, ``parse-error`` if it is not JSON or contains no list of objects.
     """
     if too_deep(data):
         raise Unreadable("bomb", f"nested deeper than {MAX_DEPTH}", file=file)

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, parsed strictly; a unit is a run of lines."""
+"""JSON lines: one object per line, parsed strictly; a unit is a run of lines."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Jsonl(Table):
                 units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
                 start += records
         if not units:
-            raise RequestError("format-unknown", "no JSON lines; give a file with one object a line")
+            raise RequestError("format-unknown", "no JSON lines; give a file with one object per line")
         source.units = tuple(units)
         source.describe()
         source.classes = declared_classes(listing)
-        source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object a line"
+        source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object per line"
         return source
 
     def read(self, unit: Unit) -> bytes:
@@ -74,7 +74,7 @@ class Jsonl(Table):
 
 
 def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]) -> dict[str, Any] | None:
-    """One line's object; None and a problem where it is none."""
+    """The object of one line; None and a problem if it is not one."""
     if too_deep(line):
         problems.append(Unreadable("bomb", f"nested deeper than {MAX_DEPTH}", file=file, sample=sample))
         return None
@@ -104,7 +104,7 @@ def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]
 
 
 def _half_characters(value: Any) -> bool:
-    """Whether texts in a record hold surrogates, of which each alone is no character."""
+    """Whether texts in a record contain lone surrogates, which are not characters."""
     if isinstance(value, dict):
         return any(map(_half_characters, (*value, *value.values())))
     if isinstance(value, list):

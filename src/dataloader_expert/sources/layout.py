@@ -1,4 +1,4 @@
-"""What names say: splits and classes from folders and file names."""
+"""Splits and classes from the names of folders and files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-# Folder names are kept as the user wrote them, but for spellings of train and test.
+# Folder names are kept as the user wrote them, except for spellings of train and test.
 SPLITS = {
     "train": "train",
     "training": "train",
@@ -23,23 +23,23 @@ _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def split_in_name(name: str) -> str | None:
-    """The split that a file name or key says: ``x_train.npy``, ``train-00000-of-00004.parquet``; else None."""
+    """The split in a file name or key: ``x_train.npy``, ``train-00000-of-00004.parquet``; else None."""
     found = [SPLITS[t] for t in (m.lower() for m in _TOKEN.findall(name.rsplit(".", 1)[0])) if t in SPLITS]
     return found[0] if len(set(found)) == 1 else None
 
 
 def without_split(name: str) -> str:
-    """The name with its split word and the separators around it taken out: ``x_train`` → ``x``."""
+    """The name without its split word and the separators around it: ``x_train`` → ``x``."""
     parts = [p for p in re.split(r"[_\-. ]+", name) if p.lower() not in SPLITS]
     return "_".join(parts)
 
 
 def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | None], list[str]]:
-    """Splits and classes of files from their folders, as ``split/class/file`` or ``class/split/file``.
+    """Splits and classes of files from their folders: ``split/class/file`` or ``class/split/file``.
 
     Returns:
-        Per path its split and its class (None where folders do not say), and the class folders' names.
-        A folder counts as a class where at least two distinct ones hold the files.
+        The split and class of each path (None if the folders do not say), and the names of the class folders.
+        Folders count as classes if the files are in at least two different ones.
     """
     parts = [p.split("/")[:-1] for p in paths]
     depth = max((len(p) for p in parts), default=0)
@@ -56,7 +56,7 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
         if all(named) and len(set(named)) > 1:
             splits = list(named)
     elif {p[0].lower() for p in parts if p} & set(SPLITS):
-        # some files stand outside the split folders: those inside keep their split
+        # some files are outside the split folders: those inside keep their split
         splits = [SPLITS.get(p[0].lower()) if p else None for p in parts]
         parts = [p[1:] if p and p[0].lower() in SPLITS else p for p in parts]
     labels: list[str | None] = [p[-1] if p else None for p in parts]
@@ -67,7 +67,7 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
 
 
 def empty_class_folders(folders: Sequence[str], labels: Sequence[str | None], paths: Sequence[str]) -> list[str]:
-    """Leaf folders beside class folders that hold no sample."""
+    """Leaf folders next to class folders that contain no samples."""
     used = {p.rsplit("/", 1)[0] for p in paths if "/" in p}
     depths = Counter(u.count("/") for u in used)
     if not depths or not any(labels):
@@ -102,7 +102,7 @@ WEAK_LABELS = ("class", "classes", "outcome", "diagnosis", "sentiment", "intent"
 
 
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
-    """The label field that a name announces, and how it was found."""
+    """The label field that a name suggests, and how it was found."""
     lower = {n.lower(): n for n in reversed(names)}
     for known in STRONG_LABELS:
         if known in lower:

@@ -1,4 +1,4 @@
-"""Text files of records: byte ranges that end at record ends, found without parsing a value."""
+"""Text files of records: byte ranges that end at record boundaries, found without parsing values."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ RANGE_BYTES = 4 << 20
 MAX_LINE = 64 << 20
 MAX_DEPTH = 200
 MOST_ODD = 1000
-"""Odd rows of a range that are placed: of a file in another encoding every row may be."""
+"""The most odd rows of a range that are located: in a file with another encoding, every row may be odd."""
 OPENING, CLOSING = list(b"[{"), list(b"]}")
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 Range = tuple[int, int, int]
-"""First byte, end, records."""
+"""First byte, end, number of records."""
 
 
 def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> list[Range]:
-    """Ranges of about 4 MiB that end at record ends, with the number of non-blank records in each.
+    """Ranges of about 4 MiB that end at record boundaries, with the number of non-blank records in each.
 
     Args:
-        quoted: a newline inside double quotes ends no record.
-        skip: bytes to leave out at the start (a byte-order mark, a header).
+        quoted: a newline inside double quotes does not end a record.
+        skip: bytes to skip at the start (a byte-order mark, a header).
 
     Raises:
         Unreadable: ``bomb`` for a record over 64 MiB.
@@ -51,7 +51,7 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
                 ends = ends + at
                 gaps = np.diff(ends, prepend=last)
                 blank = gaps == 1
-                for i in np.flatnonzero(gaps == 2):  # CRLF after nothing
+                for i in np.flatnonzero(gaps == 2):  # an empty line with CRLF
                     blank[i] = file.upto(int(ends[i]) - 1, 1) == b"\r"
                 records += int((~blank).sum())
                 last = int(ends[-1])
@@ -68,7 +68,7 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
 
 
 def too_deep(data: bytes) -> bool:
-    """Whether JSON nests its lists and objects beyond ``MAX_DEPTH``; brackets inside texts do not count."""
+    """Whether lists and objects in JSON are nested deeper than ``MAX_DEPTH``; brackets inside texts do not count."""
     import numpy as np
 
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
@@ -79,12 +79,12 @@ def too_deep(data: bytes) -> bool:
 
 
 def line_of(listing: Listing, path: str, offset: int) -> int:
-    """The number (from 1) of the line that holds byte ``offset``."""
+    """The number (from 1) of the line that contains byte ``offset``."""
     return listing.span(path, 0, offset).count(b"\n") + 1
 
 
 def utf8(data: bytes, file: str, problems: list[Any], first: int | None = None) -> bytes:
-    """The bytes if they are UTF-8; else with the lines that are not read as Latin-1, each a problem with its place.
+    """The bytes if they are UTF-8; otherwise lines that are not are read as Latin-1, each with a problem and its location.
 
     ``first``: the index of the sample on the first line, where each line is one.
     """
@@ -109,7 +109,7 @@ def utf8(data: bytes, file: str, problems: list[Any], first: int | None = None) 
 
 
 def without_nul(data: bytes, file: str, problems: list[Any], first: int) -> bytes:
-    """The bytes without NUL, which no reader of tables takes; lines that hold some are problems, as in :func:`utf8`."""
+    """The bytes without NUL, which no table reader accepts; lines that contain NUL are problems, as in :func:`utf8`."""
     if b"\0" not in data:
         return data
     odd = ((n, line.count(0)) for n, line in enumerate(data.split(b"\n")) if b"\0" in line)

@@ -1,4 +1,4 @@
-"""What a file is, from its first bytes; its suffix only where bytes cannot say."""
+"""What a file is, from its first bytes; from its suffix only if the bytes cannot tell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUFFIXES: dict[str, str] = {
     ".arrow": "arrow",
     ".tar": "tar",
     ".txt": "text",
-    # recognised, so that an error can name them; not read
+    # recognised so that an error can name them; not read
     **dict.fromkeys((".h5", ".hdf5"), "HDF5"),
     ".feather": "Feather",
     ".ts": "sktime .ts",
@@ -84,7 +84,7 @@ IMAGE_TYPES = {
 
 
 def sniff(head: bytes) -> str | None:
-    """The type that the first 512 bytes show, or None: ``image/png``, ``audio/wav``, ``npy``, ``zip``…"""
+    """The type according to the first 512 bytes, or None: ``image/png``, ``audio/wav``, ``npy``, ``zip``…"""
     for mark, at, kind in _MAGIC:
         if head[at : at + len(mark)] == mark:
             return kind
@@ -94,7 +94,7 @@ def sniff(head: bytes) -> str | None:
 
 
 def kind_of(name: str, head: bytes) -> str | None:
-    """The kind of file, one of ``SUFFIXES``' values: bytes decide where they can, else the suffix, else a guess."""
+    """The kind of file, one of the values of ``SUFFIXES``: from the bytes if possible, else from the suffix, else a guess."""
     suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
@@ -108,7 +108,7 @@ def kind_of(name: str, head: bytes) -> str | None:
             named if named in ("npz", "pt") else ("pt" if b"data.pkl" in head else "npz" if b".npy" in head else named)
         )
     if named == "pt" and seen.startswith("pickle"):
-        return named  # as torch wrote them before 1.6: loaded with weights_only, or refused
+        return named  # the format of torch before 1.6: loaded with weights_only, or refused
     if seen == "arrow" and named == "Feather":
         return named
     if seen in ("image/bmp",) and named not in ("image", None):
@@ -122,7 +122,7 @@ _YOLO = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
 
 
 def guess_text(head: bytes) -> str | None:
-    """Text formats have no magic: JSON lines, JSON, tab- or comma-separated, else plain text; None if binary."""
+    """Text formats have no magic number: JSON lines, JSON, tab- or comma-separated, else plain text; None if binary."""
     if not head or b"\0" in head:
         return None
     try:

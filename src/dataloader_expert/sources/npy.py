@@ -1,4 +1,4 @@
-"""NPY: arrays side by side (``x_train.npy``, ``y_train.npy``), one array, or one sample a file; rows by offset."""
+"""NPY: parallel arrays (``x_train.npy``, ``y_train.npy``), one array, or one sample per file; rows are read by offset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataloader_expert.sources.samples import spread
 
 RANGE_BYTES = 4 << 20
 Span = tuple[str, str, str, tuple[int, ...], int]
-"""field, file, dtype, shape of a row, byte offset of the first wanted row."""
+"""Field, file, dtype, shape of a row, byte offset of the first row to read."""
 
 
 class Npy(Source):
@@ -44,7 +44,7 @@ class Npy(Source):
         return (dtype, shape), fortran, at
 
     def _side_by_side(self, entries: list[Entry]) -> bool:
-        """Whether the files are the fields of one set of rows; if so, makes the units."""
+        """Whether the files are the fields of the same rows; if so, makes the units."""
         if len(entries) > 32 or any("/" in e.path and split_in_name(e.path.split("/")[0]) is None for e in entries):
             return False
         groups: dict[str | None, dict[str, tuple[Entry, Header, int]]] = {}
@@ -100,7 +100,7 @@ class Npy(Source):
             try:
                 headers.append(self.header(entry)[0])
             except Unreadable as problem:
-                why = why or problem.told()  # the scan names the others
+                why = why or problem.told()  # the scan reports the others
         if not headers:
             raise RequestError(
                 "format-unknown", f"no NPY file could be read ({why}): write them again, or pass another source"

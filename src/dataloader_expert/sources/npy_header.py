@@ -1,4 +1,4 @@
-"""NPY headers, parsed without evaluating anything and checked against the bytes that are there."""
+"""NPY headers, parsed without evaluating anything and checked against the actual bytes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MAX_HEADER = 64 << 10
 
 
 def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
-    """dtype, shape, Fortran order and offset of the payload.
+    """Dtype, shape, Fortran order and offset of the payload.
 
     Args:
         head: the file's first bytes, at least its header.
-        size: bytes of the whole file or member; the payload must fit exactly.
+        size: bytes of the entire file or member; the payload must fit exactly.
 
     Raises:
         Unreadable: ``not-the-format``, ``executable-payload``, ``header-mismatch``, ``truncated`` or
@@ -51,7 +51,7 @@ def parse_npy(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], 
     no_flood(cells_of(shape), size, f"shape {shape}", file)
     need, there = count * dtype.itemsize, size - at - length
     if need > there:
-        raise Unreadable("truncated", f"header promises {need} bytes, {there} are there", file=file)
+        raise Unreadable("truncated", f"the header declares {need} bytes, but {there} are present", file=file)
     if need < there:
         raise Unreadable("trailing-bytes", f"{there - need} bytes after the array", file=file)
     return dtype.str, shape, fortran, at + length

@@ -1,4 +1,4 @@
-"""One way to read a file: opened below the roots, its size known, every fault an ``Unreadable`` that names the file."""
+"""The one way to read a file: opened below the roots, of known size, with every fault an ``Unreadable`` that names the file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class OpenFile(io.RawIOBase):
 
     Args:
         path: the file.
-        roots: its real path lies below one of them.
-        name: what findings call it; None: the file's name.
+        roots: its real path must be below one of them.
+        name: its name in findings; None: the file's name.
 
     Raises:
         Unreadable: ``special-file``, ``outside-root``, ``broken-link`` or ``unreadable``, here and in every read.
@@ -39,7 +39,7 @@ class OpenFile(io.RawIOBase):
         """These bytes.
 
         Raises:
-            Unreadable: ``truncated`` or ``changed-while-read`` where the file ends before them.
+            Unreadable: ``truncated`` or ``changed-while-read`` if the file ends before them.
         """
         data = self.upto(start, length)
         if len(data) < length:
@@ -49,7 +49,7 @@ class OpenFile(io.RawIOBase):
         return data
 
     def upto(self, start: int, length: int) -> bytes:
-        """At most ``length`` bytes: fewer only where the file ends. The system gives 2 GiB at once, so reads repeat."""
+        """At most ``length`` bytes, fewer only at the end of the file. The system returns at most 2 GiB at once, so reads are repeated."""
         length = min(length, max(0, self.size - start))
         parts: list[bytes] = []
         while length > 0:
@@ -64,7 +64,7 @@ class OpenFile(io.RawIOBase):
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def whole(self) -> bytes:
-        """All bytes; ``changed-while-read`` where the file grew or shrank meanwhile."""
+        """All bytes; ``changed-while-read`` if the file grew or shrank meanwhile."""
         data = self.upto(0, self.size)
         now = os.fstat(self._fd).st_size
         if len(data) != self.size or now != self.size:
@@ -75,7 +75,7 @@ class OpenFile(io.RawIOBase):
     def _failed(self, error: OSError) -> Unreadable:
         return Unreadable("unreadable", f"cannot be read: {error.strerror or error}", file=self.called)
 
-    # what io.RawIOBase asks for, so that pyarrow and zipfile read through the same door
+    # what io.RawIOBase requires, so that pyarrow and zipfile read through this class too
 
     def fileno(self) -> int:
         return self._fd
@@ -107,9 +107,9 @@ class OpenFile(io.RawIOBase):
 
 
 def open_below(path: Path, roots: tuple[str, ...], called: str) -> int:
-    """A read-only descriptor of a regular file whose real path lies below a root.
+    """A read-only descriptor of a regular file whose real path is below a root.
 
-    The descriptor is checked, not the name: a file swapped for a link between check and use does not escape.
+    The descriptor is checked, not the name, so replacing a file by a link between check and use does not help an attacker.
 
     Raises:
         Unreadable: ``special-file``, ``outside-root``, ``broken-link`` or ``unreadable``.
@@ -126,7 +126,7 @@ def open_below(path: Path, roots: tuple[str, ...], called: str) -> int:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise Unreadable("special-file", "not a regular file; not opened", file=name)
         try:
-            real = os.readlink(f"/proc/self/fd/{fd}")  # the kernel's own resolved path of what was opened
+            real = os.readlink(f"/proc/self/fd/{fd}")  # the kernel's resolved path of what was opened
         except OSError:
             real = os.path.realpath(path)
         if not below(real, roots):

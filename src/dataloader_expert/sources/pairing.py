@@ -1,7 +1,7 @@
-"""Files that make one sample together: a picture and its mask, a sound and its transcript.
+"""Files that form one sample together: an image and its mask, a recording and its transcript.
 
-Partners have the path of their sample but for the suffix and for words such as ``images`` and ``masks``: in a folder's name
-(``images/train/7.jpg``, ``masks/train/7.png``) or at the end of the file's (``7_mask.png``).
+Partners have the same path as their sample except for the suffix and for words such as ``images`` and ``masks``, in the name
+of a folder (``images/train/7.jpg``, ``masks/train/7.png``) or at the end of the file's name (``7_mask.png``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataloader_expert.sources.files import SIDE_FILES, Entry, is_about
 SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "photos", "photo", "pictures", "inputs", "input", "rgb"} | {
     "audio", "wavs", "wav", "clips", "sounds",
 }  # fmt: skip
-"""Words for the folder of the samples themselves."""
+"""Words that name the folder of the samples themselves."""
 PARTNERS = {
     **dict.fromkeys(("masks", "mask", "segmentation", "segmentations", "segmentationclass", "seg", "segs"), "mask"),
     **dict.fromkeys(("trimaps", "trimap", "gt", "groundtruth"), "mask"),
@@ -25,16 +25,16 @@ PARTNERS = {
     **dict.fromkeys(("depth", "depths", "disparity"), "depth"),
     **dict.fromkeys(("transcripts", "transcript", "transcriptions", "captions", "caption", "texts", "text"), "text"),
 }
-"""Words for what goes with a sample, and the name of the field that it becomes."""
+"""Words that name what belongs to a sample, and the name of the field that it becomes."""
 READ = ("image", "text")
-"""Kinds of partners whose content is read; of others only that they are there, and only where the format is asked for."""
+"""Kinds of partners whose content is read. Others are only checked for existence, and only if the format was requested."""
 _WORD = re.compile(r"[_\-. ]+")
 _MAY_PAIR = re.compile(rf"(?:^|[/_\-. ])(?:{'|'.join(PARTNERS)})(?:[/_\-. ]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """``partners``: of each sample's path its partners, by field. ``problems``: files without their partner."""
+    """``partners``: the partners of each sample's path, by field. ``problems``: files without a partner."""
 
     samples: list[Entry]
     partners: dict[str, dict[str, Entry]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Pairing:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The fields that partners make, and the kind of their files."""
+        """The fields that partners become, and the kind of their files."""
         kinds: dict[str, Counter[str]] = {}
         for found in self.partners.values():
             for name, entry in found.items():
@@ -51,16 +51,16 @@ class Pairing:
 
     @property
     def beside(self) -> set[str]:
-        """The paths of all partners, and of files of their kinds that lack their sample."""
+        """The paths of all partners, and of files of their kinds without a sample."""
         there = {entry.path for found in self.partners.values() for entry in found.values()}
         return there | {str(p.where["file"]) for p in self.problems}
 
 
 def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
-    """Which of the files are samples of ``kinds``, and what goes with each.
+    """Which of the files are samples of ``kinds``, and which files belong to each.
 
-    Files are partners where at least half of them have a sample and at least half of the samples have one: names alone may
-    be chance, such as classes that are called ``masks`` and ``faces``.
+    Files count as partners if at least half of them have a sample and at least half of the samples have one; names alone may
+    be coincidence, such as classes called ``masks`` and ``faces``.
     """
     own: list[Entry] = []
     others: dict[str, dict[str, Entry]] = {}
@@ -81,7 +81,7 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
     problems: list[Unreadable] = []
     for name, files in by_word.items():
         if not _belong(keys, files):
-            own += files.values()  # they are samples like the others
+            own += files.values()  # they are samples themselves
             continue
         _join(name, keys, files, partners, problems)
     for name, files in others.items():
@@ -111,7 +111,7 @@ def _join(
     for key, entry in samples.items():
         if key not in files:
             example = next(iter(files.values())).path
-            text = f"has no {_called(name)}, such as {escaped(example)} is one"
+            text = f"has no matching {_called(name)}, such as {escaped(example)}"
             problems.append(Unreadable("missing-pair", text, file=entry.path))
 
 
@@ -120,7 +120,7 @@ def _called(name: str) -> str:
 
 
 def key_of(path: str) -> tuple[str, str | None]:
-    """The path without its suffix and without words for samples and partners; and the partner's field that a word says."""
+    """The path without its suffix and without words for samples and partners; and the partner's field that a word names."""
     *folders, name = path.split("/")
     stem = name.rsplit(".", 1)[0]
     word: str | None = None

@@ -1,4 +1,4 @@
-"""Decoding images strictly: what a lenient reader would let through is an ``Unreadable``."""
+"""Strict decoding of images: what a lenient reader would accept is an ``Unreadable``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")
-"""Pillow's rare plugins have had memory faults: they are never tried."""
+"""Pillow's rarely used plugins have had memory-safety bugs: they are never tried."""
 MAX_PIXELS = 178_956_970
 MAX_DECODED = 1 << 30
 _DAMAGE = re.compile("remature end|Huffman code|instead of RST|arithmetic code")
-"""What libjpeg warns of where pixels are lost; its other warnings are of odd headers."""
+"""libjpeg's warnings that mean lost pixels; its others are about odd headers."""
 _LEFT_OVER = re.compile("extraneous bytes before marker 0xd")
 _SIZE_SUFFIX = re.compile(r"\.[A-Za-z0-9]+$")
 
@@ -28,7 +28,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     """The image, fully decoded.
 
     Args:
-        problems: takes what is odd and loses no pixel.
+        problems: receives oddities that cost no pixels.
 
     Raises:
         Unreadable: ``empty-file``, ``not-the-format``, ``bomb``, ``truncated`` or ``unreadable``.
@@ -37,9 +37,9 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("empty-file", "0 bytes", file=name)
     seen = sniff(data[:512])
     if seen == "image/jp2":
-        raise Unreadable("unreadable", "JPEG 2000 is not decoded, as its plug-in is never tried", file=name)
+        raise Unreadable("unreadable", "JPEG 2000 is not decoded: its Pillow plugin is never used", file=name)
     if seen not in IMAGE_TYPES:
-        what = f"holds {seen}" if seen else f"begins with {data[:16]!r}"
+        what = f"contains {seen}" if seen else f"begins with {data[:16]!r}"
         raise Unreadable("not-the-format", f"is not an image: {what}", file=name)
     from PIL import Image, ImageFile
 
@@ -66,19 +66,17 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("truncated" if cut else "unreadable", f"does not decode: {text[:160]}", file=name) from None
     end = _check_png(data, name) if seen == "image/png" else _jpeg_end(data) if seen == "image/jpeg" else len(data)
     hidden = sniff(data[end : end + 512])
-    if (
-        problems is not None and hidden is not None and not hidden.startswith("image/")
-    ):  # cameras append a second picture
-        problems.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the picture: {hidden}", file=name))
+    if problems is not None and hidden is not None and not hidden.startswith("image/"):  # cameras append a second image
+        problems.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the image: {hidden}", file=name))
     return image
 
 
 GREY = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"})
-"""Modes of one channel."""
+"""Modes with one channel."""
 
 
 def in_colour(image: Image) -> bool:
-    """Whether an image has channels that differ."""
+    """Whether an image's channels differ."""
     import numpy as np
 
     if image.mode in GREY:
@@ -88,7 +86,7 @@ def in_colour(image: Image) -> bool:
 
 
 def as_rgb(image: Image) -> Image:
-    """The image in mode RGB, 0 to 255; deeper greys are scaled; colour spaces that Pillow does not convert keep their first three bands as they are."""
+    """The image in mode RGB, 0 to 255. Greys of more bits are scaled; colour spaces that Pillow cannot convert keep their first three bands."""
     if image.mode.startswith(("I", "F")):
         return as_grey(image).convert("RGB")
     try:
@@ -101,7 +99,7 @@ def as_rgb(image: Image) -> Image:
 
 
 def as_grey(image: Image) -> Image:
-    """The image in mode L. Deeper ones are scaled by the depth that their values use, 10, 12, 14 or 16 bits."""
+    """The image in mode L. Images of more bits are scaled by the depth that their values use: 10, 12, 14 or 16 bits."""
     if not image.mode.startswith(("I", "F")):
         return (image if image.mode in ("RGB", "L") else as_rgb(image)).convert("L")
     import numpy as np
@@ -117,7 +115,7 @@ def as_grey(image: Image) -> Image:
 
 
 def type_named(data: bytes, name: str) -> str | None:
-    """What the bytes are, where the suffix says something else; None where they agree."""
+    """What the bytes are, if the suffix says something else; None if they agree."""
     seen = sniff(data[:512])
     if seen not in IMAGE_TYPES:
         return None
@@ -127,9 +125,9 @@ def type_named(data: bytes, name: str) -> str | None:
 
 
 def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadable]) -> Image:
-    """The picture decoded with libjpeg's warnings as errors, which Pillow passes over; the pixels are the same.
+    """The image, decoded with libjpeg's warnings, which Pillow ignores, as errors; the pixels are the same.
 
-    What TurboJPEG does not take (CMYK with subsampled planes) stays as Pillow opened it.
+    What TurboJPEG cannot decode (CMYK with subsampled planes) stays as Pillow opened it.
     """
     import simplejpeg
     from PIL import Image
@@ -145,25 +143,25 @@ def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadabl
         pixels = simplejpeg.decode_jpeg(data, colours, strict=True)
     except ValueError as e:
         text = str(e)
-        if _LEFT_OVER.search(text):  # every pixel was there before them
+        if _LEFT_OVER.search(text):  # all pixels were decoded before these bytes
             problems.append(Unreadable("trailing-bytes", f"inside the image: {text[:120]}", file=name))
         elif _DAMAGE.search(text):
             code = "truncated" if "remature end" in text else "unreadable"
             raise Unreadable(code, f"does not decode: {text[:160]}", file=name) from None
         return opened
     if colours == "CMYK":
-        return opened  # Adobe's inks are inverted, which Pillow undoes
+        return opened  # Adobe inverts CMYK, which Pillow undoes
     made = Image.fromarray(pixels[:, :, 0] if colours == "GRAY" else pixels)
     made.info = opened.info
     return made
 
 
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]", re.DOTALL)
-"""A marker: no byte stuffed into coded pixels, no fill byte, no restart among pixels."""
+"""A marker, not a byte stuffed into coded pixels, a fill byte, or a restart marker among pixels."""
 
 
 def _jpeg_end(data: bytes) -> int:
-    """Where the image ends: after its end marker, from segment to segment, as a preview inside one may hold another."""
+    """Where the image ends: after its end marker, found segment by segment, since a preview inside one may contain another."""
     at = len(data) if data.endswith(b"\xff\xd9") else 2
     while (found := _MARKER.search(data, at)) is not None:
         at = found.end()
@@ -174,10 +172,10 @@ def _jpeg_end(data: bytes) -> int:
 
 
 def _check_png(data: bytes, name: str) -> int:
-    """Where the picture ends.
+    """Where the image ends.
 
     Raises:
-        Unreadable: ``truncated``, or ``checksum-mismatch`` of a chunk.
+        Unreadable: ``truncated``, or ``checksum-mismatch`` for a chunk.
     """
     at = 8
     while at + 12 <= len(data):

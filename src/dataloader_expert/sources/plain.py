@@ -1,8 +1,9 @@
-"""Readers in little but the standard library and numpy: their source is handed over, in checks and in loaders that run without this package.
+"""Readers that use little more than the standard library and numpy: their source goes into checks and loaders that run without
+this package.
 
-Each takes a file and yields its samples as dictionaries. They are strict only where that takes no code: the readers beside
-this module see more. Every function imports what it needs, since it is read apart from this module; what the names in
-capitals hold is written above it.
+Each takes a file and yields its samples as dictionaries. They are strict only where that takes no code; the other readers in
+this folder detect more. Every function imports what it needs, since it is copied without this module; the names in capitals
+are defined above it there.
 """
 
 from __future__ import annotations
@@ -15,20 +16,20 @@ from dataloader_expert.sources.items import items_of
 
 Sample = dict[str, Any]
 ROWS = True
-"""Whether files hold many samples, a row each, or one."""
+"""Whether files contain many samples, one per row, or a single one."""
 COLUMNS: list[str] | None = None
 """The columns to read; None: all."""
 TEXTS: tuple[str, ...] = ()
-"""Columns whose cells stay text, though they may look like numbers."""
+"""Columns whose cells stay text even if they look like numbers."""
 DELIMITER = ","
 NAMES: list[str] | None = None
-"""Names of the columns of a table without a header."""
+"""Column names of a table without a header."""
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
-"""Cells that mean absent. ``nan`` is not among them: it is a number that is none, and counted as such."""
+"""Cells that mean a missing value. ``nan`` is not among them: it is counted as NaN."""
 PATHS: tuple[str, ...] = ()
 MODULE, NAME = "", ""
 ARGUMENTS: dict[str, Any] = {}
-"""What a reference to a Dataset names, written above the functions that read it."""
+"""What a reference to a Dataset names; defined above the functions that read it."""
 
 
 def read_image(path: Path) -> Iterator[Sample]:
@@ -147,7 +148,7 @@ def read_safetensors(path: Path) -> Iterator[Sample]:
 
 
 def rows_of(arrays: Sample) -> Iterator[Sample]:
-    """One sample a row where files hold many and all arrays have as many rows; else the file is one sample."""
+    """One sample per row if files contain many and all arrays are equally long; otherwise the file is one sample."""
     lengths = {len(array) if getattr(array, "ndim", 0) else None for array in arrays.values()}
     if not ROWS or len(lengths) > 1 or None in lengths or not arrays:
         yield arrays
@@ -162,7 +163,7 @@ def read_webdataset(path: Path) -> Iterator[Sample]:
 
 
 def members_of(path: Path) -> Iterator[dict[str, tuple[int, int]]]:
-    """Of each sample of a tar the offset and size of its members, by what follows the first dot of their names."""
+    """Offset and size of the members of each sample in a tar file, by what follows the first dot of their names."""
     import tarfile
 
     with tarfile.open(path, "r:") as archive:
@@ -182,7 +183,7 @@ def members_of(path: Path) -> Iterator[dict[str, tuple[int, int]]]:
 
 
 def sample_at(path: Path, members: dict[str, tuple[int, int]]) -> Sample:
-    """The sample whose members lie there."""
+    """The sample with these members."""
     sample: Sample = {}
     with path.open("rb") as file:
         for suffix, (start, size) in members.items():
@@ -197,7 +198,7 @@ def sample_at(path: Path, members: dict[str, tuple[int, int]]) -> Sample:
 
 
 def value_of(suffix: str, data: bytes) -> Any:
-    """What a member of a tar holds, by its suffix."""
+    """The value of a tar member, by its suffix."""
     import io
     import json
 
@@ -249,4 +250,4 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
     "safetensors": (read_safetensors, "safetensors"),
     "webdataset": (read_webdataset, "tar"),
 }
-"""Readers by format, and the kind of files they take."""
+"""Readers by format, and the kind of files they read."""

@@ -1,4 +1,4 @@
-""".pt tensors, loaded with ``weights_only=True`` in the measuring child, never unpickled otherwise."""
+""".pt files, loaded with ``weights_only=True`` in the measuring child, never unpickled in any other way."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
     """Named arrays of a ``.pt`` file: a tensor, a mapping, or a list of tensors or of mappings.
 
     Raises:
-        Unreadable: ``executable-payload`` where loading would need more than tensors and plain containers.
+        Unreadable: ``executable-payload`` if loading would need more than tensors and plain containers.
     """
     import numpy as np
     import torch
@@ -66,7 +66,7 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
             claimed += value.numel() * value.element_size()
             no_inflation(
                 claimed, len(data), f"{name} of shape {list(value.shape)}", file
-            )  # expanded: one value for many
+            )  # expanded: one stored value stands for many
             no_flood(cells_of(tuple(value.shape)), len(data), f"{name} of shape {list(value.shape)}", file)
             if value.layout != torch.strided or value.is_quantized:
                 raise Unreadable(
@@ -100,11 +100,11 @@ def load_tensors(data: bytes, file: str) -> dict[str, Any]:
             return {k: np.stack([plain(v[k], k) for v in loaded]) for k in sorted(names)}
         except ValueError:
             pass
-    raise Unreadable("unreadable", f"holds a {type(loaded).__name__}, not named tensors", file=file)
+    raise Unreadable("unreadable", f"contains a {type(loaded).__name__}, not named tensors", file=file)
 
 
 def _leaves(value: Any, most: int) -> int:
-    """Lists and values in nested lists, which a pickle may name many times over; counted up to ``most``."""
+    """The number of lists and values in nested lists, which a pickle may repeat many times; counted up to ``most``."""
     if not isinstance(value, list | tuple):
         return 1
     count = 1

@@ -31,7 +31,7 @@ MARKS = ("pyproject.toml", ".git", "setup.py", "config.ini")
 
 
 class Raised(Exception):
-    """The user's code raised. ``str()`` is the error and the user's own frames, without ours."""
+    """The user's code raised. ``str()`` gives the error and the user's own frames, without ours."""
 
     def __init__(self, error: BaseException, sample: int | None = None) -> None:
         self.error, self.sample = error, sample
@@ -40,13 +40,13 @@ class Raised(Exception):
 
 
 def is_users(filename: str) -> bool:
-    """Whether a frame's file is neither ours, nor the standard library's, nor an installed package's."""
+    """Whether a frame's file belongs neither to us, nor to the standard library, nor to an installed package."""
     ours, standard = str(Path(__file__).parent.parent), str(Path(importlib.__file__).parent.parent)
     return not filename.startswith((ours, "<frozen", standard)) and "site-packages" not in filename
 
 
 def user_frames(error: BaseException, most: int = 6) -> str:
-    """The last frames of the traceback that are the user's own, outermost first: `` (file:line in f: code > …)``."""
+    """The user's own last frames of the traceback, outermost first: `` (file:line in f: code > …)``."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if is_users(f.filename)]
     return in_brackets([f"{f.filename}:{f.lineno} in {f.name}: {escaped(f.line or '', 100)}" for f in frames[-most:]])
 
@@ -56,7 +56,7 @@ def in_brackets(frames: list[str]) -> str:
 
 
 class Reference(Source):
-    """Attributes: ``dataset`` the user's dataset, ``loader`` their DataLoader, if that is what was named."""
+    """Attributes: ``dataset`` is the user's dataset, ``loader`` their DataLoader, if that was named."""
 
     format = "reference"
     kinds = frozenset()
@@ -101,7 +101,7 @@ class Reference(Source):
 
     @property
     def samples(self) -> int:
-        return len(self.units)  # a unit each: counting millions one by one took seconds, each time that one asked
+        return len(self.units)  # one unit per sample: counting millions one by one took seconds each time
 
     @property
     def splits(self) -> dict[str, int]:
@@ -127,10 +127,10 @@ class Reference(Source):
         return Block(unit, columns_of_sample(self.sample(unit.start)))
 
     def sample(self, index: int) -> Any:
-        """The dataset's sample.
+        """A sample of the dataset.
 
         Raises:
-            Raised: whatever the user's code raised, ``SystemExit`` too.
+            Raised: whatever the user's code raised, including ``SystemExit``.
         """
         try:
             return self.dataset[index]
@@ -139,7 +139,7 @@ class Reference(Source):
 
 
 class Described(Source):
-    """No data yet: a request describes a batch, which a model is to be fed."""
+    """No data yet: the request describes a batch for a model."""
 
     format = "input"
     kinds = frozenset()
@@ -158,7 +158,7 @@ class Described(Source):
 
 
 class _Samples:
-    """Units of a map-style dataset, made when asked for: a dataset of 1e9 samples costs no list."""
+    """Units of a map-style dataset, created on demand: a dataset of 1e9 samples needs no list."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -180,7 +180,7 @@ class _Samples:
 
 
 def columns_of_sample(sample: Any) -> dict[str, Column]:
-    """A sample's fields by name: keys of a mapping, fields of a named tuple, else ``0``, ``1``…; numpy values."""
+    """A sample's fields by name: keys of a mapping, fields of a named tuple, else ``0``, ``1``…; values are numpy."""
     return {name: _column(value) for name, value in items_of(sample)}
 
 
@@ -206,8 +206,8 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
     """What the reference names.
 
     Raises:
-        RequestError: ``source-not-found``, ``outside-roots`` or ``import-failed``; ``code-refused`` for what the
-            module only imported, which a request could otherwise call with arguments of its own.
+        RequestError: ``source-not-found``, ``outside-roots`` or ``import-failed``; ``code-refused`` for something that the
+            module merely imported, which a request could otherwise call with any arguments.
     """
     where, _, attribute = name.rpartition(":")
     module = _module(where, roots)
@@ -234,9 +234,9 @@ def named(name: str, roots: tuple[str, ...]) -> Any:
 
 
 def defined_in(target: Any, depth: int = 0) -> str | None:
-    """The file that defines what calling ``target`` would run; None for an object that is used and not called.
+    """The file that defines the code that calling ``target`` would run; None for an object that is used without a call.
 
-    A wrapper made with ``functools.wraps`` is known by what it wraps; built-in functions are of no file.
+    A wrapper made with ``functools.wraps`` counts as what it wraps; built-in functions have no file.
     """
     if depth > 20:
         return "code that cannot be found"
@@ -262,13 +262,13 @@ def defined_in(target: Any, depth: int = 0) -> str | None:
 
 
 def _is_own(home: str, module: str, roots: tuple[str, ...]) -> bool:
-    """Whether a file lies below a root and is not an installed package's or Python's, but for the file named itself."""
+    """Whether a file is below a root and not part of Python or an installed package, unless it is the named file itself."""
     real = os.path.realpath(home)
     return Path(home).is_absolute() and below(real, roots) and (is_users(real) or real == os.path.realpath(module))
 
 
 def is_object(target: Any) -> bool:
-    """Whether it is used as it stands and never called: what gives samples, or a model."""
+    """Whether it is used as it is and never called: something that yields samples, or a model."""
     import torch.nn
 
     if isinstance(target, type | types.FunctionType | types.ModuleType):
@@ -277,7 +277,7 @@ def is_object(target: Any) -> bool:
 
 
 def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
-    """What the reference names, called with ``args`` if it is a class or function.
+    """What the reference names, called with ``args`` if it is a class or a function.
 
     Raises:
         RequestError: as ``named``, or ``dataset-raised``.
@@ -297,7 +297,7 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
 
 
 def project_root(path: Path) -> Path:
-    """The nearest folder above with a project's mark, else the one that holds the file's outermost package."""
+    """The nearest folder above with a project file, else the one that contains the file's outermost package."""
     for folder in (path.parent, *path.parent.parents):
         if any((folder / mark).exists() for mark in MARKS):
             return folder
@@ -353,7 +353,7 @@ def _module(where: str, roots: tuple[str, ...]) -> Any:
 
 
 def _find(dotted: str, roots: tuple[str, ...]) -> tuple[Path, Path]:
-    """The module's file, and the folder below which its dotted name leads to it."""
+    """The module's file, and the folder from which its dotted name leads to it."""
     for root in roots:
         for base in (Path(root), Path(root) / "src"):
             stem = base.joinpath(*dotted.split("."))

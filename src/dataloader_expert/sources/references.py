@@ -1,4 +1,4 @@
-"""Fields whose values name files, such as a table's column of pictures, and the files that there are to be named."""
+"""Fields whose values name files, such as a table's column of images, and the files that they may name."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from dataloader_expert.sources.opened import below
 
 MOST_FILES = 1_000_000
 LOOKED_AT = 200
-"""Distinct values from which a field is taken for names of files."""
+"""Distinct values from which a field may be taken for file names."""
 NEARLY_ALL = 0.9
 _PATH = re.compile(r"[^\n\t<>|*?\"]{1,300}\.[A-Za-z0-9]{2,8}")
 
 
 @dataclass
 class FileNames:
-    """The files below a folder, by the last part of their path."""
+    """The files below a folder, by file name."""
 
     folder: str
     paths: list[str] = field(default_factory=list)
     named: dict[str, list[int]] = field(default_factory=dict)
     stems: dict[str, list[int]] = field(default_factory=dict)
-    """Likewise without the suffix."""
+    """The same, without the suffix."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """Empty: every process that looks at data has its own, and millions of names are not sent between them."""
+        """Empty: every process has its own, and millions of names are not sent between processes."""
         return {"folder": self.folder, "paths": [], "named": {}, "stems": {}}
 
     def add(self, path: str) -> None:
@@ -42,7 +42,7 @@ class FileNames:
         self.paths.append(path)
 
     def find(self, value: str, by_stem: bool) -> int | None:
-        """The file that a value names: as a path from any folder on the way; None: there is none."""
+        """The file that a value names, as a path from any folder on the way; None if there is none."""
         if by_stem:
             return next(iter(self.stems.get(value, ())), None)
         asked = "/" + value.replace("\\", "/").removeprefix("./").strip("/")
@@ -55,7 +55,7 @@ class FileNames:
 
 @dataclass(frozen=True)
 class Naming:
-    """A field that names files. ``by_stem``: without their suffix; ``sure``: most values that were tried name one."""
+    """A field that names files. ``by_stem``: without suffix; ``sure``: most of the values tried name a file."""
 
     field: str
     by_stem: bool
@@ -64,19 +64,19 @@ class Naming:
 
 @dataclass(frozen=True)
 class References:
-    """``lost``: fields whose values look like names of files of which none is there, with an example."""
+    """``lost``: fields whose values look like file names, none of which exists, with an example."""
 
     files: FileNames
     naming: tuple[Naming, ...] = ()
     lost: Mapping[str, str] = field(default_factory=dict)
     whole: bool = True
-    """Whether all samples are looked at, so that a file which none names is told."""
+    """Whether all samples are looked at, so that a file that none of them names can be reported."""
 
 
 def find_references(
     listing: Listing | None, blocks: Sequence[Block], fields: Iterable[Field], label: str | None, whole: bool
 ) -> References | None:
-    """Which fields name files, judged from the first samples; None where none looks as if."""
+    """The fields that name files, judged from the first samples; None if none looks like it."""
     texts = [f.name for f in fields if f.kind in ("text", "category", "other") and f.name != label and not f.shape]
     values = {name: found for name in texts if (found := _distinct(name, blocks))}
     paths = {name for name, found in values.items() if sum(map(_is_path, found)) >= NEARLY_ALL * len(found)}
@@ -104,7 +104,7 @@ def find_references(
 
 
 def names_below(folder: Path) -> FileNames:
-    """All files below a folder but hidden ones and those about the data; links to folders are not followed."""
+    """All files below a folder except hidden ones and those that describe the data; links to folders are not followed."""
     found = FileNames(str(folder))
     for at, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
@@ -119,7 +119,7 @@ def names_below(folder: Path) -> FileNames:
 
 
 def _folders(listing: Listing) -> Iterable[Path]:
-    """Where files may lie: below the data's folder, or below the one above it where that may be read."""
+    """Where files may be: below the data's folder, or below its parent if that may be read."""
     yield listing.base
     above = listing.base.resolve().parent
     if below(str(above), listing.roots):
@@ -145,7 +145,7 @@ def _is_path(value: str) -> bool:
 
 
 def _codes(values: Sequence[str], name: str, blocks: Sequence[Block]) -> bool:
-    """Whether values may be names of files without suffix: one word each, and hardly one twice."""
+    """Whether values may be file names without suffix: one word each, and hardly any twice."""
     rows = sum(len(b.columns[name]) for b in blocks if name in b.columns)
     distinct = 2 * len(values) >= min(rows, LOOKED_AT) and len(values) > 1
     return distinct and all(len(v) <= 200 and not re.search(r"\s", v) for v in values)

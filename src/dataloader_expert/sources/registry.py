@@ -1,4 +1,4 @@
-"""Which format the files are of: this folder is walked for readers, entry points add third parties' own."""
+"""Determines the format of the files: readers are found by walking this folder; entry points add third-party ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUP = "dataloader_expert.sources"
 
 
 def formats() -> dict[str, type[Source]]:
-    """Our readers by format name."""
+    """Our readers, by format name."""
     found = {}
     package = importlib.import_module("dataloader_expert.sources")
     for module in pkgutil.iter_modules(package.__path__):
@@ -38,14 +38,14 @@ def formats() -> dict[str, type[Source]]:
 
 
 def plugins(unknowns: list[Unknown]) -> dict[str, type[Source]]:
-    """Third parties' readers; one that does not load is an unknown, never an error."""
+    """Third-party readers; one that fails to load is an unknown, never an error."""
     found = {}
     for point in entry_points(group=GROUP):
         try:
             source = point.load()
             found[source.format] = source
         except Exception as e:  # third-party code: anything may be raised
-            unknowns.append(Unknown(f"format {point.name}", f"its plug-in does not load: {escaped(e)}"))
+            unknowns.append(Unknown(f"format {point.name}", f"its plugin does not load: {escaped(e)}"))
     return found
 
 
@@ -54,7 +54,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
 
     Raises:
         RequestError: ``source-not-found``, ``outside-roots``, ``format-unknown``, ``label-not-found``,
-            ``invalid-argument`` (a split or a column that is not there) or ``import-failed``.
+            ``invalid-argument`` (a split or a column that does not exist) or ``import-failed``.
     """
     known = {**formats(), **plugins(unknowns)}
     if ref.code:
@@ -106,10 +106,10 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
 
 
 def _call_train(name: str, source: Source, kept: bool) -> None:
-    """Calls the split ``name`` ``train``, as all that judges splits does. ``kept``: only some split is left, perhaps another.
+    """Renames the split ``name`` to ``train``, the name that all checks use. ``kept``: only one split, perhaps another, was kept.
 
     Raises:
-        RequestError: ``invalid-argument`` for a split that is not there, or where another is called ``train``.
+        RequestError: ``invalid-argument`` for a split that does not exist, or if another one is called ``train``.
     """
     splits = source.roles.splits if source.roles is not None else {}
     named = {*source.splits, *splits.values()}
@@ -142,7 +142,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return known["hf-disk"], frozenset({"arrow", "json"})
     data = [e for e in listing.entries if not _beside(e) or listing.single]
     kinds_there = {e.kind for e in data}
-    if len(kinds_there) > 1 and not listing.single:  # what goes with pictures or sounds is no other kind of data
+    if len(kinds_there) > 1 and not listing.single:  # what belongs to images or audio is not another kind of data
         for main in ("image", "audio"):
             beside = pair(listing.entries, frozenset({main})).beside if main in kinds_there else set()
             if beside:
@@ -155,7 +155,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
         raise RequestError("format-unknown", f"{escaped(ref.name)} contains no data file ({listed})")
     kind = counts.most_common(1)[0][0]
-    # a file that is named as the others and holds something else is a damaged one of them
+    # a file named like the others with other content is a damaged one of them
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
     most = counts[kind]
     few = max(1, total // 20) if total > 2 else 0
@@ -166,7 +166,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return readable[kind], readable[kind].kinds
     listed = ", ".join(f"{n} {_plural(k)}" for k, n in counts.most_common())
     if len(counts) == 1:
-        what = f"{escaped(ref.name)} holds {listed}, which are not supported"
+        what = f"{escaped(ref.name)} contains {listed}, which are not supported"
     else:
         what = f"{escaped(ref.name)} contains several kinds of files: {listed}"
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
@@ -187,7 +187,7 @@ def _beside(entry: Entry) -> bool:
 
 
 def _collisions(listing: Listing) -> list[Unreadable]:
-    """Files and folders whose names differ only in case, each reported once."""
+    """Files and folders whose names differ only in case; each is reported once."""
     paths = {p for e in listing.entries for p in (e.path, *_folders(e.path))}
     first: dict[str, str] = {}
     problems = []
@@ -213,7 +213,7 @@ def _odd_names(listing: Listing) -> list[Unreadable]:
 
 
 def _odd(name: str) -> str | None:
-    """What is odd in a file's or folder's name; None: nothing."""
+    """What is odd about a file's or folder's name; None if nothing is."""
     if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in name):
         return "contains unprintable characters or bytes that are not text"
     if name != unicodedata.normalize("NFC", name):
@@ -230,23 +230,23 @@ def _odd(name: str) -> str | None:
 
 
 def _folders(path: str) -> list[str]:
-    """The folders that a path leads through, outermost first."""
+    """The folders of a path, outermost first."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[: i + 1]) for i in range(len(parts))]
 
 
 def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -> list[Unreadable]:
-    """Files that are not of the data set, nor ``beside`` a sample, and files whose name says another format than their bytes."""
+    """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes."""
     problems = []
     for entry in listing.entries:
         if _beside(entry) or entry.path in beside:
             continue
         suffix = _suffix(entry.path)
         if entry.kind not in kinds and SUFFIXES.get(suffix) in kinds:
-            problems.append(Unreadable("not-the-format", f"holds {entry.kind}; not read", file=entry.path))
+            problems.append(Unreadable("not-the-format", f"contains {entry.kind}; not read", file=entry.path))
         elif entry.kind not in kinds:
             kind = entry.kind or "unknown"
             problems.append(Unreadable("foreign-file", f"kind: {kind}; not part of the data set", file=entry.path))
         elif SUFFIXES.get(suffix, entry.kind) != entry.kind:
-            problems.append(Unreadable("wrong-extension", f"holds {entry.kind}", file=entry.path))
+            problems.append(Unreadable("wrong-extension", f"contains {entry.kind}", file=entry.path))
     return problems

@@ -1,7 +1,7 @@
-"""What a table's columns are for: which one names the split, the group, the time, and which are mere keys of rows.
+"""What a table's columns are for: which one holds the split, the group, the time, and which are only row keys.
 
-A role follows from a column's name and from its values. Where both say the same it is ``sure``, where only one does it
-is a guess; ``how`` gives the reason in words. What the user names is taken as named.
+A role is inferred from a column's name and from its values. If both agree it is ``sure``; if only one of them suggests it, it
+is a guess. ``how`` gives the reason in words. A column that the user names is used as named.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.times import is_time
 
 LOOKED_AT = 10_000
-"""Rows that a role is found from."""
+"""Rows from which roles are inferred."""
 MOST_SPLITS = 12
 DISTINCT_KEY = 0.95
-"""The least share of distinct values of a key: rows copied with their key repeat some."""
+"""The least share of distinct values in a key column: rows copied with their key repeat some."""
 DENSE = 0.5
-"""The least share of a running number's range that its values fill."""
+"""The least share of its range that the values of a running number fill."""
 LARGEST_GROUP = 20
-"""Rows of a group in the mean up to which codes alone say that it is one: codes of a category recur more often."""
+"""The most rows per group, on average, for codes alone to suggest a group: codes of a category recur more often."""
 FEW = 8
-"""Fewer values say nothing of what a column is for."""
+"""Fewer values say nothing about what a column is for."""
 
 SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", "portion"}
 GROUP_WORDS = {
@@ -46,7 +46,7 @@ NOT_TIMES = {
     "birth", "born", "birthday", "birthdate", "dob", "death", "expiry", "expires", "due", "duration", "elapsed",
 }  # fmt: skip
 NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
-"""Words that make a plain number a time: a year or a day may be anything."""
+"""Words that make a plain number a time; a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
@@ -58,8 +58,8 @@ def find_roles(
     """The roles of scalar columns, from rows of ``blocks``.
 
     Args:
-        named_split: folders or files name the splits already.
-        rows: of the whole table, where ``blocks`` are spread over it; None: they are from its beginning.
+        named_split: folders or files already name the splits.
+        rows: of the whole table, if ``blocks`` are spread over it; None: they are from its beginning.
     """
     columns = _values(list(blocks), [f for f in fields if not f.shape and f.name != label])
     kinds = {f.name: f for f in fields}
@@ -74,7 +74,7 @@ def find_roles(
 
 
 def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
-    """The role of a column that the user names as the split's."""
+    """The role of a column that the user names as the split column."""
     distinct = {v for v in values if v is not None and v == v}
     return Role(name, "as asked"), _called(distinct)
 
@@ -85,7 +85,7 @@ def words(name: str) -> list[str]:
 
 
 def _values(blocks: list[Block], fields: list[Field]) -> dict[str, list[Any]]:
-    """The present values of each column, at most ``LOOKED_AT`` rows, from all blocks evenly."""
+    """The non-missing values of each column, from at most ``LOOKED_AT`` rows spread evenly over the blocks."""
     each = max(1, LOOKED_AT // max(1, len(blocks)))
     found: dict[str, list[Any]] = {}
     for f in fields:
@@ -105,7 +105,7 @@ def _values(blocks: list[Block], fields: list[Field]) -> dict[str, list[Any]]:
 
 
 def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
-    """The first column whose values name splits, one so called first."""
+    """The first column whose values name splits, preferring one named so."""
     for name in sorted(columns, key=lambda n: not set(words(n)) & SPLIT_NAMES):
         distinct = set(columns[name])
         called = bool(set(words(name)) & SPLIT_NAMES)
@@ -127,7 +127,7 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
 
 
 def _called(distinct: set[Any]) -> dict[Any, str]:
-    """A split's usual name for each value, where no two values share it; else the value as it is."""
+    """The usual split name for each value if no two values share one; otherwise the value itself."""
     usual = {v: split_in_name(v) if isinstance(v, str) else None for v in sorted(distinct, key=str)}
     shared = list(usual.values())
     return {v: n if n is not None and shared.count(n) == 1 else str(v).strip() for v, n in usual.items()}
@@ -157,7 +157,7 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
 
 
 def _epoch(value: float) -> bool:
-    """Whether a number is a moment of 1990 to 2040, in seconds or fractions of 1e-3, 1e-6 or 1e-9."""
+    """Whether a number is a time between 1990 and 2040, in seconds, milliseconds, microseconds or nanoseconds."""
     return any(631e6 <= value / unit <= 2209e6 for unit in (1.0, 1e3, 1e6, 1e9))
 
 
@@ -177,7 +177,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             how = "by its name and its values, which repeat" if repeated else "by its name"
             guesses.append((0 if repeated else 1, Role(name, how, repeated)))
         elif keyed and (repeated or len(values) < FEW):
-            guesses.append((1, Role(name, "by its name, as an id of something else than the row", False)))
+            guesses.append((1, Role(name, "by its name, as an id of something other than the row", False)))
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]

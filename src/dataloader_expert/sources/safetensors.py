@@ -1,4 +1,4 @@
-"""safetensors: the header is checked against the file, rows are read by offset."""
+"""safetensors: the header is checked against the file; rows are read by offset."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Safetensors(Bundle):
 
 
 def parse(head: bytes, size: int, file: str) -> dict[str, Any]:
-    """The tensors' descriptions by name.
+    """The descriptions of the tensors, by name.
 
     Raises:
-        Unreadable: where length, offsets, shapes and dtypes do not agree with each other and the file.
+        Unreadable: if length, offsets, shapes and dtypes are inconsistent with each other or the file.
     """
     if size < 8:
         raise Unreadable("truncated" if size else "empty-file", f"{size} bytes", file=file)
@@ -95,7 +95,7 @@ def parse(head: bytes, size: int, file: str) -> dict[str, Any]:
         at = hi
     there = size - 8 - length
     if at > there:
-        raise Unreadable("truncated", f"header promises {at} bytes, {there} are there", file=file)
+        raise Unreadable("truncated", f"the header declares {at} bytes, but {there} are present", file=file)
     if at < there:
         raise Unreadable("trailing-bytes", f"{there - at} bytes after the last tensor", file=file)
     return tensors

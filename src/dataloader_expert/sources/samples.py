@@ -1,4 +1,4 @@
-"""Sources whose sample is a file, alone or with partners: folders of images, sounds or texts, splits and classes by folder."""
+"""Sources whose samples are files, alone or with partners: folders of images, audio or texts, with splits and classes as folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class FileSamples(Source):
-    """One sample a file, with its partners. A member says what a file's value is: ``value`` and ``decode_file``."""
+    """One sample per file, with its partners. A member defines a file's value: ``value`` and ``decode_file``."""
 
     value = "data"
 
@@ -34,13 +34,13 @@ class FileSamples(Source):
             splits = [None]
         self.problems = list(pairing.problems)
         self.beside = frozenset(pairing.beside)
-        """Paths of files that are no samples themselves and belong to one."""
+        """Paths of files that are not samples but belong to one."""
         kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
         self.partners = tuple(Field(n, "text", "str") if k == "text" else Field(n, "mask", "uint8", (None, None))
                               for n, k in kinds.items())  # fmt: skip
-        """The fields that partners make."""
+        """The fields that partners become."""
         self.unread = {name: kind for name, kind in pairing.fields.items() if kind not in READ}
-        """Partners of which only is known that they are there."""
+        """Partners of which only their existence is known."""
         if any(f.kind == "text" for f in self.partners):
             self.modality = "multimodal"
         beside = {
@@ -63,11 +63,11 @@ class FileSamples(Source):
             self.classes = tuple(names)
 
     def other_fields(self) -> tuple[Field, ...]:
-        """The partners' fields and the label."""
+        """The fields of partners, and the label."""
         return (*self.partners, *((Field("label", "category", "str"),) if self.label else ()))
 
     def read(self, unit: Unit) -> Any:
-        """The bytes of the sample's file, and of its partners."""
+        """The bytes of the sample's file and of its partners."""
         return self.listing.read(unit.file), [self.listing.read(path) for _, path, _ in unit.at]
 
     def decode(self, unit: Unit, raw: Any) -> Block:
@@ -105,10 +105,10 @@ class FileSamples(Source):
 
 
 def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:
-    """The text, bytes that are not UTF-8 replaced and told.
+    """The text; bytes that are not UTF-8 are replaced and reported.
 
     Raises:
-        Unreadable: ``not-the-format`` where it is no text.
+        Unreadable: ``not-the-format`` if it is not a text.
     """
     try:
         text = data.decode("utf-8-sig")

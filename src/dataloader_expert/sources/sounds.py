@@ -1,4 +1,4 @@
-"""Decoding audio: WAV here, other codecs through the extra ``audio``."""
+"""Decoding of audio: WAV here, other codecs with the extra ``audio``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dataloader_expert.sources.magic import guess_text, sniff
 def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = None) -> tuple[Any, int]:
     """Samples as stored, shape ``[frames, channels]``, and the rate in Hz.
 
-    PCM keeps its integers (8-bit unsigned, 16, 24 as int32, 32), float WAV its floats; other codecs are float32.
+    PCM keeps its integers (8-bit unsigned, 16, 24 as int32, 32), float WAV its floats; other codecs give float32.
 
     Args:
-        problems: takes what is odd and does not hinder reading.
+        problems: receives oddities that do not prevent reading.
 
     Raises:
-        Unreadable: if header and data disagree or the data do not decode.
+        Unreadable: if header and data disagree or the data cannot be decoded.
         RequestError: ``extra-missing`` for a codec that needs the extra.
     """
     if not data:
@@ -34,9 +34,9 @@ def decode_audio(data: bytes, name: str, problems: list[Unreadable] | None = Non
         ) from None
     try:
         samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
-    except Exception as e:  # libsndfile's errors are RuntimeErrors of many kinds
+    except Exception as e:  # libsndfile raises many kinds of RuntimeError
         if guess_text(data[:512]) is not None:
-            raise Unreadable("not-the-format", "is not a sound: holds text", file=name) from None
+            raise Unreadable("not-the-format", "is not audio: it contains text", file=name) from None
         raise Unreadable("unreadable", f"does not decode: {str(e)[:160]}", file=name) from None
     return samples, int(rate)
 
@@ -58,12 +58,14 @@ def _wav(data: bytes, name: str, problems: list[Unreadable]) -> tuple[Any, int]:
         elif kind == b"data":
             if at + 8 + size > len(data):
                 raise Unreadable(
-                    "truncated", f"header promises {size} bytes of sound, {len(data) - at - 8} are present", file=name
+                    "truncated",
+                    f"the header declares {size} bytes of audio; {len(data) - at - 8} are present",
+                    file=name,
                 )
             body = data[at + 8 : at + 8 + size]
         at += 8 + size + (size & 1)
     if body is not None and promised < at - 1 and promised != 8:
-        text = f"the RIFF header ends the sound after {promised} of {len(data)} bytes"
+        text = f"the RIFF header ends the audio after {promised} of {len(data)} bytes"
         problems.append(Unreadable("trailing-bytes", text, file=name))
     if form is None or len(form) < 16 or body is None:
         raise Unreadable("unreadable", "no format or data chunk", file=name)

@@ -1,4 +1,4 @@
-"""The samples of one split of a table whose own column names each row's split; indices count within the split."""
+"""The samples of one split of a table with a split column; indices count within the split."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 
 
 class Subset(Source):
-    """``source``'s rows of ``split``. Its split column is read once, when this is made."""
+    """The rows of ``source`` that are in ``split``. The split column is read once, on construction."""
 
     format = ""
     kinds = frozenset()
@@ -46,7 +46,7 @@ class Subset(Source):
                 self.problems.append(problem)
                 continue
             if column is None:
-                continue  # a file without the column is in no split
+                continue  # a file without the column belongs to no split
             values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
             absent = column.nulls
             rows = [i for i, v in enumerate(values) if roles.split_of(v) == split and (absent is None or not absent[i])]
@@ -59,9 +59,7 @@ class Subset(Source):
 
     @classmethod
     def open(cls, listing: Any, ref: Any) -> Source:
-        raise NotImplementedError(
-            "made of an opened source"
-        )  # it is no format of its own, and none of those that are opened
+        raise NotImplementedError("made of an opened source")  # not a format of its own, and never opened as one
 
     def read_only(self, names: Sequence[str]) -> None:
         self.source.read_only(names)

@@ -1,4 +1,4 @@
-"""Tables: Arrow columns as plain values, fields from a schema, labels from names and values."""
+"""Tables: Arrow columns as plain values, fields from a schema, the label from names and values."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 MAX_CLASSES = 100
 MOST_TRIED = 64
-"""Units that may be damaged before one tells what the data hold."""
+"""Units that may be damaged before one that shows the content of the data."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
-"""Rows, and blocks of them, that a guess of the label looks at."""
+"""Rows, and blocks of them, from which the label is guessed."""
 RAREST = 0.005
-"""A guessed label's rarest class holds at least this share: else the column is hardly one."""
+"""The least share of the rarest class of a guessed label; with less, the column is hardly one."""
 
 
 def columns_of(
     table: pa.Table | pa.RecordBatch, file: str, problems: list[Unreadable], first: int
 ) -> dict[str, Column]:
-    """Each column as numpy values, strings, arrays or images, with its nulls apart from its NaN.
+    """Each column as numpy values, strings, arrays or images, with nulls kept separate from NaN.
 
     ``first``: the index of the table's first sample.
     """
@@ -71,8 +71,8 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable], f
     if t.is_decimal(kind):
         return Column(np.array([0.0 if v is None else float(v) for v in array.to_pylist()]), nulls)
     if str(kind) in ("string_view", "binary_view"):
-        stored = sum(b.size for b in array.buffers() if b is not None)  # nbytes takes no views in older pyarrow
-        _no_expansion(array, None, stored, name, file)  # many may view the same bytes
+        stored = sum(b.size for b in array.buffers() if b is not None)  # nbytes does not support views in older pyarrow
+        _no_expansion(array, None, stored, name, file)  # many views may share the same bytes
     if t.is_run_end_encoded(kind):
         return _column(pc.run_end_decode(array), name, file, problems, first)
     if t.is_string(kind) or t.is_large_string(kind) or str(kind) == "string_view":
@@ -102,7 +102,7 @@ def _coded(array: pa.Array) -> tuple[Any, list[str | None]] | None:
 
 
 def _no_expansion(values: pa.Array, indices: pa.Array | None, stored: int, name: str, file: str) -> None:
-    """Refuses texts that few stored bytes would become: each index names a whole value."""
+    """Refuses far too many text bytes from few stored ones: each index stands for a whole value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -115,9 +115,9 @@ def _no_expansion(values: pa.Array, indices: pa.Array | None, stored: int, name:
 
 
 def values_of(array: pa.Array) -> Any:
-    """Numbers or truth values as a numpy array, not copied where that can be; where one is absent, 0 or False.
+    """Numbers or booleans as a numpy array, without a copy where possible; missing values are 0 or False.
 
-    By DLPack: ``to_numpy`` and ``fill_null`` import pandas wherever it is installed, a fifth of a second a process.
+    Uses DLPack: ``to_numpy`` and ``fill_null`` import pandas if it is installed, which takes a fifth of a second per process.
     """
     import numpy as np
     import pyarrow as pa
@@ -134,7 +134,7 @@ def values_of(array: pa.Array) -> Any:
 
 
 def _seconds(array: pa.Array) -> Any:
-    """Times as seconds: of the epoch, of the day, or of a duration; float64."""
+    """Times as seconds: since the epoch, since midnight, or of a duration; float64."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.types as t
@@ -168,7 +168,7 @@ def _lists(array: pa.Array) -> Any:
 
 
 def as_arrays(values: list[Any]) -> Any:
-    """Lists of numbers as arrays, stacked where they agree; what is no array of numbers stays as it is."""
+    """Lists of numbers as arrays, stacked if their shapes agree; other values stay as they are."""
     import numpy as np
 
     out: list[Any] = []
@@ -189,7 +189,7 @@ def absent_columns(names: list[str], file: str) -> list[Unreadable]:
     if not names:
         return []
     is_ = "are" if len(names) > 1 else "is"
-    return [Unreadable("missing-key", f"column {_listed(names)} {is_} absent", file=file, field=names[0])]
+    return [Unreadable("missing-key", f"column {_listed(names)} {is_} missing", file=file, field=names[0])]
 
 
 def extra_columns(names: list[str], file: str) -> list[Unreadable]:
@@ -206,7 +206,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _texts(array: pa.Array, name: str, file: str, problems: list[Unreadable], first: int) -> list[str | None]:
-    """Texts; of one that is not UTF-8 what can be read, and a problem."""
+    """Texts; one that is not UTF-8 is decoded as far as possible, with a problem."""
     import pyarrow as pa
 
     try:
@@ -227,7 +227,7 @@ def _texts(array: pa.Array, name: str, file: str, problems: list[Unreadable], fi
 
 
 def _pictures(array: pa.Array, name: str, file: str, problems: list[Unreadable], first: int) -> list[Any]:
-    """Bytes that are images as images; other bytes stay bytes; a damaged image is None and a problem."""
+    """Bytes that are images become images; other bytes stay bytes; a damaged image becomes None, with a problem."""
     from dataloader_expert.sources.magic import IMAGE_TYPES, sniff
 
     values: list[Any] = []
@@ -248,7 +248,7 @@ def _pictures(array: pa.Array, name: str, file: str, problems: list[Unreadable],
 
 
 def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[str, Column]:
-    """Columns of a run of records; a key that a record lacks is null there."""
+    """Columns of a run of records; a key that a record lacks is null."""
     import numpy as np
 
     names = list(dict.fromkeys([*known, *(k for r in records for k in r)]))
@@ -270,7 +270,7 @@ def columns_of_records(records: list[dict[str, Any]], known: list[str]) -> dict[
 
 
 class Table(Source):
-    """A member makes ``units`` and decodes each into columns; fields and label follow from the first block."""
+    """A member makes ``units`` and decodes each into columns; fields and label are inferred from the first block."""
 
     nullable = True
 
@@ -285,7 +285,7 @@ class Table(Source):
         for tried, unit in enumerate(self.units):
             try:
                 blocks.append(self.peek(unit))
-            except Unreadable as problem:  # the scan names it
+            except Unreadable as problem:  # the scan reports it
                 first = first or problem
                 if not blocks and tried + 1 >= MOST_TRIED:
                     break
@@ -312,10 +312,10 @@ class Table(Source):
         self.modality = modality_of(self.fields, self.label)
 
     def _apart(self, seen: int) -> list[Block]:
-        """A block of the middle and the last one: a table may be sorted by a column, such as its split."""
+        """A middle block and the last one: a table may be sorted by a column, such as its split."""
         blocks = []
         for i in sorted({len(self.units) // 2, len(self.units) - 1} - set(range(seen))):
-            with contextlib.suppress(Unreadable):  # the scan names it
+            with contextlib.suppress(Unreadable):  # the scan reports it
                 blocks.append(self.peek(self.units[i]))
         return blocks
 
@@ -339,7 +339,7 @@ class Table(Source):
 
 
 def field_of(name: str, column: Column) -> Field:
-    """The field that these values make."""
+    """The field for these values."""
     import numpy as np
 
     from dataloader_expert.sources.arrays import array_field
@@ -373,9 +373,9 @@ def field_of(name: str, column: Column) -> Field:
 
 
 def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | None, str]:
-    """By name; else the first or last column, if it has few distinct values: said as the guess that it is.
+    """The label by name; else the first or last column if it has few distinct values, reported as a guess.
 
-    A guess counts the same rows however a format cuts them into blocks. ``split``: the column that names the split.
+    A guess is made from the same rows however a format cuts them into blocks. ``split``: the column that names the split.
     """
     first = blocks[0]
     names = [n for n in first.columns if n != split]
@@ -393,7 +393,7 @@ def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | Non
         values = [v for part in parts for v in (part.tolist() if hasattr(part, "tolist") else part)][:GUESSED_FROM]
         counts = Counter(v for v in values if v is not None)
         if all(isinstance(v, str) and is_time(v) for v in counts):
-            continue  # few dates are no classes
+            continue  # a few dates are not classes
         rarest = min(counts.values(), default=0)
         if 2 <= len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10)) and rarest >= max(2, RAREST * len(values)):
             why = f"guessed: the {place} column, with {len(counts)} distinct values; pass label= if it is another"

@@ -1,4 +1,4 @@
-"""Tar headers, walked without extracting anything: v7, ustar, GNU and pax. A header that lies ends the walk.
+"""Tar headers, walked without extracting anything: v7, ustar, GNU and pax. An invalid header ends the walk.
 
 Source of the layout: POSIX.1-2001 (pax interchange format) and the GNU tar manual (base-256 numbers, long names).
 """
@@ -13,14 +13,14 @@ from dataloader_expert.sources.opened import OpenFile
 BLOCK = 512
 LONGEST_NAME = 1 << 16
 FILLED = 10240 + 2 * 512
-"""Bytes of zeros with which an archive may end: two blocks, and what fills its last record."""
+"""Zero bytes with which an archive may end: two blocks, and the padding of its last record."""
 FILES, FOLDERS = (b"0", b"\0", b"7"), (b"5", b"g", b"V")
-"""Types of regular files, and of what is no sample and nothing odd: folders, global headers, volume labels."""
+"""Types of regular files, and of members that are neither samples nor odd: folders, global headers, volume labels."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A regular file of the archive: its name, and where its bytes lie."""
+    """A regular file in the archive: its name, and the position of its bytes."""
 
     name: str
     start: int
@@ -35,7 +35,7 @@ class _Header:
 
 
 def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
-    """The regular members in order; what the headers get wrong goes to ``problems``."""
+    """The regular members in order; header errors go to ``problems``."""
     members: list[Member] = []
     at, long_name, long_size = 0, "", None
 
@@ -83,13 +83,13 @@ def walk_tar(file: OpenFile, problems: list[Unreadable]) -> list[Member]:
             elif header.kind not in (*FOLDERS, *FILES):
                 wrong("special-file", f"member {name} is a link or device; not followed", key=escaped(name))
         at += BLOCK + (size + BLOCK - 1) // BLOCK * BLOCK
-    if at != file.size:  # many writers leave out the end-of-archive blocks; none ends inside a header
+    if at != file.size:  # many writers omit the end-of-archive blocks; none ends inside a header
         wrong("truncated", "ends inside a header")
     return members
 
 
 def _parsed(head: bytes) -> _Header | None:
-    """The header; None where it fails its checksum, which old writers summed over signed bytes."""
+    """The header; None if its checksum is wrong, which old writers computed over signed bytes."""
     plain = head[:148] + b" " * 8 + head[156:]
     stored = _number(head[148:156])
     if stored is None or stored not in (sum(plain), sum(b - 256 if b > 127 else b for b in plain)):
@@ -104,7 +104,7 @@ def _parsed(head: bytes) -> _Header | None:
 
 
 def _number(field: bytes) -> int | None:
-    """An octal or base-256 number; None where it is neither."""
+    """An octal or base-256 number; None if it is neither."""
     if field[0] & 0x80:
         value = int.from_bytes(field, "big", signed=True)
         return value if field[0] == 0xFF else value + (1 << (8 * len(field) - 1))
@@ -119,7 +119,7 @@ def _text(name: bytes) -> str:
 
 
 def _pax(data: bytes) -> dict[bytes, bytes]:
-    """The records of an extended header, ``LENGTH KEY=VALUE\\n`` each; what follows a damaged one is left out."""
+    """The records of an extended header, ``LENGTH KEY=VALUE\\n`` each; those after a damaged one are dropped."""
     records: dict[bytes, bytes] = {}
     at = 0
     while at < len(data):
@@ -133,7 +133,7 @@ def _pax(data: bytes) -> dict[bytes, bytes]:
 
 
 def _hides(file: OpenFile, at: int) -> bool:
-    """Whether a zeroed block is no end of the archive: one alone, or members stand behind it."""
+    """Whether a zeroed block is not the end of the archive: it is alone, or members follow it."""
     if file.upto(at + BLOCK, BLOCK).strip(b"\0"):
         return True
     while block := file.upto(at, 1 << 20):

@@ -1,4 +1,4 @@
-"""Times as texts write them, as seconds that compare: 12/2023 is earlier than 02/2024."""
+"""Times in texts as comparable seconds: 12/2023 is earlier than 02/2024."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 READINGS = ("day first", "month first")
-"""03/04/2024 is one day or another: a column is read both ways until one of its values allows one only."""
+"""03/04/2024 is ambiguous: a column is read both ways until one of its values allows only one."""
 Read = tuple[float | None, float | None]
-"""Seconds since 1970 by each of the readings; None where the text is no time by it."""
+"""Seconds since 1970 by each reading; None if the text is not a time by it."""
 
 MONTHS = {
     m: i + 1 for i, m in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
@@ -22,7 +22,7 @@ _NAME = r"(?P<name>[A-Za-z]{3})[a-z]*\.?"
 
 @functools.cache
 def shapes() -> tuple[re.Pattern[str], ...]:
-    """Compiled where a text is first read as a time: a server that starts reads none."""
+    """Compiled when a text is first read as a time, since a starting server reads none."""
     return tuple(
         re.compile(rf"\s*(?:[A-Za-z]{{3,9}},\s*)?{date}{CLOCK}{ZONE}\s*\Z")
         for date in (
@@ -41,7 +41,7 @@ def shapes() -> tuple[re.Pattern[str], ...]:
 
 
 def read_time(value: Any) -> Read:
-    """What a value says as a time; a number is one already, of whatever unit its column has."""
+    """A value as a time; a number already is one, in the unit of its column."""
     if not isinstance(value, str):
         try:
             number = float(value)
@@ -64,7 +64,7 @@ def read_time(value: Any) -> Read:
 
 
 def is_time(text: str) -> bool:
-    """Whether a text is a date or a time, and no plain number."""
+    """Whether a text is a date or a time, not a plain number."""
     return not text.strip().isdigit() and any(shape.match(text) for shape in shapes())
 
 
@@ -78,7 +78,7 @@ def _seconds(parts: dict[str, str | None], month: str | None, day: str | None) -
         month = str(3 * int(str(parts["q"])) - 2)
     year = int(str(parts["y"]))
     if len(str(parts["y"])) == 2:
-        year += 2000 if year < 69 else 1900  # as POSIX reads them
+        year += 2000 if year < 69 else 1900  # as POSIX interprets them
     hour = int(parts["h"] or 0)
     if parts["half"] is not None:
         hour = hour % 12 + (12 if parts["half"].lower() == "pm" else 0)
@@ -91,6 +91,6 @@ def _seconds(parts: dict[str, str | None], month: str | None, day: str | None) -
         shift = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
         try:
             whole = whole - shift if zone[0] == "+" else whole + shift
-        except OverflowError:  # the last day there is, in another zone
+        except OverflowError:  # the last possible day, in another time zone
             return None
     return whole.timestamp() + int(parts["s"] or 0) + float(f"0.{parts['f'] or 0}")

@@ -1,4 +1,4 @@
-"""What a tokenizer's or model's files next to the data say of token ids: vocabulary, padding, longest input."""
+"""What a tokenizer's or model's files next to the data say about token ids: vocabulary, padding, longest input."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dataloader_expert.sources.files import Listing
 FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
 LARGEST = 64 << 20
 UNSET = 1_000_000
-"""Tokenizers without a limit write 1e30 for the longest input."""
+"""Tokenizers without a limit write 1e30 as the longest input."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """``size``: ids are 0 … size - 1; ``pad``: the id that pads; ``longest``: tokens that the model takes. None: unknown.
+    """``size``: ids are 0 … size - 1; ``pad``: the padding id; ``longest``: the most tokens that the model accepts. None: unknown.
 
-    ``how`` says where they are from.
+    ``how`` says where they come from.
     """
 
     size: int | None = None
@@ -32,7 +32,7 @@ class Vocabulary:
         return (self.size, self.pad, self.longest) != (None, None, None)
 
     def over(self, other: Vocabulary) -> Vocabulary:
-        """This, and from ``other`` what this does not say."""
+        """This one, completed from ``other``."""
 
         def either(mine: int | None, theirs: int | None) -> int | None:
             return theirs if mine is None else mine
@@ -42,7 +42,7 @@ class Vocabulary:
 
 
 def beside(listing: Listing | None) -> Vocabulary:
-    """From the files that tokenizers and models of Hugging Face's libraries are saved with."""
+    """From the files that Hugging Face's libraries save with tokenizers and models."""
     if listing is None:
         return Vocabulary()
     found = {}

@@ -1,4 +1,4 @@
-"""WebDataset: tar shards, members of one key are one sample; never extracted, read by offset."""
+"""WebDataset: tar shards; members with the same key form one sample; never extracted, read by offset."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class WebDataset(Source):
             try:
                 block = self.decode(unit, self.read(unit))
             except Unreadable:
-                continue  # the scan reports it, with its place
+                continue  # the scan reports it, with its location
             for name, column in block.columns.items():
                 found = field_of(name, column)
                 known = merged.get(name)
@@ -109,7 +109,7 @@ class WebDataset(Source):
                 continue
             if key in closed:
                 self.problems.append(
-                    Unreadable("duplicate-keys", f"key {key} returns after others", file=entry.path, key=key)
+                    Unreadable("duplicate-keys", f"key {key} occurs again after other keys", file=entry.path, key=key)
                 )
             closed.add(key)
             found.append((key, [(ext.lower(), at, size)]))
@@ -140,7 +140,7 @@ class WebDataset(Source):
 
 
 def decode_member(name: str, kind: str, data: bytes, where: str, problems: list[Unreadable]) -> dict[str, Column]:
-    """A member's value by its extension; one that would have to be unpickled is refused."""
+    """A member's value, by its extension; one that would have to be unpickled is refused."""
     import numpy as np
 
     if kind in EXECUTABLE:

@@ -1,4 +1,4 @@
-"""Jinja templates and the one function that renders them. A name that a template misspells is an error."""
+"""Jinja templates and the functions that render them. A misspelt name in a template is an error."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 PICTURE = re.compile(r"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/]+={0,2}")
-"""The only kind of address that a page holds, and only in an image."""
+"""The only kind of URL in a page, and only for an image."""
 
 
 def render(template: str, /, **values: Any) -> str:
-    """The template ``TEMPLATE.jinja`` (``analysis.md``, ``code.py``) with these values, blank lines collapsed."""
+    """Renders ``TEMPLATE.jinja`` (``analysis.md``, ``code.py``) with these values, blank lines collapsed."""
     text = _environment().get_template(f"{template}.jinja").render(**values)
     lines: list[str] = []
     for line in text.splitlines():
@@ -29,7 +29,7 @@ def render(template: str, /, **values: Any) -> str:
 
 
 def render_page(template: str, css: str, svg: Callable[[Any], str], /, **values: Any) -> str:
-    """The HTML template ``TEMPLATE.jinja``, every value escaped; ``svg`` draws a chart and escapes what it writes."""
+    """Renders the HTML template ``TEMPLATE.jinja``, every value escaped; ``svg`` draws a chart and escapes its texts."""
     from markupsafe import Markup
 
     safe = {"css": Markup(css), "svg": lambda chart: Markup(svg(chart))}  # ours, not text from outside
@@ -56,12 +56,12 @@ def _page_environment() -> Environment:
 
 
 def printable(value: object) -> str:
-    """Text for a page: no control or bidi character; what it says of HTML is escaped by the environment."""
+    """Text for a page, without control or bidi characters; the environment escapes HTML."""
     return escaped(value, None)
 
 
 def isolated(value: object, limit: int = 120) -> Markup:
-    """A name from outside: printable, shortened, and its direction of writing its own."""
+    """A name from outside: printable, shortened, with its writing direction isolated."""
     from markupsafe import Markup
 
     return Markup("<bdi>{}</bdi>").format(escaped(value, limit))
@@ -74,19 +74,19 @@ def sentence(value: object) -> str:
 
 
 def plain(value: Any, limit: int = 300) -> str:
-    """A setting or a fact's value in a line."""
+    """A setting or a fact's value on one line."""
     if isinstance(value, dict):
         return escaped(", ".join(f"{k}={number(v)}" for k, v in value.items()), limit)
     return escaped(number(value), limit)
 
 
 def cell(value: Any) -> str | Markup:
-    """A table's cell: numbers as a person reads them, names in isolation."""
+    """A table cell: numbers formatted for people, names isolated."""
     return isolated(value) if isinstance(value, str) else number(value)
 
 
 def picture_alt(p: Any) -> str:
-    """What a picture shows, in words."""
+    """What an image shows, in words."""
     words = [f"sample {p.sample}" if p.sample is not None else "a sample of the batch"]
     words += [f"labelled {p.label}"] if p.label is not None else []
     words += [f"named by {p.why}"] if p.why else []
@@ -112,7 +112,7 @@ def _environment() -> Environment:
 
 
 def quoted(value: object, limit: int = 80) -> str:
-    """A name from outside for Markdown: one line, marks escaped, shortened."""
+    """A name from outside for Markdown: one line, markup escaped, shortened."""
     text = " ".join(str(value).split())
     text = text if len(text) <= limit else text[: limit - 1] + "…"
     return "".join("\\" + c if c in "\\|`<>*_[]#" else c for c in text)
@@ -125,7 +125,7 @@ def in_code(value: object, limit: int = 300) -> str:
 
 
 def number(value: float | int | None) -> str:
-    """Four significant digits, thousands separated; an em dash for nothing."""
+    """Four significant digits with thousands separators; an em dash for None."""
     if value is None:
         return "—"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -146,7 +146,7 @@ def short(value: Any) -> str:
 
 
 def figure(value: Any) -> str:
-    """A figure with its interval and how it was got: ``1,204 samples/s (95 % 1,190 to 1,221, n=9, timed)``."""
+    """A figure with its interval and how it was obtained: ``1,204 samples/s (95 % 1,190 to 1,221, n=9, timed)``."""
     if value is None:
         return "unknown"
     low, high = value.low, value.high
@@ -162,13 +162,13 @@ def milliseconds(value: float | None) -> str:
 
 
 def capital(text: str) -> str:
-    """A sentence with its capital, unless it begins with a code or a name."""
+    """A sentence with a capital letter, unless it begins with a code or a name."""
     first = text.split(" ", 1)[0]
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def by_reason(unknowns: Any) -> list[tuple[str, list[str]]]:
-    """What was not measured, together where the reason is the same: each reason with its fields."""
+    """What was not measured, grouped by reason."""
     found: dict[str, list[str]] = {}
     for one in unknowns:
         found.setdefault(one.why, []).append(one.what)

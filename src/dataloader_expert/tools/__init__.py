@@ -1,1 +1,1 @@
-"""One tool each: a recipe of probes, a result model, and a pure function from facts to result."""
+"""Tools, each a recipe of probes, a result model, and a pure function from facts to result."""

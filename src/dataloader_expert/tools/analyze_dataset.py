@@ -1,4 +1,4 @@
-"""The whole analysis in one pass over the data, rendered in the structure that the persona fixes."""
+"""The whole analysis in one pass over the data, rendered in the structure that the persona defines."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def first_of(summary: str) -> str:
 TOOL = Tool(
     "analyze_dataset",
     "analyze",
-    "Analyze a data set whole",
+    "Analyze an entire data set",
     "Start here for the whole picture: one report on a data set or DataLoader - contents, batches, loading speed, quality, "
     "sampler. The other tools look deeper. 10-30 s.",
     Request,

@@ -1,4 +1,4 @@
-"""What tools share: the arguments common to all, a tool as data, and what its conclusion may look at."""
+"""What tools share: the common arguments, a tool as data, and what its conclusion may use."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Request(BaseModel):
     detail: Literal["concise", "full"] = Field("concise", description="full: whole lists")
 
     def stated(self) -> Iterable[Fact]:
-        """What the request itself says of the training, for the rules to judge by."""
+        """What the request itself says about training, for the rules."""
         return ()
 
     def fields_read(self) -> tuple[str, ...] | None:
-        """The only fields that are wanted; None: all."""
+        """The fields that are wanted; None: all."""
         return None
 
 
@@ -68,7 +68,7 @@ NO_CUDA = f"device='cuda' was requested, but {NO_DEVICE}; the CPU was used inste
 
 @dataclass(frozen=True)
 class Measured:
-    """What a tool concludes from: the facts, and the findings of checks and rules."""
+    """What a tool draws its conclusions from: the facts, and the findings of checks and rules."""
 
     facts: Facts
     findings: tuple[Finding, ...]
@@ -79,7 +79,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A conclusion before it is a result: the tool's own fields, its advice, summary and next steps."""
+    """A conclusion before it becomes a result: the tool's own fields, its advice, summary and next steps."""
 
     fields: dict[str, Any]
     summary: str
@@ -103,14 +103,14 @@ class Tool:
     conclude: Callable[[Any, Measured], Conclusion]
     limit: int = 12_000
     groups: bool = False
-    """Whether findings that differ by field only are told as one."""
+    """Whether findings that differ only by field are merged."""
     hint: str = ""
     unprinted: Mapping[str, Unknown] = field(default_factory=dict)
     """Probes, by name, whose result a terminal does not print, and what is said in its place: they are not run for one."""
 
 
 def all_tools() -> dict[str, Tool]:
-    """The tools of this folder by name, in the order of ``ORDER`` and then by name."""
+    """The tools in this folder, in the order of ``ORDER`` and then by name."""
     found = {}
     package = importlib.import_module("dataloader_expert.tools")
     for module in pkgutil.iter_modules(package.__path__):
@@ -131,7 +131,7 @@ def coverage(facts: Facts) -> Coverage:
     files_read = facts.value(FILES_READ)
     complete = total is not None and read >= total
     if files is not None and complete:
-        files_read = files  # files beside the samples, such as lists of class names, are read too
+        files_read = files  # files next to the samples, such as lists of class names, are read too
     return Coverage(
         samples_total=total, samples_read=scanned["read"], files_total=files, files_read=files_read, complete=complete
     )
@@ -203,7 +203,7 @@ def pictures_of(facts: Facts) -> list[Picture] | None:
 
 
 def fact_figure(value: float | None, fact: Fact, unit: str | None = None) -> Figure:
-    """A figure derived from a fact: its own value in its own words."""
+    """A figure derived from a fact: its own value and unit."""
     return Figure(
         value=value, unit=fact.quantity.unit if unit is None else unit, n=fact.evidence.seen, how=fact.evidence.how
     )

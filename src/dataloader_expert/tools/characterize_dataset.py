@@ -79,7 +79,7 @@ class Outliers(Model):
 
 
 class Effect(Model):
-    """``far``: values beyond the bounds of ``outliers``; after a logarithm beyond those of the logarithms."""
+    """``far``: number of values beyond the bounds of ``outliers``; after a logarithm, beyond those of the logarithms."""
 
     mean: float
     std: float
@@ -89,7 +89,7 @@ class Effect(Model):
 
 
 class Treated(Model):
-    """What to do with far or skewed values: ``changed`` of them, with statistics before and after."""
+    """What to do with outliers or skewed values: how many are ``changed``, with statistics before and after."""
 
     do: Literal["treat as missing", "clip", "log1p"]
     arguments: dict[str, float]
@@ -124,7 +124,7 @@ class Pair(Model):
 
 
 class Matrix(Model):
-    """Pearson correlations of the features of the strongest pairs, at most 16."""
+    """Pearson correlations of the features in the strongest pairs, at most 16."""
 
     names: list[str]
     r: list[list[float]]
@@ -137,7 +137,7 @@ class Correlation(Model):
 
 
 class Histogram(Model):
-    """Counts between each two ``edges``; values ``below`` the first and ``above`` the last edge are counted apart."""
+    """Counts between consecutive ``edges``; values ``below`` the first and ``above`` the last edge are counted separately."""
 
     field: str
     channel: str | None
@@ -163,7 +163,7 @@ class Diversity(Model):
 
 
 class Shards(Model):
-    """Files of several samples: how many, samples of the smallest and the largest, and workers that each get a part."""
+    """Files with several samples: how many, the fewest and most samples in one, and the number of workers that each get a part."""
 
     count: int
     least: int
@@ -279,10 +279,10 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
         kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
         return Task(
             name=f"{kind}classification",
-            how=f"{classes.count} classes; label field {label['name']}, {label['how']}",
+            how=f"{classes.count} classes; label field '{label['name']}', {label['how']}",
         )
     if label["name"] is not None:
-        return Task(name=f"{modality} regression", how=f"label field {label['name']} has no classes; {label['how']}")
+        return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
     kinds = {f["kind"]: f["name"] for f in facts.value(FIELDS, [])}
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
@@ -293,7 +293,7 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
 
 
 def _no_correlation(facts: Facts) -> str:
-    """Why there is none: it is of numeric fields, or of one vector's components."""
+    """Why there is none: it needs numeric fields, or the components of one vector."""
     shapes = [f["shape"] for f in facts.value(FIELDS, [])]
     if any(len(shape) > 1 for shape in shapes):
         return "it needs numeric fields or one vector; pixels and time steps are neither"
@@ -340,7 +340,7 @@ def histograms_of(facts: Facts) -> list[Histogram] | None:
 
 
 def by_split(facts: Facts) -> dict[str, dict[str, int]] | None:
-    """Class counts of each split, where there are several."""
+    """Class counts of each split, if there are several."""
     found = {str(f.at["split"]): f.value for f in facts.all(CLASS_COUNTS) if f.at["split"] is not None}
     return found if len(found) > 1 else None
 

@@ -1,4 +1,4 @@
-"""Whether the data are fit to train on: the checklist, every check's status, every finding with its places."""
+"""Whether the data are fit for training: the checklist, the status of every check, every finding with its places."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Result(Report, Fields):
 
 def recipe(request: Request) -> tuple[Probe, ...]:
     wanted = None if request.checks is None else tuple(request.checks)
-    # before anything is measured: a reference that does not resolve is then an error
+    # before anything is measured, so that a reference that does not resolve is an error
     transformed = () if request.transform is None else (Transformed(transform=request.transform),)
     return (
         Environment(),
@@ -186,7 +186,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 
 def repeated(facts: Facts, checklist: Checklist) -> tuple[str | None, list[Unknown]]:
-    """The pytest file, if its run agreed with the checklist; what it does not see is told."""
+    """The pytest file, if its run agreed with the checklist; what it cannot detect is reported."""
     from dataloader_expert.checks.repeated import TESTS
 
     fact = facts.find(REPEATED)
@@ -218,7 +218,7 @@ def verdict(
     seen = coverage(facts)
     of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
     read = f"{seen.samples_read:,}{of} samples were read"
-    # one sentence: whoever reads no further knows what was not checked
+    # one sentence, so that whoever reads no further knows what was not checked
     if passed is None:
         reason = (
             "only the checks asked for ran"
@@ -237,7 +237,7 @@ def verdict(
 
 
 def not_checked(facts: Facts, request: Request) -> list[str]:
-    """What this call did not look at, of what can be wrong with data."""
+    """What can be wrong with data and was not checked by this call."""
     aside = []
     several = len(facts.value(SPLITS) or {}) > 1
     if not several:
@@ -270,7 +270,7 @@ BOXES = {
 
 
 def only_run(checklist: Checklist, why: dict[str, str], ran: set[str]) -> tuple[Checklist, dict[str, str]]:
-    """A box passes only if every check behind it was asked for."""
+    """A checklist item passes only if all its checks were requested."""
     left_out = {name: sorted(behind - ran) for name, behind in BOXES.items() if behind - ran}
     status = {n: "unknown" if n in left_out and s == "pass" else s for n, s in checklist.model_dump().items()}
     reasons = {
@@ -281,7 +281,7 @@ def only_run(checklist: Checklist, why: dict[str, str], ran: set[str]) -> tuple[
 
 
 def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine], list[Unknown]]:
-    """The checks' lines: those on leakage say which field was taken and why, and are unknown where there is none."""
+    """The entries of ``checks``: those on leakage say which field was used and why, and are unknown if there is none."""
     lines = [CheckLine.model_validate(c) for c in facts.value(CHECKED, [])]
     unknowns = []
     seen = {
@@ -301,8 +301,8 @@ def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine]
 
 
 def with_findings(line: CheckLine, found: tuple[Finding, ...]) -> CheckLine:
-    """A check's line as the findings of its code say it, some of which are made after the pass over the samples: no check
-    passes that found something, and ``how`` is that of the evidence."""
+    """The entry of a check, updated from the findings of its code, some of which are made after the pass over the samples: no check
+    with findings passes, and ``how`` is that of the evidence."""
     mine = [f for f in found if f.code == line.id and f.severity != "info"]
     if not mine:
         return line
@@ -319,7 +319,7 @@ def worst_first(line: CheckLine) -> int:
 
 
 def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str, str]]:
-    """The seed's five boxes, each with its reason; a fail needs a finding, a pass needs full coverage."""
+    """The five checklist items, each with its reason; a fail needs a finding, a pass needs full coverage."""
     seen = coverage(facts)
     codes = {f.code: f for f in found}
     whole = (
@@ -353,17 +353,17 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     elif ratio.value <= SEVERE:
         balance = clean
         why["imbalance_strategy_defined"] = (
-            f"none is needed: classes are {ratio.value:.1f}:1{where}, within 10:1{whole}"
+            f"none is needed: class ratio {ratio.value:.1f}:1{where}, within 10:1{whole}"
         )
     elif sampler in BALANCED:
         balance = "pass"
         why["imbalance_strategy_defined"] = (
-            f"classes are {ratio.value:.1f}:1{where}, and the loader draws with {sampler}"
+            f"class ratio {ratio.value:.1f}:1{where}, and the loader draws with {sampler}"
         )
     else:
         balance = "fail"
         why["imbalance_strategy_defined"] = (
-            f"classes are {ratio.value:.1f}:1{where}, and no sampler or weight handles it"
+            f"class ratio {ratio.value:.1f}:1{where}, and no sampler or weight handles it"
         )
     splits = facts.value(SPLITS)
     if not splits or len(splits) < 2:

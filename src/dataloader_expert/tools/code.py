@@ -1,4 +1,4 @@
-"""The code that a result hands over: it runs as it stands."""
+"""The code in a result: it runs as it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
 
 
 MOST_ASSERTED = 6
-"""Of more fields that have the same shape one line asserts it."""
+"""From this many fields with the same shape, one line asserts it for all."""
 
 
 def is_reference(source: str) -> bool:
@@ -56,7 +56,7 @@ def loader_code(
         shown = {drawn: "sampler", **shown}
     if facts.value(SAMPLES_FAILED):
         setup = (
-            "# samples that cannot be read are left out of their batch, logged and counted: mend or remove them",
+            "# samples that cannot be read are left out of their batch, logged and counted: fix or remove them",
             *setup,
         )
     return render(
@@ -75,7 +75,7 @@ def loader_code(
 def as_yours(
     shown: dict[str, str], present: dict[str, Any], stream: bool = False, drawn: str | None = None
 ) -> dict[str, str]:
-    """What makes the user's loader anew as ``loaders.building.rebuild`` does: only workers and batch size are ours."""
+    """Code that rebuilds the user's loader as ``loaders.building.rebuild`` does, with only our workers and batch size."""
     kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]
     workers = int(shown.get("num_workers", present["num_workers"]))
     if workers:
@@ -97,7 +97,7 @@ def as_yours(
 
 
 def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: str | None) -> str:
-    """Keyword arguments after the source, as they are written in the code."""
+    """Keyword arguments after the source, as written in the code."""
     if known_format(facts) == "reference":
         return "".join(f", {k}={v!r}" for k, v in request.source_args.items())
     split = split or request.split
@@ -121,12 +121,12 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
 
 
 def _as_stored(counts: dict[str, int]) -> bool:
-    """Whether the classes' names may stand in code: few, and none that was escaped, which the data spell otherwise."""
+    """Whether class names may be written into code: few, and none that was escaped, since the data spell it differently."""
     return len(counts) <= 100 and not any("\\" in name for name in counts)
 
 
 def _checks(facts: Facts) -> list[str]:
-    """Asserts on the fixed part of each tensor field's shape: an unbounded batch shape is then caught at once."""
+    """Asserts on the fixed part of each tensor field's shape, so that an unexpected batch shape is caught at once."""
     batch = facts.value(BATCH)
     if batch is None or batch["structure"] != "dict":
         return ["print(batch)"]
@@ -152,7 +152,7 @@ def _checks(facts: Facts) -> list[str]:
 
 
 def ref_of(request: Request, source: str, roots: tuple[str, ...], code: bool) -> SourceRef:
-    """What crosses the door: the request's source as an absolute path, or as a reference (``code``)."""
+    """What is sent to the child: the request's source as an absolute path, or as a reference (``code``)."""
     return SourceRef(
         source,
         roots,

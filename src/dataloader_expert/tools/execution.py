@@ -1,4 +1,4 @@
-"""The execution of a request: down the stairs once, up once."""
+"""The execution of a request: once down through the layers, once up."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ T = TypeVar("T")
 
 MEMORY_SHARE = 0.7
 RENDER_S = 0.6
-"""Kept of the budget for judging and rendering."""
+"""The part of the budget that is reserved for judging and rendering."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the server or command line was started with."""
+    """The options that the server or command was started with."""
 
     roots: tuple[str, ...]
     no_code: bool = False
@@ -89,7 +89,7 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
             f"{escaped(source)} lies outside the roots ({', '.join(map(escaped, roots))}); start with --root naming its folder",
         )
     if not is_pattern(str(path)):
-        must_exist(path)  # known at once, where a measuring process would have to start first
+        must_exist(path)  # known at once, without starting a measuring process
     if not code and name.endswith(".py") and request.format is None:
         names = ", ".join(f"{source}:{n}" for n in defined_in(path, roots)) or f"{source}:NAME"
         raise RequestError(
@@ -102,7 +102,7 @@ DEFINITION = re.compile(r"^(?:class|def|async def)\s+([A-Za-z]\w*)", re.MULTILIN
 
 
 def defined_in(path: Path, roots: tuple[str, ...]) -> list[str]:
-    """The classes and functions at the top of a Python file, by the look of its lines: neither run nor parsed."""
+    """The top-level classes and functions of a Python file, found by regular expression: neither run nor parsed."""
     try:
         with OpenFile(path, roots) as file:
             text = file.upto(0, 1 << 20).decode("utf-8", "replace")
@@ -117,13 +117,13 @@ def _find(name: str, roots: tuple[str, ...]) -> Path:
             raise ValueError
         os.fsencode(name)
         path = Path(name).expanduser()
-    except (ValueError, RuntimeError):  # a NUL, half a character, the home of nobody
+    except (ValueError, RuntimeError):  # a NUL, a lone surrogate, the home of an unknown user
         raise RequestError("source-not-found", f"{escaped(name)} is not a valid file name; check the path") from None
     if path.is_absolute():
         return path
     here = str(Path.cwd())
     inside = below(os.path.realpath(here), roots)
-    # what lies outside is named so only if nothing else is meant
+    # reported as outside the roots only if it cannot mean anything else
     for root in (here, *roots) if inside else (*roots, here):
         if stat_of(Path(root) / path) is not None:
             return Path(root) / path
@@ -178,7 +178,7 @@ def message_for(
     settings: Settings,
     around: Surroundings | None = None,
 ) -> tuple[dict[str, Any], int]:
-    """What a measuring process is told, and the bytes that it may take."""
+    """The message for a measuring process, and the memory that it may use."""
     around = surroundings() if around is None else around
     limit = settings.memory_limit_gb
     memory = int(MEMORY_SHARE * around.memory_bytes if limit is None else limit * 1e9)
@@ -197,7 +197,7 @@ def message_for(
 
 
 async def in_thread(look: Callable[[], T], seconds: float) -> T:
-    """What ``look`` gives, from a thread that may be left behind: a drive that hangs must hold up nobody.
+    """What ``look`` returns, from a thread that may be abandoned: a drive that hangs must not block the caller.
 
     Raises:
         RequestError: ``timed-out`` after ``seconds``; whatever ``look`` raises.
@@ -213,7 +213,7 @@ async def in_thread(look: Callable[[], T], seconds: float) -> T:
         value, error = None, None
         try:
             value = look()
-        except BaseException as e:  # handed to whoever waits
+        except BaseException as e:  # passed on to the caller
             error = e
         with contextlib.suppress(RuntimeError):  # the loop is gone
             loop.call_soon_threadsafe(settle, value, error)
@@ -236,21 +236,21 @@ def _conclude(
     around: Surroundings,
     seconds: float,
 ) -> Report:
-    """Judges: the checks' findings have come with the facts, every other rule is applied here."""
+    """Judges: the findings of checks came with the facts; all other rules are applied here."""
     findings = (*outcome.findings, *findings_of(outcome.facts))
     measured = Measured(outcome.facts, findings, unknowns, around, seconds)
     return result(tool, request, measured, tool.conclude(request, measured))
 
 
 def _ended(outcome: Outcome) -> Iterator[Unknown]:
-    """What a failure left unmeasured. After something was measured it is a fact too; before, it is the answer."""
+    """What a failure left unmeasured. If something was measured before, the failure becomes a fact; otherwise it is the answer."""
     failure = outcome.failure
     if failure is None:
         return
     if all(f.evidence.by in ("probe layout", "probe environment") for f in outcome.facts):
         raise failure
     if failure.code == "timed-out" and not outcome.stalled:
-        yield Unknown("what was not yet measured", "the budget ran out: raise budget_s")
+        yield Unknown("the remaining measurements", "the budget ran out: raise budget_s")
         return
     outcome.facts.add(failed(failure))
-    yield Unknown("what was not yet measured", str(failure))
+    yield Unknown("the remaining measurements", str(failure))

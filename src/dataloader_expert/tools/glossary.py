@@ -1,4 +1,4 @@
-"""Every quantity that is measured, from its declaration: ``python -m dataloader_expert.tools.glossary``."""
+"""All measured quantities, from their declarations: ``python -m dataloader_expert.tools.glossary``."""
 
 from __future__ import annotations
 

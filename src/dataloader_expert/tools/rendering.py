@@ -1,7 +1,7 @@
-"""A result in the asked detail: what is worth least is shortened first, until it fits; and its Markdown.
+"""A result in the requested detail, and its Markdown: the least useful parts are shortened first, until it fits.
 
-A cause, its evidence and its cure are cut last, and what is not known never before the rest. What was cut stands in
-``shortened``, and ``rest`` says how to get all of it.
+A cause, its evidence and its fix are cut last, and unknowns never before the rest. ``shortened`` names what was cut, and
+``rest`` says how to get all of it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Tool, finding_line
 
 MOST = 45_000
-"""Characters of any result that a server sends: beyond some 50,000 a client puts it aside, and its model sees a preview."""
+"""The most characters of a result that a server sends: beyond some 50,000 a client writes it to a file, and its model sees a preview."""
 DIGITS = 7
 MAPS_FROM = 10
-"""Maps of up to this many plain entries are left whole: they are arguments and settings, not data."""
+"""Maps of up to this many plain entries are not shortened: they are arguments and settings, not data."""
 CODE_FROM = 300
-"""Code longer than this may be left out of a concise result."""
+"""Code longer than this may be omitted from a concise result."""
 FIRST = 40
-"""Entries that a list or map has at the most, whether or not there is room for more."""
+"""The most entries of a list or map, even if there is room for more."""
 LEFT_OUT = "# left out of this concise result: {rest}\n"
 WHOLE = ("stages", "shape", "roles", "not_checked", "by_workers", "checklist", "environment", "source_args")
-"""Small, asked for, or what the rest cannot be read without."""
+"""Small, requested, or needed to understand the rest."""
 ALIKE, OTHERS, CODE = "findings of one code", "all else", "code"
 STEPS: tuple[tuple[str, int], ...] = (
     ("blocks", 1),
@@ -88,20 +88,20 @@ STEPS: tuple[tuple[str, int], ...] = (
     ("findings", 1),
     ("unknowns", 5),
 )
-"""What is cut to how many entries, in this order; a name is a field's, with or without the fields that hold it."""
+"""What is cut to how many entries, in this order; a name is that of a field, with or without its parents."""
 AT_A_TERMINAL = STEPS[:12]
-"""There no size is asked for; what nobody reads to the end is cut all the same."""
+"""Here no size is required; lists that nobody reads to the end are cut anyway."""
 
 
 FULL_ONLY = {"class_counts_by_split", "histograms", "matrix", "by_batch_size", "predicted", "pictures"}
-"""What only charts are made of: left out of concise results. Pictures are left out of every result, but kept at its URI."""
+"""What only charts need: omitted from concise results. Pictures are omitted from every result, but kept at its URI."""
 
 
 def in_detail(tool: Tool, full: Report, detail: Detail, alone: bool = False) -> Report:
-    """The result with its Markdown. A concise one stays within the tool's limit of characters; a full one that a server
-    sends within what clients show their model, with the whole at ``report_uri``.
+    """The result with its Markdown. A concise one stays within the tool's character limit; a full one that a server sends
+    stays within what clients show their model, with all of it at ``report_uri``.
 
-    ``alone``: the Markdown is read without the fields beside it, at a terminal, so it holds tables and code.
+    ``alone``: the Markdown is read without the other fields, at a terminal, so it contains tables and code.
     """
     uri, full = full.report_uri, full.model_copy(update={"pictures": None})
     if detail == "full":
@@ -133,7 +133,7 @@ def with_markdown(tool: Tool, report: Report, brief: bool) -> Report:
 
 
 def _told_less(report: Report, limit: int) -> Report:
-    """Texts cut too: a result of a few enormous ones."""
+    """Cuts texts too, for a result with a few enormous ones."""
     told = report
     for room in (limit // 20, limit // 40, limit // 80, limit // 160):
         told = _texts_cut(report.model_copy(update={"report_markdown": ""}), room)
@@ -160,12 +160,12 @@ def _texts(value: Any, most: int) -> Any:
 
 
 def written(report: Report) -> int:
-    """Characters of the result as JSON, with a client's usual blanks after commas and colons."""
+    """Characters of the result as JSON, with the usual spaces after commas and colons."""
     return len(json.dumps(report.model_dump(mode="json", by_alias=True), ensure_ascii=False))
 
 
 def markdown(tool: Tool, report: Report, brief: bool = False) -> str:
-    """The report by the tool's template. ``brief``: what the fields beside it say at length is not said again."""
+    """The report, rendered from the tool's template. ``brief``: what other fields contain in full is not repeated."""
     name = Path(report.source).name or report.source
     values: dict[str, Any] = {"r": report, "name": name, "brief": brief}
     if tool.name == "analyze_dataset":
@@ -176,7 +176,7 @@ def markdown(tool: Tool, report: Report, brief: bool = False) -> str:
 
 
 def shortened(full: Report, caps: dict[str, int], rest: str) -> Report:
-    """The result with lists and maps of at most as many entries as ``caps`` says, and what was cut."""
+    """The result with lists and maps of at most ``caps`` entries, and what was cut."""
     cuts: dict[str, Shortened] = {}
     report = full
     if ALIKE in caps:
@@ -192,14 +192,14 @@ def shortened(full: Report, caps: dict[str, int], rest: str) -> Report:
 
 
 def _together(findings: Sequence[FindingLine]) -> list[FindingLine]:
-    """Findings of one code that differ by their field are told as one, from ``ALIKE_FROM`` of them."""
+    """Findings of one code that differ only by field are merged if there are ``ALIKE_FROM`` or more."""
     if len(findings) < ALIKE_FROM:
         return list(findings)
     return [finding_line(f) for f in grouped([Finding.from_json(f.model_dump(mode="json")) for f in findings])]
 
 
 def _most(path: str, caps: dict[str, int]) -> int | None:
-    """How many entries stay of what is at this path; None: all."""
+    """How many entries of what is at this path are kept; None: all."""
     words = path.replace("[]", "").replace(".*", "").split(".")
     if words[-1] in WHOLE:
         return None
@@ -210,7 +210,7 @@ def _most(path: str, caps: dict[str, int]) -> int | None:
 
 
 NAMES = {name.rsplit(".", 1)[-1] for name, _ in STEPS}
-"""What has steps of its own is not cut with all else."""
+"""What has steps of its own is not cut with the rest."""
 
 
 def _cut(value: Any, caps: dict[str, int], path: str, cuts: dict[str, Shortened], rest: str) -> Any:

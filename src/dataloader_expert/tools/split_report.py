@@ -1,4 +1,4 @@
-"""What stands between splits, as fields: roles of columns, sizes, groups, overlaps, and copies as pairs."""
+"""Comparisons of splits as fields: roles of columns, sizes, groups, overlaps, and copies as pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RoleLine(Model):
 
 
 class SplitLine(Model):
-    """A split; ``early``: its samples that lie before the last training sample, None where no field holds times."""
+    """A split; ``early``: its samples that are earlier than the last training sample, null without a time field."""
 
     name: str
     samples: int
@@ -29,7 +29,7 @@ class SplitLine(Model):
 
 
 class Groups(Model):
-    """Values of the group's field, and those with samples in more than one split."""
+    """Number of values of the group field, and of those with samples in more than one split."""
 
     field: str
     total: int
@@ -37,7 +37,7 @@ class Groups(Model):
 
 
 class Overlap(Model):
-    """Distinct samples that two splits share exactly, and pairs of near duplicates across them."""
+    """Distinct samples that two splits share, and pairs of near duplicates across them."""
 
     splits: list[str]
     exact: int

@@ -1,4 +1,4 @@
-"""Which sampler the data ask for, shown by an epoch really drawn."""
+"""Which sampler suits the data, shown by an epoch that was actually drawn."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         "throughput_shuffled": figure_of(facts.find(SPEED, strategy="random")),
     }
     simulated = fields["simulation"]
-    said = f"{strategy}: {chosen['why']}."
+    said = f"Suggested sampler: {strategy}; {chosen['why']}."
     if isinstance(simulated, Simulation):
         most = simulated.max_repeats
         repeated = f" and draws one of them {most} times" if most > 1 else ""
@@ -159,13 +159,13 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 
 def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:
-    """The class counts of what is drawn from: the training split, where there is one."""
+    """The class counts of what is drawn from: the training split, if there is one."""
     train = facts.value(CLASS_COUNTS, None, split="train")
     return dict(train) if train and facts.find(TRAIN_IMBALANCE) is not None else counts
 
 
 def size_of(request: Request, facts: Facts) -> int:
-    """As asked, else the loader's, else 32."""
+    """The requested one, else the loader's, else 32."""
     return request.batch_size or facts.value(PRESENT, {}).get("batch_size") or 32
 
 
@@ -175,7 +175,7 @@ def after(drawn: dict[str, Any], counts: dict[str, int]) -> dict[str, int] | Non
 
 
 def _aligned(values: list[int], drawn: dict[str, Any], counts: dict[str, int]) -> list[int]:
-    """The drawn counts in the order of ``counts``: the probe numbers classes by first sight and says which is which."""
+    """The drawn counts in the order of ``counts``: the probe numbers classes by first occurrence and says which is which."""
     names = drawn.get("class_names")
     if not names:
         return values
@@ -204,7 +204,7 @@ def alternatives(facts: Facts, chosen: str, labelled: bool) -> list[Alternative]
 
 
 def said_of(drawing: dict[str, Any] | None) -> dict[str, Any]:
-    """The sampler's class and arguments; its first argument is told in words."""
+    """The sampler's class and arguments; its first argument is described in words."""
     if drawing is None:
         return {"class": "none", "arguments": {}}
     reads, field = drawing["reads"], drawing["field"]
@@ -222,7 +222,7 @@ def said_of(drawing: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> str:
-    """The loader with the very sampler that was drawn; what it reads comes from the data set itself."""
+    """The loader with the sampler that was drawn, built from the data set's own fields."""
     if drawing is None:
         return loader_code(request, facts, {"batch_size": request.batch_size})
     reads, sampler, given = drawing["reads"], drawing["sampler"], dict(drawing["arguments"])
@@ -257,7 +257,7 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
 
 
 def value_of(field: str, facts: Facts) -> str:
-    """How a field of sample ``i`` is reached: by key, of a reference also by position, by attribute, through levels."""
+    """How a field of sample ``i`` is accessed: by key; for a reference also by position or attribute, over several levels."""
     if facts.value(FORMAT) != "reference":
         return f"dataset[i][{field!r}]"
     structure = facts.value(BATCH, {"structure": "dict"})["structure"]
@@ -269,7 +269,7 @@ def value_of(field: str, facts: Facts) -> str:
 
 
 def length_of(field: str, facts: Facts) -> str:
-    """A field's own length, or its value where it is a number that says the length."""
+    """A field's own length, or its value if it is a number that gives the length."""
     of_one = [f for f in facts.value(FIELDS, []) if f["name"] == field and not f["shape"]]
     scalar = any(f["dtype"].startswith(("int", "uint", "float")) for f in of_one)
     return f"{'int' if scalar else 'len'}({value_of(field, facts)})"

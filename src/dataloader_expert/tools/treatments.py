@@ -1,4 +1,4 @@
-"""What each defect's cure would change, counted on the data: sizes of splits, values, scores before and after."""
+"""What the fix of each defect would change, counted on the data: sizes of splits, values, scores before and after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataloader_expert.report import Model
 
 
 class Treatment(Model):
-    """A cure of the finding ``code``, what it touches (``unit``: samples or values), and what it does."""
+    """A fix of the finding ``code``: what it changes (``unit``: samples or values), and the effect."""
 
     code: str
     field: str | None
@@ -28,7 +28,7 @@ class Treatment(Model):
 
 
 def treatments(facts: Facts, found: Iterable[Finding]) -> list[Treatment]:
-    """Those of the findings that have a cure whose effect can be told without training."""
+    """The fixes of findings whose effect can be counted without training."""
     codes = {f.code for f in found}
     made = [*_splits(facts, codes), *_fields(facts, codes)]
     return sorted(made, key=lambda t: (t.code, t.field or ""))
@@ -75,9 +75,9 @@ def _fields(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
     for fact in facts.all(STATISTICS):
         t = fact.value.get("treatment")
         if t is None or not t["before"]["far"]:
-            continue  # skewness alone is no finding
+            continue  # skewness alone is not a finding
         given = ", ".join(f"{k}={v:.6g}" for k, v in t["arguments"].items())
-        do = f"{t['do']}({given})" if given else t["do"]
+        do = f"{t['do']} ({given})" if given else t["do"]
         yield _of("outliers", fact.at["field"], do, t["changed"], "values", t["before"], t["after"], fact.evidence.how)
     if "label-leaked-by-field" in codes:
         scores = {str(f.at["field"]): f for f in facts.all(GIVEAWAY)}

@@ -210,7 +210,7 @@ class Draws(Probe):
         if ratio is not None and ratio > 10:
             return (
                 "weighted",
-                f"the classes are {ratio:.1f}:1, so plainly shuffled batches rarely contain the small ones",
+                f"the class ratio is {ratio:.1f}:1, so plainly shuffled batches rarely contain the small classes",
             )
         if ragged and collated_by_padding(bench):
             return (

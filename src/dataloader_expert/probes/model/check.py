@@ -20,7 +20,7 @@ from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
 from dataloader_expert.probes.serving import flat
 
 MODEL = Quantity(
-    "model_check", "", "whether the model accepts a batch: what it expects, what it got, what differs, the cure"
+    "model_check", "", "whether the model accepts a batch: what it expects, what it got, what differs, the fix"
 )
 SPEC = Quantity(
     "batch_structure", "", "the batch as nested tensors: dtype, shape with its largest dimensions, range of values"
@@ -156,7 +156,7 @@ def expects(model: Any) -> str:
         if isinstance(module, torch.nn.LSTM | torch.nn.GRU | torch.nn.RNN):
             order = "B, T" if module.batch_first else "T, B"
             return f"float [{order}, {module.input_size}] ({type(module).__name__})"
-    return "not known: no layer says"
+    return "unknown: no layer tells"
 
 
 PROBES = (ModelCheck,)

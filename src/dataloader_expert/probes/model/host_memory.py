@@ -39,7 +39,7 @@ class HostMemory(Probe):
     """Runs the loader as advised; ``batch_size``: as asked."""
 
     name: ClassVar[str] = "host-memory"
-    doing: ClassVar[str] = "weighing the loader's memory"
+    doing: ClassVar[str] = "measuring the loader's memory"
     batch_size: int | None = None
     margin: float = 0.1
 
@@ -71,7 +71,7 @@ class HostMemory(Probe):
             seen = evidence("probed", self.name, seen=TURNS)
             yield Fact(HOST_GROWTH, said["grown"], seen, {"batch_size": size, "workers": workers})
         else:
-            yield Unknown("memory.host_parts", f"the loader was not weighed: {said['error']}")
+            yield Unknown("memory.host_parts", f"the loader's memory was not measured: {said['error']}")
 
 
 def _weigh(bench: Bench, asked: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ DEVICE_LIMIT = Quantity(
 )
 EVALUATION = Quantity("evaluation_bytes", "bytes", "peak of a forward pass without gradients: a line in the batch size")
 INSTEAD = Quantity("device_peak_instead", "bytes", "peak of the step with one setting changed, at the same batch size")
-STEP_SPEED = Quantity("step_throughput", "samples/s", "samples that the device trains on a second, by batch size")
+STEP_SPEED = Quantity("step_throughput", "samples/s", "samples per second that the device trains on, by batch size")
 CONTEXT = 512 << 20
 """Bytes that a process takes on a CUDA device beyond torch's allocator, where none could be measured."""
 TRIAL_S = 60.0
@@ -138,7 +138,7 @@ class _Measuring:
             yield from self.others(last)
         except CannotTry as e:
             yield from self.told(predicted, trials[-1], trials, "derived")
-            yield Unknown("memory: the limit, or its check at the size advised", str(e))
+            yield Unknown("memory: the limit, or its check at the recommended size", str(e))
 
     def traced(self) -> tuple[Fit, list[Trial]]:
         """The fit from three sizes on fake tensors; with real ones on the CPU where the model needs their values."""

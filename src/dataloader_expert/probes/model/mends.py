@@ -146,15 +146,16 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
                 yield Mend("shape-mismatch", "shape", says, f"{{x}}.unflatten(1, ({n}, {side}, {side}))")
         yield Mend("shape-mismatch", "shape", f"{shape} where the model takes [B, 1, {each}]", "{x}.unsqueeze(1)")
     if x.ndim in (1, 2, 3):
+        yield Mend("shape-mismatch", "shape", f"shape {list(x.shape)} without a batch dimension", "{x}.unsqueeze(0)")
         yield Mend(
-            "shape-mismatch", "shape", f"shape {list(x.shape)} without a dimension for the batch", "{x}.unsqueeze(0)"
-        )
-        yield Mend(
-            "shape-mismatch", "shape", f"{shape} where the model takes one more, last dimension", "{x}.unsqueeze(-1)"
+            "shape-mismatch",
+            "shape",
+            f"{shape} where the model takes one more, trailing dimension",
+            "{x}.unsqueeze(-1)",
         )
     for i in range(1, x.ndim):
         if x.shape[i] == 1:
-            yield Mend("shape-mismatch", "shape", f"{shape} with a dimension of one too many", f"{{x}}.squeeze({i})")
+            yield Mend("shape-mismatch", "shape", f"{shape} with an extra dimension of size 1", f"{{x}}.squeeze({i})")
     if x.ndim == 4:
         for side in want.sides:
             if (side, side) != tuple(x.shape[2:]):
@@ -164,7 +165,7 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
     if x.ndim in (2, 3):
         for n in want.lengths:
             if 1 < n < x.shape[1]:
-                says = f"length {x.shape[1]} where the model has {n} places"
+                says = f"length {x.shape[1]} where the model has {n} positions"
                 yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}]")
 
 

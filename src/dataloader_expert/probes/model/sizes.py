@@ -34,6 +34,8 @@ def chosen_size(
     best = max(speeds.values())
     size = min(b for b, v in speeds.items() if (v >= PLATEAU * best and b >= 32) or b == max(speeds))
     words = f"the smallest of {', '.join(map(str, speeds))} that loads within 5 % of the fastest"
+    if len(speeds) == 1:
+        words = "the only size timed"
     return in_units(min(size, limit)), words if size <= limit else f"{words}, lowered to the limit"
 
 

@@ -91,7 +91,9 @@ def of_input(given: Any, where: str = "input") -> Tree:
             raise ValueError(f"{where} has {', '.join(sorted(unknown))}; a tensor has shape, dtype, low and high")
         dtype = str(given.get("dtype", "float32")).removeprefix("torch.")
         if not isinstance(getattr(torch, dtype, None), torch.dtype):
-            raise ValueError(f"{where}.dtype is {dtype}, which torch does not have; such as float32, int64, uint8")
+            raise ValueError(
+                f"{where}.dtype is {dtype}, which torch does not have; use float32, int64, uint8 or the like"
+            )
         return Leaf(dtype, _dimensions(given["shape"], where), given.get("low"), given.get("high"))
     if isinstance(given, Mapping) and given:
         return {str(k): of_input(v, f"{where}.{k}") for k, v in given.items()}

@@ -40,7 +40,7 @@ class StandaloneCode(Probe):
         try:
             yield self._run(bench, branches)
         except NotWritten as e:
-            yield Unknown(UNTOLD, f"no plain code is written for {e}")
+            yield Unknown(UNTOLD, f"plain code cannot be generated for {e}")
         finally:
             branches.close()
 
@@ -54,13 +54,13 @@ class StandaloneCode(Probe):
         }
         said = branches.ask({"text": with_settings(lines, settings)}, min(RUN_S, SHARE * bench.left()))
         if "error" in said:
-            return Unknown(UNTOLD, f"it was written and did not run: {said['error'][:200]}")
+            return Unknown(UNTOLD, f"it was generated but did not run: {said['error'][:200]}")
         source, read = bench.source, said["samples"]
         by_column = source.roles is not None and source.roles.split is not None  # of which some rows may name none
         if source.format != "reference" and not by_column:
             wanted, read = source.splits, read if source.splits else {"": sum(read.values())}
             if read != (wanted or {"": source.samples}):
-                return Unknown(UNTOLD, f"it was written and found {read} of {wanted or source.samples} samples")
+                return Unknown(UNTOLD, f"it was generated but found {read} of {wanted or source.samples} samples")
         return Fact(STANDALONE, lines, evidence("probed", self.name, seen=1, seconds=said["seconds"]))
 
 

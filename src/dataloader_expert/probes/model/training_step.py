@@ -75,5 +75,5 @@ def loss_of(out: Any, target: Any) -> tuple[Any, str]:
             return F.mse_loss(main, target.to(main.dtype).reshape(main.shape)), "squared error"
     loss: Any = sum(t.float().mean() for t in leaves)
     if not isinstance(loss, torch.Tensor):
-        raise TypeError("the model's output holds no float tensor, from which no loss can be taken")
+        raise TypeError("the model's output contains no float tensor to compute a loss from")
     return loss, "the mean of the output"

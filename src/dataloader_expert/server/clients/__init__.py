@@ -1,1 +1,1 @@
-"""Setting up clients: their configuration files, changed in place and undone exactly."""
+"""Setting up clients: their configuration files are changed in place and restored exactly."""

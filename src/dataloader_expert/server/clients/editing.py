@@ -1,6 +1,6 @@
-"""JSON with comments changed in place: what is not ours keeps its bytes.
+"""Changes JSON with comments in place: what is not ours keeps its bytes.
 
-Every change is read back and compared with the change meant, so that a layout that this module does not foresee
+Every change is parsed again and compared with the intended one, so that a layout that this module does not foresee
 ends in an error, never in a broken file.
 """
 
@@ -15,7 +15,7 @@ from dataloader_expert.server.clients.jsonc import COMMENT, Member, Node, Unpars
 
 
 def value_at(text: str, path: Sequence[str]) -> Any:
-    """The value at a path of keys, or None where there is none."""
+    """The value at a path of keys, or None if there is none."""
     node: Node | None = parsed(text)
     for key in path:
         node = _child(node, key) if node is not None else None
@@ -23,10 +23,10 @@ def value_at(text: str, path: Sequence[str]) -> Any:
 
 
 def with_value(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with ``value`` at the path; objects on the way are made where they are missing.
+    """The text with ``value`` at the path; missing objects on the way are created.
 
     Raises:
-        Unparsable: if it cannot be read, holds a key of the path twice, or something else than an object on the way.
+        Unparsable: if it cannot be parsed, contains a key of the path twice, or has something other than an object on the way.
     """
     node, depth = _followed(text, path)
     if depth == len(path):
@@ -41,7 +41,7 @@ def with_value(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def without(text: str, path: Sequence[str]) -> str:
-    """The text without the last key of the path; as it was where the path leads nowhere."""
+    """The text without the last key of the path; unchanged if the path leads nowhere."""
     *above, key = path
     node, depth = _followed(text, above)
     member = next((m for m in node.members if m.key == key), None) if depth == len(above) else None
@@ -65,7 +65,7 @@ def _checked(before: str, after: str, path: Sequence[str], value: Any) -> str:
 
 
 def _followed(text: str, path: Sequence[str]) -> tuple[Node, int]:
-    """The node as far down the path as there is one, and how many keys were found."""
+    """The deepest existing node on the path, and how many keys were found."""
     node = parsed(text)
     for depth, key in enumerate((*path, None)):
         if key is None:
@@ -122,11 +122,11 @@ def _removed(text: str, node: Node, member: Member) -> str:
     follows = text[end : skipped_space(text, end)]
     start = len(before)
     token = node.start if at == 0 else node.members[at - 1].comma
-    assert token is not None  # a member before another has one
+    assert token is not None  # a member before another one has a comma
     if _ends_in_line_comment(text[token + 1 : member.start]) and "\n" not in follows:
         start = member.start  # the line break ends the comment, and must stay
     pieces = [(start, end, "")]
-    if member.comma is None and at:  # the last of several, without a comma: the one before it goes too
+    if member.comma is None and at:  # the last of several, without a comma: the comma before it goes too
         pieces.insert(0, (token, token + 1, ""))
     made = _spliced(text, *pieces)
     if len(node.members) == 1:
@@ -137,13 +137,13 @@ def _removed(text: str, node: Node, member: Member) -> str:
 
 
 def _ends_in_line_comment(gap: str) -> bool:
-    """Of blanks and comments: whether the last is a comment that only the line break ends."""
+    """Whether whitespace and comments end with a comment that only the line break terminates."""
     found = COMMENT.findall(gap)
     return bool(found) and found[-1].startswith("//")
 
 
 def _line_comments(text: str, at: int) -> int:
-    """Where the comments end that follow on the same line."""
+    """Where the comments on the rest of the line end."""
     end = at
     while True:
         begun = end
@@ -166,7 +166,7 @@ def _on_one_line(value: Any) -> str:
 
 
 def _unit(text: str) -> str:
-    """One step of indentation as the file has it; two spaces where it has none."""
+    """One step of the file's indentation; two spaces if it has none."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return found.group(1) if found else "  "
 
@@ -178,7 +178,7 @@ def _indent_of(text: str, at: int) -> str:
 
 
 def _spliced(text: str, *pieces: tuple[int, int, str]) -> str:
-    """Each (start, end, new) put in; from the end, so that places before it stay true."""
+    """Replaces each (start, end, new), from the end, so that earlier positions stay valid."""
     for start, end, new in sorted(pieces, reverse=True):
         text = text[:start] + new + text[end:]
     return text

@@ -1,6 +1,6 @@
-"""JSON with comments and trailing commas, as VS Code and Cursor write it, read with the places of what stands in it.
+"""Parses JSON with comments and trailing commas, as VS Code and Cursor write it, with the position of every value.
 
-Plain JSON is the same without either.
+Plain JSON is parsed too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ DEEPEST = 200
 
 
 class Unparsable(ValueError):
-    """The text is not JSON with comments; says where."""
+    """The text is not JSON with comments; the message says where."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value and where it stands; ``members`` of an object in order, ``comma`` after each or None."""
+    """A value and its position; ``members`` of an object in order, with the ``comma`` after each, or None."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Member:
 
 
 def parsed(text: str) -> Node:
-    """The value of the whole text.
+    """The value of the entire text.
 
     Raises:
         Unparsable: with line and column.
@@ -153,7 +153,7 @@ class _Reader:
         self.at += 1
 
     def comma(self, closing: str) -> int | None:
-        """Where the comma stands that follows; None before the closing sign."""
+        """The position of the next comma; None before the closing bracket."""
         self.blank()
         sign = self.text[self.at : self.at + 1]
         if sign == ",":

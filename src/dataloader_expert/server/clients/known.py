@@ -1,4 +1,4 @@
-"""The clients that can be set up: where each keeps its servers, and what an entry looks like there."""
+"""The clients that can be set up: where each stores its servers, and what an entry looks like."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dataloader_expert.errors import RequestError
 
 Scope = Literal["project", "user"]
 SERVER = "dataloader-expert"
-"""Under this name the server stands in every configuration."""
+"""The server's name in every configuration."""
 AGENT_FILE = f"{SERVER}.md"
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a client looks: the system, its user's folders and variables, and the project's folder."""
+    """Where a client looks: the system, the user's folders and variables, and the project's folder."""
 
     project: Path
     home: Path
@@ -31,7 +31,7 @@ class Place:
         return cls(Path.cwd(), Path.home(), dict(os.environ))
 
     def applications(self) -> Path:
-        """Where the system's programs keep their users' settings."""
+        """Where programs on this system store user settings."""
         if self.system == "darwin":
             return self.home / "Library" / "Application Support"
         if self.system == "win32":
@@ -39,7 +39,7 @@ class Place:
         return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config")
 
     def state(self) -> Path:
-        """Where we keep the record of what ``install`` changed."""
+        """Where the record of what ``install`` changed is stored."""
         if self.system == "win32":
             folder = Path(self.environ.get("LOCALAPPDATA") or self.home / "AppData" / "Local")
         else:
@@ -49,7 +49,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Client:
-    """One client. ``key``: the object of its file that holds the servers; ``comments``: whether it reads them."""
+    """One client. ``key``: the object in its file that contains the servers; ``comments``: whether it accepts comments."""
 
     name: str
     title: str
@@ -57,15 +57,15 @@ class Client:
     scopes: tuple[Scope, ...]
     comments: bool
     project_variable: str | None = None
-    """How its project files say the project's folder."""
+    """How its project files refer to the project's folder."""
     then: str = ""
-    """What the user does next."""
+    """What the user has to do next."""
 
     def file(self, scope: Scope, place: Place) -> Path:
         """Its configuration file.
 
         Raises:
-            RequestError: ``invalid-argument`` for a scope that it does not have.
+            RequestError: ``invalid-argument`` for a scope that the client does not have.
         """
         if scope not in self.scopes:
             raise RequestError(
@@ -75,15 +75,15 @@ class Client:
         return _FILES[self.name, scope](place)
 
     def agent(self, scope: Scope, place: Place) -> Path | None:
-        """Its subagent's file, where it has subagents."""
+        """The file of its subagent, if it has subagents."""
         if self.name != "claude-code":
             return None
         return (place.project / ".claude" if scope == "project" else _claude(place)) / "agents" / AGENT_FILE
 
     def entry(self, scope: Scope, command: tuple[str, ...], roots: tuple[str, ...]) -> dict[str, Any]:
-        """The server as its file names it."""
+        """The server's entry in its file."""
         given = [word for root in roots for word in ("--root", root)]
-        if not roots and self.name in ("vscode", "cursor"):  # they may start it in another folder
+        if not roots and self.name in ("vscode", "cursor"):  # they may start the server in another folder
             given = ["--root", "${workspaceFolder}"]
         entry: dict[str, Any] = {"command": command[0], "args": [*command[1:], "serve", *given]}
         if self.name != "claude-desktop":
@@ -93,7 +93,7 @@ class Client:
         return entry
 
     def needs_roots(self, scope: Scope) -> bool:
-        """Whether it starts servers in no project, so that what may be read must be named."""
+        """Whether it starts servers outside any project, so that the readable folders must be named."""
         return scope == "user" and self.name in ("claude-desktop", "cursor")
 
 

@@ -13,9 +13,9 @@ MODULE = ("-m", "dataloader_expert.server.command")
 
 
 def program(client: Client, scope: Scope, place: Place) -> tuple[str, ...]:
-    """The shortest form that works where the client starts it: the name alone, a path in the project, the full path.
+    """The shortest form that works when the client starts it: the name alone, a path in the project, or the full path.
 
-    The name alone where it is on the PATH outside an activated environment, which no client activates; never for
+    The name alone works if it is on the PATH without an activated environment, which no client activates; never for
     Claude Desktop, which starts without a shell's PATH.
     """
     installed = shutil.which(SERVER, path=str(Path(sys.executable).parent))
@@ -34,7 +34,7 @@ def program(client: Client, scope: Scope, place: Place) -> tuple[str, ...]:
 
 
 def _passing(python: Path) -> tuple[str, ...]:
-    """How to run it again where it runs from a cache, which may be emptied: ``uvx`` and ``pipx run`` do that."""
+    """How to run it again if it runs from a cache that may be emptied, as with ``uvx`` and ``pipx run``."""
     if "archive-v0" in python.parts and "uv" in python.parts:
         return ("uvx", SERVER)
     if "pipx" in python.parts and any(part in (".cache", "run") for part in python.parts):
@@ -43,13 +43,13 @@ def _passing(python: Path) -> tuple[str, ...]:
 
 
 def resolved(word: str, place: Place) -> str:
-    """A word of a configuration as the client starts it in the project: variables filled in."""
+    """A word of a configuration as the client uses it in the project, with variables filled in."""
     for variable in ("${CLAUDE_PROJECT_DIR:-.}", "${CLAUDE_PROJECT_DIR}", "${workspaceFolder}"):
         word = word.replace(variable, str(place.project))
     return word.replace("${userHome}", str(place.home)).replace("${HOME}", str(place.home))
 
 
 def _lasting(path: str) -> str:
-    """The PATH without the folder of a virtual environment that is activated only here."""
+    """The PATH without the folder of a virtual environment that is active only in this shell."""
     own = str(Path(sys.executable).parent) if sys.prefix != sys.base_prefix else None
     return os.pathsep.join(part for part in path.split(os.pathsep) if part and part != own)

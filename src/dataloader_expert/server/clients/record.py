@@ -1,7 +1,7 @@
-"""What ``install`` changed, kept so that ``uninstall`` undoes exactly that.
+"""What ``install`` changed, recorded so that ``uninstall`` undoes exactly that.
 
-Of a file that nobody changed since, one splice gives back every byte; of one that was changed, the record says what
-stood under our name before and which objects were made for it. It holds nothing else of the file.
+If a file has not been changed since, one splice restores every byte; if it has, the record says what our name held before
+and which objects were created for it. The record contains nothing else of the file.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dataloader_expert.server.clients.writing import replaced
 
 @dataclass(frozen=True)
 class Change:
-    """One file's change. ``text`` goes back to ``start:end`` of what was written; ``digest`` is of that.
+    """The change of one file. ``text`` goes back to ``start:end`` of what was written, whose digest is ``digest``.
 
-    ``created``: the file was not there; ``folders``: those made for it, the innermost first; ``made``: whether the
-    object of the servers was made; ``previous``: what stood under our name.
+    ``created``: the file did not exist; ``folders``: those created for it, innermost first; ``made``: whether the object
+    of the servers was created; ``previous``: the earlier entry of our name.
     """
 
     digest: str
@@ -57,7 +57,7 @@ def digest(text: str) -> str:
 
 
 def read(path: Path) -> dict[str, Change]:
-    """The changes by file; none where there is no record, or none that can be read."""
+    """The changes by file; empty if there is no readable record."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         return {name: Change(**{**one, "folders": tuple(one["folders"])}) for name, one in kept.items()}

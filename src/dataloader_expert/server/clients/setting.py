@@ -1,4 +1,4 @@
-"""``install`` and ``uninstall`` as data: which files would become what. Nothing is written here."""
+"""``install`` and ``uninstall`` as data: what would change in which file. Nothing is written here."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ LONGEST, BEGINNING = 40, 12
 SECRET = re.compile(
     r'("[^"]*(?:key|token|secret|passw|auth|credential)[^"]*"\s*:\s*")(?:[^"\\]|\\.)+(?=")', re.IGNORECASE
 )
-"""A value that may be one by its key, in whoever's entry: it is not shown in a diff, which may end in a log."""
+"""A value that may be a secret, judged by its key, in any entry: it is hidden in diffs, which may end up in a log."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One file: its text now and then, None where there is no file; ``change`` goes into the record, or out of it.
+    """One file: its text before and after, None if there is no file; ``change`` is added to the record or removed from it.
 
-    ``left``: why the file is left as it is, although something was to be undone in it.
+    ``left``: why the file is left unchanged although something should be undone in it.
     """
 
     path: Path
@@ -42,7 +42,7 @@ class Step:
     left: str = ""
 
     def diff(self) -> str:
-        """The change in the unified form; empty where there is none. Of a long file that comes or goes, the beginning."""
+        """The change as a unified diff; empty if there is none. A long file that is created or deleted is shortened."""
         if self.before == self.after:
             return ""
         name = escaped(self.path, None)
@@ -61,10 +61,10 @@ class Step:
 def installing(
     client: Client, scope: Scope, place: Place, roots: tuple[str, ...], kept: dict[str, Change]
 ) -> Iterator[Step]:
-    """The steps that set the client up.
+    """The steps that set up the client.
 
     Raises:
-        RequestError: ``invalid-argument`` for a file that cannot be read or changed; then nothing is to be done.
+        RequestError: ``invalid-argument`` for a file that cannot be read or changed; then nothing is changed.
     """
     path = client.file(scope, place)
     if client.needs_roots(scope) and not roots:
@@ -81,7 +81,7 @@ def installing(
 
 
 def uninstalling(client: Client, scope: Scope, place: Place, kept: dict[str, Change]) -> Iterator[Step]:
-    """The steps that undo it; a file that somebody changed since loses our entry only.
+    """The steps that undo it; a file that was changed since loses only our entry.
 
     Raises:
         RequestError: as ``installing``.
@@ -94,7 +94,7 @@ def uninstalling(client: Client, scope: Scope, place: Place, kept: dict[str, Cha
 
 
 def entry_of(client: Client, path: Path) -> Any:
-    """What the file holds under our name; None where it holds nothing.
+    """The file's entry under our name; None if there is none.
 
     Raises:
         RequestError: ``invalid-argument`` for a file that cannot be read.
@@ -117,14 +117,14 @@ def _configured(client: Client, path: Path, entry: dict[str, Any], known: Change
             _strict(client, before)
             made = value_at(before, (client.key,)) is None
             previous = value_at(before, (client.key, SERVER))
-            # an entry that is right stays as it is written
+            # a correct entry stays as it is written
             after = before if previous == entry else with_value(before, (client.key, SERVER), entry)
-    if before == after:  # nothing to do is nothing to undo, unless it was done before
+    if before == after:  # if nothing was changed there is nothing to undo, unless it was changed before
         return Step(path, before, after, known)
     if before is None or known is None:
         return Step(path, before, after, change(before, after, missing_folders(path), made, previous))
     original = None if known.created else known.undone(before)
-    if known.undone(before) is None:  # changed by somebody since: that goes back, but for our entry
+    if known.undone(before) is None:  # changed by somebody since: keep the change, without our entry
         original, _ = _taken_out(client, path, before, known)
     return Step(path, before, after, change(original, after, known.folders, known.made, known.previous))
 
@@ -186,7 +186,7 @@ def _strict(client: Client, text: str) -> None:
 
 @contextmanager
 def _named(path: Path, client: Client) -> Iterator[None]:
-    """Turns what is wrong with a text into an error that names the file and what to do."""
+    """Turns a parsing error into one that names the file and says what to do."""
     try:
         yield
     except Unparsable as e:

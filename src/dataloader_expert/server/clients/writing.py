@@ -1,4 +1,4 @@
-"""Reading and writing configuration files: whole or not at all, and never over a change by somebody else."""
+"""Reading and writing configuration files: completely or not at all, and never over somebody else's change."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MOST_BYTES = 64 << 20
 
 
 def content(path: Path) -> str | None:
-    """The file's text, line ends and byte order mark as they are; None where there is no file.
+    """The file's text, with its line endings and byte order mark; None if there is no file.
 
     Raises:
-        RequestError: ``invalid-argument`` where it is no readable UTF-8 file.
+        RequestError: ``invalid-argument`` if it is not a readable UTF-8 file.
     """
     try:
         kind = path.stat().st_mode
@@ -38,10 +38,10 @@ def content(path: Path) -> str | None:
 
 
 def replaced(path: Path, text: str, mode: int | None = None) -> None:
-    """Writes the whole text beside the file and puts it in its place; a link stays a link, the mode stays.
+    """Writes the whole text to a temporary file that then replaces the file; a link stays a link, and the mode is kept.
 
     Raises:
-        RequestError: ``invalid-argument`` where it cannot be written; the file is then as it was.
+        RequestError: ``invalid-argument`` if it cannot be written; the file is then unchanged.
     """
     target = Path(os.path.realpath(path))
     spare = None
@@ -64,7 +64,7 @@ def replaced(path: Path, text: str, mode: int | None = None) -> None:
 
 
 def missing_folders(path: Path) -> tuple[str, ...]:
-    """The folders above the file that are not there, the innermost first."""
+    """The missing folders above the file, innermost first."""
     return tuple(str(folder) for folder in path.parents if not folder.exists())
 
 

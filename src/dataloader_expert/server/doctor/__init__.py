@@ -18,7 +18,7 @@ COLOURS = {"ok": ("green",), "warning": ("yellow", "bold"), "error": ("red", "bo
 
 
 def doctor(given: Namespace) -> int:
-    """Prints the checks as they come; exit status 1 where one is an error."""
+    """Prints the checks as they finish; exit status 1 if one is an error."""
     checks = asyncio.run(_all(None if given.json else _Printed()))
     broken = sum(check.status == "error" for check in checks)
     doubtful = sum(check.status == "warning" for check in checks)
@@ -53,7 +53,7 @@ async def _all(printed: _Printed | None) -> list[Check]:
 
 
 class _Printed:
-    """One line per check, and a second with the fix where something is wrong."""
+    """One line per check, and a second one with the fix if something is wrong."""
 
     def __init__(self) -> None:
         from dataloader_expert import __version__

@@ -1,4 +1,4 @@
-"""A configured command, started as its client starts it, and asked for what every client asks for first."""
+"""Starts a configured command as its client would, and sends the requests that every client sends first."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABOUT = {
 
 @dataclass(frozen=True)
 class Answer:
-    """``error``: why it did not answer, with the last of what it said; else its name, version and tools."""
+    """``error``: why it did not answer, with its last output; otherwise its name, version and tools."""
 
     seconds: float
     error: str | None = None
@@ -31,7 +31,7 @@ class Answer:
 
 
 async def asked(command: Sequence[str], environ: Mapping[str, str], folder: str, seconds: float) -> Answer:
-    """Spawns the command, and gives its answers to ``initialize`` and ``tools/list``."""
+    """Starts the command and returns its answers to ``initialize`` and ``tools/list``."""
     begun = time.monotonic()
     try:
         process = await asyncio.create_subprocess_exec(
@@ -88,7 +88,7 @@ async def _send(process: asyncio.subprocess.Process, message: dict[str, Any]) ->
 
 
 async def _ended(process: asyncio.subprocess.Process) -> str:
-    """Ends the process, and gives the last line that it wrote to stderr."""
+    """Ends the process and returns the last line that it wrote to stderr."""
     assert process.stdin is not None and process.stderr is not None
     with contextlib.suppress(OSError):
         process.stdin.close()

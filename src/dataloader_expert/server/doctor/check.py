@@ -1,4 +1,4 @@
-"""What the doctor finds: one check, its result, and how to fix what is wrong."""
+"""One check of the doctor, its result, and how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Status = Literal["ok", "warning", "error"]
 
 @dataclass(frozen=True)
 class Check:
-    """``room``: the heading that it stands under; ``fix`` is empty only where nothing is wrong."""
+    """``room``: the heading under which it is printed; ``fix`` is empty only if nothing is wrong."""
 
     room: str
     name: str

@@ -1,4 +1,4 @@
-"""The clients' configurations: read as the client reads them, the command in them started and asked for its tools."""
+"""The clients' configurations: read as the client reads them; the configured command is started and asked for its tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLOW_S = 10.0
 
 @dataclass(frozen=True)
 class Spot:
-    """An entry found: whose, where, and what stands there."""
+    """An entry that was found: whose, where, and its content."""
 
     client: Client
     scope: Scope
@@ -40,7 +40,7 @@ class Spot:
 
 
 async def clients(place: Place) -> AsyncIterator[Check]:
-    """A check for each configuration that names us, and for each that cannot be read."""
+    """A check for each configuration with our entry, and for each that cannot be read."""
     found = 0
     for client in CLIENTS.values():
         for scope in client.scopes:
@@ -69,7 +69,7 @@ def _entries(client: Client, scope: Scope, path: Path, place: Place) -> Iterator
     entry = entry_of(client, path)
     if entry is not None:
         yield entry
-    if client.name == "claude-code" and scope == "user":  # `claude mcp add` writes it for one project alone
+    if client.name == "claude-code" and scope == "user":  # `claude mcp add` writes it for one project only
         text = content(path)
         if text and text.strip():
             local = value_at(text, ("projects", str(place.project), client.key, SERVER))

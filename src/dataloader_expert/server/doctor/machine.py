@@ -1,4 +1,4 @@
-"""The machine as this process may use it: interpreter, memory, shared memory, limits."""
+"""What this process may use of the machine: interpreter, memory, shared memory, limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataloader_expert.server.doctor.check import Check, ok
 ROOM = "machine"
 GB, MB = 1e9, 1e6
 LEAST_SHM = 1e9
-"""A batch of 256 float pictures of 224 x 224 takes 154 MB, and each worker has some of them under way."""
+"""A batch of 256 float images of 224 x 224 takes 154 MB, and each worker has several in flight."""
 LEAST_FILES = 1024
 LEAST_PROCESSES = 256
 LEAST_MEMORY = 2e9
@@ -25,7 +25,7 @@ LEAST_TEMPORARY = 1e9
 
 @dataclass(frozen=True)
 class Machine:
-    """What was read of the machine; None where the system does not say it or sets no limit."""
+    """What was read from the machine; None if the system does not report it or sets no limit."""
 
     python: str
     executable: str
@@ -69,7 +69,7 @@ def look() -> Machine:
 
 
 def judged(m: Machine) -> Iterator[Check]:
-    """Each thing with its verdict; pure."""
+    """A check for each of these; pure."""
     yield ok(ROOM, "Python", f"{m.python} at {m.executable}")
     yield _command(m)
     yield (
@@ -209,7 +209,7 @@ def _limit(name: str) -> int | None:
 
 
 def _processes() -> int | None:
-    """The lowest of the user's limit and those of the groups that the process is in."""
+    """The lowest of the user's limit and those of the cgroups that the process is in."""
     from dataloader_expert.lab.surroundings import CGROUP, folders
 
     found = [_limit("RLIMIT_NPROC")]
@@ -221,5 +221,5 @@ def _processes() -> int | None:
 def _number(path: str) -> int | None:
     try:
         return int(Path(path).read_text(encoding="ascii"))
-    except (OSError, ValueError):  # not there, or the word max
+    except (OSError, ValueError):  # missing, or the word max
         return None

@@ -1,4 +1,4 @@
-"""What measures: the two hosts with their interpreters, torch and CUDA."""
+"""The measuring side: the two hosts with their interpreters, torch and CUDA."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ begun, rows = time.monotonic(), data.TensorDataset(torch.zeros(64, 1 << 18))
 read = sum(len(batch) for (batch,) in data.DataLoader(rows, batch_size=8, num_workers=2, timeout=60))
 print(read, time.monotonic() - begun)
 """
-"""64 MiB through two workers, some 32 of them in shared memory at once."""
+"""64 MiB through two workers, about 32 of them in shared memory at once."""
 PROBE_S = 120
 
 
 @dataclass(frozen=True)
 class Devices:
-    """CUDA as one interpreter's torch sees it, beside what the system has."""
+    """CUDA as the torch of one interpreter sees it, and what the system has."""
 
     torch: str
     cuda: str | None
@@ -50,7 +50,7 @@ class Devices:
 
 
 async def hosts(python: str | None, environ: dict[str, str]) -> AsyncIterator[Check]:
-    """Starts each host once; CUDA is asked in a process of its own, since a host must never touch it."""
+    """Starts each host once; CUDA is queried in a separate process, since a host must never touch it."""
     from dataloader_expert.lab.door import Door
     from dataloader_expert.tools.execution import default_roots
 
@@ -79,7 +79,7 @@ async def hosts(python: str | None, environ: dict[str, str]) -> AsyncIterator[Ch
 
 
 def workers(interpreter: str, environ: dict[str, str]) -> Check:
-    """Whether two workers of a real DataLoader hand their batches over."""
+    """Whether two workers of a real DataLoader deliver their batches."""
     try:
         done = subprocess.run(
             [interpreter, "-c", WORKERS], capture_output=True, text=True, timeout=PROBE_S, env=environ, check=False
@@ -92,7 +92,7 @@ def workers(interpreter: str, environ: dict[str, str]) -> Check:
         said = f"nothing came within {PROBE_S} s"
     except OSError as e:
         said = str(e)
-    except ValueError:  # it printed no result
+    except ValueError:  # it did not print a result
         said = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "") or (
             f"it ended with status {done.returncode}"
         )
@@ -101,7 +101,7 @@ def workers(interpreter: str, environ: dict[str, str]) -> Check:
 
 
 def look(interpreter: str, environ: dict[str, str]) -> Devices | str:
-    """What torch in that interpreter says of CUDA; a text where it says nothing."""
+    """What torch in that interpreter says about CUDA; a text if it fails."""
     try:
         done = subprocess.run(
             [interpreter, "-c", PROBE], capture_output=True, text=True, timeout=PROBE_S, env=environ, check=False
@@ -124,7 +124,7 @@ def look(interpreter: str, environ: dict[str, str]) -> Devices | str:
 
 
 def cuda(seen: Devices | str) -> Check:
-    """The verdict; pure. A machine without a device is sound."""
+    """The verdict; pure. A machine without a device is fine."""
     if isinstance(seen, str):
         return Check(ROOM, "CUDA", "warning", seen, "run the interpreter with -c 'import torch; torch.cuda.init()'")
     if seen.devices:

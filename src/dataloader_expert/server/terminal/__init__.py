@@ -1,1 +1,1 @@
-"""What people see at a terminal: colours, tables, plots, progress."""
+"""Output at a terminal: colours, tables, plots, progress."""

@@ -1,6 +1,6 @@
-"""A report's Markdown as a terminal shows it best: headings, aligned tables, ticks, wrapped to the width.
+"""A report's Markdown formatted for a terminal: headings, aligned tables, ticks, wrapped to the width.
 
-What is piped stays Markdown; this is for eyes only.
+Piped output stays Markdown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ VERDICT = {"pass": ("✔", "green"), "fail": ("✘", "red")}
 
 
 def rendered(markdown: str, colours: Colours, columns: int) -> str:
-    """The text for a terminal of so many columns."""
+    """The text for a terminal with this many columns."""
     columns = max(40, min(columns, WIDEST))
     told = "\n".join(_blocks(markdown.splitlines(), colours, columns))
     return re.sub(r"\n{3,}", "\n\n", told).strip("\n") + "\n"
@@ -77,7 +77,7 @@ def _box(ticked: bool, text: str, colours: Colours, columns: int) -> str:
 
 
 def _wrapped(text: str, first: str, then: str, colours: Colours, columns: int) -> str:
-    """The text wrapped; marks of emphasis take no room, so they are coloured after the lines are broken."""
+    """Wraps the text; emphasis marks take no room, so they are coloured after the lines are broken."""
     lines = textwrap.wrap(
         _unmarked(text),
         columns,
@@ -90,7 +90,7 @@ def _wrapped(text: str, first: str, then: str, colours: Colours, columns: int) -
 
 
 def _unmarked(text: str) -> str:
-    """Emphasis as single signs of private use, so that lines are broken by what is seen."""
+    """Emphasis as single private-use characters, so that lines are broken by their visible width."""
     text = CODE.sub(lambda m: f"\ue000{m[1]}\ue001", text)
     text = BOLD.sub(lambda m: f"\ue002{m[1]}\ue003", text)
     return ESCAPED.sub(r"\1", text)
@@ -115,7 +115,7 @@ def _cells(row: str) -> list[str]:
 
 
 def table(rows: list[list[str]], colours: Colours, columns: int) -> Iterator[str]:
-    """Aligned columns, numbers to the right; cells too wide for the terminal are wrapped."""
+    """Aligned columns, numbers right-aligned; cells that are too wide for the terminal are wrapped."""
     if not rows:
         return
     many = max(map(len, rows))

@@ -1,4 +1,4 @@
-"""Plots of a result for a terminal: classes, stages of loading, throughput over workers."""
+"""Plots of a result for a terminal: classes, loading stages, throughput by workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_LABEL = 28
 
 
 def plots(result: dict[str, Any], colours: Colours, columns: int) -> str:
-    """The plots that the result has figures for; empty where it has none."""
+    """The plots for which the result has figures; empty if there are none."""
     parts = [result, *(result[part] for part in ("characterization", "io") if isinstance(result.get(part), dict))]
     made = [
         plot for part in parts for plot in (_classes(part, colours, columns), *_loading(part, colours, columns)) if plot
@@ -45,7 +45,7 @@ def _loading(result: dict[str, Any], colours: Colours, columns: int) -> Iterator
 
 
 def _intervals(trials: Sequence[dict[str, Any]], colours: Colours, columns: int) -> Iterator[str]:
-    """A mark where the throughput is, and a line over its interval."""
+    """A mark at the throughput, and a line over its interval."""
     named = [(_settings(t), t["throughput"]) for t in trials]
     label = max(len(name) for name, _ in named)
     most = max(max(f["value"], f.get("high") or 0) for _, f in named)
@@ -81,7 +81,7 @@ def _settings(trial: dict[str, Any]) -> str:
 def bars(
     shown: Sequence[tuple[str, float, str]], colours: Colours, columns: int, most: float | None = None
 ) -> Iterator[str]:
-    """Horizontal bars of (label, value, text), to an eighth of a column; ``most``: the value of a whole one."""
+    """Horizontal bars of (label, value, text), to an eighth of a column; ``most``: the value of a full bar."""
     label = min(LONGEST_LABEL, max(width(name) for name, _, _ in shown))
     room = max(10, columns - label - max(width(text) for _, _, text in shown) - 6)
     most = most or max(value for _, value, _ in shown) or 1.0

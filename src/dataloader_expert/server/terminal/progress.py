@@ -1,4 +1,4 @@
-"""Progress at a terminal: what is measured, how fast, and how long it may still take."""
+"""Progress at a terminal: what is being measured, how fast, and how long it may still take."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import IO, Any
 from dataloader_expert.server.terminal.colours import Colours
 
 COUNTED = re.compile(r"^(?P<verb>\w+) (?P<n>[\d,]+)(?: of (?P<total>[\d,]+))? (?P<what>\w+)")
-"""Messages that count, such as ``read 120 of 1797 units``."""
+"""Messages with counts, such as ``read 120 of 1797 units``."""
 WIDTH = 20
 EVERY_S = 0.2
 SETTLED_S = 1.0
-"""Before that a rate says nothing."""
+"""Seconds before which a rate means nothing."""
 
 
 class Bar:
-    """One line on standard error, drawn anew as time passes, and cleared at the end.
+    """One line on standard error, redrawn as time passes and cleared at the end.
 
-    The bar shows the share that is done where that is known, else the share of the budget that is spent.
+    The bar shows the share that is done if that is known, else the share of the budget that is spent.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Bar:
         self.begun = clock()
         self.message, self.share = "starting", None
         self.counted: tuple[str, float, int] | None = None
-        """What is counted since when, and from which number on."""
+        """What is being counted, since when, and from which number."""
         self.done, self.total, self.drawn = 0, None, -1.0
         self.ended = threading.Event()
         self.lock = threading.Lock()
@@ -50,14 +50,14 @@ class Bar:
     total: int | None
 
     def say(self, event: dict[str, Any]) -> None:
-        """Takes an event of the measuring process."""
+        """Handles an event of the measuring process."""
         if event["event"] == "progress":
             self.draw(event["message"], event.get("share"))
         elif event["event"] == "done":
             self.clear()
 
     def draw(self, message: str, share: float | None = None) -> None:
-        """Takes a message, and draws the line unless it has just been drawn."""
+        """Handles a message, and draws the line unless it has just been drawn."""
         with self.lock:
             if self.ended.is_set():
                 return
@@ -67,13 +67,13 @@ class Bar:
                 self._write()
 
     def clear(self) -> None:
-        """Takes the line away; nothing is drawn after that."""
+        """Clears the line; nothing is drawn after that."""
         with self.lock:
             self.ended.set()
             print("\r\x1b[2K", end="", file=self.stream, flush=True)
 
     def line(self) -> str:
-        """The line as it is now."""
+        """The current line."""
         spent = self.clock() - self.begun
         share = self.share if self.share is not None else None if self.budget_s is None else spent / self.budget_s
         bar = ""

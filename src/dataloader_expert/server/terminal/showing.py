@@ -1,4 +1,4 @@
-"""A result as it is printed: Markdown where it is piped, formatted with plots where somebody looks."""
+"""A result as it is printed: Markdown when piped, formatted with plots at a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataloader_expert.server.terminal.colours import Colours
 
 
 def shown(markdown: str, result: dict[str, Any]) -> str:
-    """What to print on stdout for a report and its structured result."""
+    """What is printed on stdout for a report and its structured result."""
     if not sys.stdout.isatty():
         return markdown
     from dataloader_expert.server.terminal.markdown import WIDEST, rendered
