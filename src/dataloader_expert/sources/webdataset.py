@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
@@ -20,6 +21,9 @@ from dataloader_expert.sources.tar import walk_tar
 
 Member = tuple[str, int, int]
 """Extension (what follows the first dot of the name), offset, size."""
+
+Spelt = dict[str, dict[str, tuple[int, tuple[tuple[str, str], ...]]]]
+"""By extension in lower case, each way in which it is written: how often, and the first members' files and keys."""
 
 EXECUTABLE = {"pyd", "pkl", "pickle", "pth", "pt", "dill"}
 IMAGES = {"jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm"}
@@ -43,10 +47,11 @@ class WebDataset(Source):
         folders, _, _ = read_folders([e.path for e in entries])
         units: list[Unit] = []
         keys: dict[str, str] = {}
+        spelt: Spelt = {}
         for entry, folder in zip(entries, folders, strict=True):
             split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
             try:
-                samples = source._samples(entry)
+                samples = source._samples(entry, spelt)
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
@@ -60,6 +65,7 @@ class WebDataset(Source):
         if not units:
             why = source.problems[0].told() if source.problems else "no members"
             raise RequestError("format-unknown", f"no sample in any tar ({why}); give a folder of WebDataset shards")
+        source.problems += misspelt(spelt)
         source.units = tuple(units)
         per = len(units) // max(len(entries), 1)
         source.sharding = f"{len(entries)} tar shard{'s' * (len(entries) != 1)} of about {per} samples"
@@ -85,7 +91,8 @@ class WebDataset(Source):
         self.fields = tuple(Field(f.name, "category", f.dtype) if f.name == self.label else f for f in merged.values())
         self.modality = modality_of(self.fields, self.label)
 
-    def _samples(self, entry: Entry) -> list[tuple[str, list[Member]]]:
+    def _samples(self, entry: Entry, spelt: Spelt) -> list[tuple[str, list[Member]]]:
+        """The file's samples; ``spelt`` takes each extension as it is written, with its file and key."""
         found: list[tuple[str, list[Member]]] = []
         closed: set[str] = set()
         with self.listing.open(entry.path) as file:
@@ -100,6 +107,7 @@ class WebDataset(Source):
                 )
                 continue
             key = f"{folder}/{stem}" if folder else stem
+            note(spelt, ext, entry.path, key)
             if found and found[-1][0] == key:
                 if ext.lower() in {known for known, _, _ in found[-1][1]}:
                     self.problems.append(
@@ -137,6 +145,24 @@ class WebDataset(Source):
             raise problems[0]
         biggest = max(raw.values(), key=len)
         return Block(unit, columns, (biggest,), problems)
+
+
+def note(spelt: Spelt, ext: str, file: str, key: str) -> None:
+    ways = spelt.setdefault(ext.lower(), {})
+    count, first = ways.get(ext, (0, ()))
+    ways[ext] = (count + 1, first if count >= MAX_PLACES else (*first, (file, key)))
+
+
+def misspelt(spelt: Spelt) -> list[Unreadable]:
+    """Members whose extension is in capitals where most samples write it otherwise, or the other way round."""
+    problems = []
+    for ways in spelt.values():
+        usual = max(ways, key=lambda ext: (ways[ext][0], ext))
+        for ext, (_, first) in ways.items():
+            for file, key in first if ext != usual else ():
+                text = f".{ext} where most samples have .{usual}: a reader that asks for one misses the other"
+                problems.append(Unreadable("wrong-extension", text, file=file, key=key))
+    return problems
 
 
 def decode_member(name: str, kind: str, data: bytes, where: str, problems: list[Unreadable]) -> dict[str, Column]:

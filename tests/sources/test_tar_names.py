@@ -1,0 +1,34 @@
+"""Names of members in tar shards."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.registry import open_source
+
+
+def shard(path: Path, names: list[str]) -> None:
+    with tarfile.open(path, "w") as archive:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = 1
+            archive.addfile(info, io.BytesIO(b"1"))
+
+
+def test_an_extension_in_other_letters_is_placed(tmp_path: Path) -> None:
+    """Our promise: a sample whose extension differs in case from most is named, for readers ask for one of them."""
+    shard(tmp_path / "a.tar", [name for i in range(6) for name in (f"s{i}.txt", f"s{i}.cls")])
+    shard(tmp_path / "b.tar", ["t0.TXT", "t0.cls", "t1.txt", "t1.cls"])
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
+    found = [p for p in source.problems if p.code == "wrong-extension"]
+    assert [(p.where["file"], p.where["key"]) for p in found] == [("b.tar", "t0")]
+
+
+def test_one_way_of_writing_is_no_problem(tmp_path: Path) -> None:
+    """Its twin: capitals throughout are how these data are written."""
+    shard(tmp_path / "a.tar", [f"s{i}.TXT" for i in range(6)])
+    source = open_source(SourceRef(str(tmp_path), (str(tmp_path),)), [])
+    assert [p.code for p in source.problems] == []
