@@ -198,7 +198,7 @@ class Duplicates(Check):
             yield finding(
                 "duplicate-samples",
                 "warning",
-                f"{g['extra']} of {self.seen} samples are copies of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
+                f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
                 fact,
                 "keep one of each group, or keep the copies deliberately as weights",
                 g["where"],
@@ -208,7 +208,7 @@ class Duplicates(Check):
             yield finding(
                 "duplicate-files",
                 "warning",
-                f"{g['files']} files are byte-for-byte copies of another",
+                f"{g['files']} file{'s are byte-for-byte copies' if g['files'] != 1 else ' is a byte-for-byte copy'} of another",
                 fact,
                 "drop the copies",
                 g["where"],
@@ -219,7 +219,7 @@ class Duplicates(Check):
             yield finding(
                 "splits-overlap",
                 "error",
-                f"{g['cross_split']} distinct samples occur in more than one split: {told}{but}",
+                f"{g['cross_split']} distinct sample{'s occur' if g['cross_split'] != 1 else ' occurs'} in more than one split: {told}{but}",
                 fact,
                 "remove them from the training split: scores on them measure memorization",
                 g["cross_where"],
@@ -230,7 +230,7 @@ class Duplicates(Check):
             yield finding(
                 "label-conflict",
                 severity,
-                f"{g['conflicts']} distinct samples occur with more than one label ({self.context.label})",
+                f"{g['conflicts']} distinct sample{'s occur' if g['conflicts'] != 1 else ' occurs'} with more than one label ({self.context.label})",
                 fact,
                 "decide on one label; no model can be right on both",
                 g["conflict_where"],
