@@ -110,6 +110,6 @@ def test_code_is_told_whole_or_by_where_it_stands(
     if short.code != full.code:
         assert 'detail="full"' in short.code and full.report_uri in short.code
         assert len(short.code.splitlines()) == 1
-    kept = in_detail(tool, full.model_copy(update={"report_uri": None}), "full")
+    kept: Any = in_detail(tool, full.model_copy(update={"report_uri": None}), "full")
     assert kept.code == full.code
     assert "".join(full.code.split()) in "".join(kept.report_markdown.split())

@@ -312,11 +312,19 @@ def preload() -> dict[str, str]:
             f"Python >= 3.10 and torch >= 2.4 are needed, found {sys.version.split()[0]}, {torch.__version__}"
         )
     ours = [f"dataloader_expert.{name}" for name in ("sources.reference", "loaders.building", "lab.child")]
-    for name in ("numpy.random", "numpy.ma", "multiprocessing.queues", *ours):  # so that no child pays for it
+    for name in ("multiprocessing.queues", *ours):  # so that no child pays for it
         importlib.import_module(name)
     importlib.import_module("dataloader_expert.probes.base").probes()
+    # in a user's host no more: what a worker of theirs imports, numpy.random above all, it is to be charged for
     if os.environ.get("DATALOADER_EXPERT_HOST") == "scan":  # pyarrow would start a thread: not in a host
-        for name in ("PIL.Image", "PIL.JpegImagePlugin", "PIL.PngImagePlugin", "simplejpeg"):
+        for name in (
+            "numpy.random",
+            "numpy.ma",
+            "PIL.Image",
+            "PIL.JpegImagePlugin",
+            "PIL.PngImagePlugin",
+            "simplejpeg",
+        ):
             importlib.import_module(name)
         importlib.import_module("dataloader_expert.sources.registry").formats()
         importlib.import_module("dataloader_expert.checks.base").all_checks()
