@@ -247,7 +247,7 @@ def host() -> list[dict[str, Any]]:
     rows = []
     asker = Asker()
     for side, size in [(224, 32), (224, 64), (64, 256), (128, 64), (32, 512)]:
-        arguments = {"source_args": {"side": side}, "batch_size": size, "budget_s": 30}
+        arguments = {"source_args": {"side": side}, "batch_size": size, "budget_s": 60}
         report: Any = asker.ask("recommend_batch_spec", f"{__file__}:Frames", str(HERE.parent), **arguments)
         told, workers = report.memory.host_total_bytes, report.dataloader.train["num_workers"]
         if told is None:

@@ -8,8 +8,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.plan import SourceRef
@@ -129,9 +131,6 @@ def test_the_code_of_a_specification_needs_only_torch(name: str, quickly: Asker,
         made = TINY[name](tmp_path)
         report = quickly.ask("recommend_batch_spec", made.source, str(made.root), label=made.label, budget_s=20)
     assert isinstance(report, Result)
-    if name in NOT_PLAIN:
-        assert [u.why for u in report.unknowns if u.what == "code: without our package"]
-        return
     assert "import dataloader_expert" not in report.code
     assert "from dataloader_expert" not in report.code
     assert "assert batch" in report.code or "assert isinstance(batch" in report.code
@@ -153,7 +152,46 @@ def test_the_code_splits_a_table_as_its_column_says(quickly: Asker, tmp_path: Pa
     assert module["main"]() == {"train": 48, "val": 12}
 
 
-NOT_PLAIN = ("npz, ragged by offsets", "npy, side by side", "npy, one sample a file")
+PAIRED = [
+    ("images/{}.jpg", "masks/{}.png", 60),
+    ("train/images/{}.png", "train/masks/{}.png", 12),
+    ("train/{}.jpg", "train_masks/{}_mask.png", 12),
+    ("{}.png", "{}_mask.png", 60),
+    ("img/{}_rgb.png", "gt/{}_gt.png", 12),
+    ("{}.jpg", "captions/{}.txt", 60),
+]
+"""Where samples and their partners lie, and how many: more than are named one by one, or fewer."""
+
+
+@pytest.mark.parametrize(("sample", "partner", "n"), PAIRED, ids=[partner for _, partner, _ in PAIRED])
+def test_the_code_reads_samples_with_their_partners(
+    sample: str, partner: str, n: int, quickly: Asker, tmp_path: Path
+) -> None:
+    """Our promise: plain torch; a mask is as large as its image was made, and no class of it is mixed with another."""
+    rng = np.random.default_rng(5)
+    for i in range(n):
+        size = (40 + i % 3, 32 + i % 2)
+        for place, values in ((sample, (*size, 3)), (partner, size)):
+            path = tmp_path / place.format(f"{i:03}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix == ".txt":
+                path.write_text(f"caption {i}", encoding="utf-8")
+            else:
+                Image.fromarray(rng.choice([0, 7, 255], values).astype(np.uint8)).save(path)
+    report = quickly.ask("recommend_batch_spec", str(tmp_path), str(tmp_path), budget_s=20)
+    assert isinstance(report, Result)
+    assert "import dataloader_expert" not in report.code
+    assert "from dataloader_expert" not in report.code
+    other = "text" if partner.endswith(".txt") else "mask"
+    assert {f.name for f in report.fields} == {"image", other}
+    assert runs(rendered(quickly, report)) == 1
+    assert_same_samples(report.code, Made(str(tmp_path), tmp_path, "image-folder", "image", n, 2 * n))
+    module: dict[str, Any] = {"__name__": "written"}
+    exec(compile(report.code, "<written>", "exec"), module)  # our own words about our own sets, as a user runs them
+    held = next(iter(module["datasets"]().values()))[0]
+    if other == "mask":
+        assert held["mask"].shape == held["image"].shape[1:]
+        assert set(held["mask"].unique().tolist()) <= {0, 7, 255}
 
 
 def assert_same_samples(code: str, made: Made) -> None:

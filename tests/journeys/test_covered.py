@@ -76,6 +76,7 @@ COVERED: dict[str, str] = {
     },
     "recommend_batch_spec.memory.host_parts": "test_a_loader_is_weighed_as_it_is_advised",
     "recommend_batch_spec.memory.host_total_bytes": "test_a_loader_is_weighed_as_it_is_advised",
+    "recommend_batch_spec.preprocessing.cache": "samples worth keeping: batches",
     "diagnose_io.current.throughput_batch_size": "a batch that takes seconds",
     "diagnose_io.stages.name": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",
     "diagnose_io.overhead": "test_our_reading_has_stages_and_what_no_stack_tells_stays_open",

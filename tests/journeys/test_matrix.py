@@ -29,7 +29,7 @@ OF_A_MODEL = {"batch_spec.memory.peak_at", "batch_spec.memory.fit"}
 NOT_WEIGHED = {"batch_spec.memory.host_total_bytes"}
 """The whole analysis weighs no loader."""
 NO_ARGUMENT = {"batch_spec.model_check", "io.consumer", "io.forecast"} | OF_A_MODEL | NOT_WEIGHED
-LATER = {"io.cacheable", "quality.code", "sampler.alternatives.simulation"}
+LATER = {"io.cacheable", "batch_spec.preprocessing.cache", "quality.code", "sampler.alternatives.simulation"}
 LACKING = {
     "characterization.splits",
     "characterization.classes",

@@ -125,6 +125,18 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         ),
         "Fine",
     ),
+    "samples worth keeping: batches": (
+        "recommend_batch_spec",
+        "Burns",
+        {"batch_size": 8},
+        lambda r: (
+            (c := r.preprocessing.cache) is not None
+            and (c.gain.how, c.throughput.how, c.bytes) == ("timed", "timed", 40 * 64)
+            and c.throughput_cached.value > 2 * c.throughput.value
+            and c.advised == ("dataset" in {a.setting for a in r.advice}) == (c.fits == "memory") == (c.gain.low > 1.05)
+        ),
+        "Fine",
+    ),
     "random content": (
         "diagnose_io",
         "Random",
@@ -279,7 +291,7 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
 }
 
 
-OF_EXPERIMENTS = {"samples worth keeping", "random content"}
+OF_EXPERIMENTS = {"samples worth keeping", "samples worth keeping: batches", "random content"}
 
 
 @pytest.fixture(scope="module")

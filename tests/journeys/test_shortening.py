@@ -99,3 +99,19 @@ def test_at_a_terminal_the_report_holds_tables_and_code(whole: dict[str, Report]
     full = whole["recommend_batch_spec"]
     assert "```python" in in_detail(tools[full.tool], full, "concise", alone=True).report_markdown
     assert "```python" not in in_detail(tools[full.tool], full, "concise").report_markdown
+
+
+@pytest.mark.parametrize("share", [1.5, 1.0, 0.5])
+def test_code_is_told_whole_or_by_where_it_stands(
+    whole: dict[str, Report], tools: dict[str, Any], share: float
+) -> None:
+    """Our promise: never a part of it; in its place one line that names the argument and the resource that hold it."""
+    full: Any = whole["recommend_batch_spec"]
+    tool = replace(tools[full.tool], limit=int(tools[full.tool].limit * share))
+    short: Any = in_detail(tool, full, "concise")
+    if short.code != full.code:
+        assert 'detail="full"' in short.code and full.report_uri in short.code
+        assert len(short.code.splitlines()) == 1
+    kept: Any = in_detail(tool, full.model_copy(update={"report_uri": None}), "full")
+    assert kept.code == full.code
+    assert "".join(full.code.split()) in "".join(kept.report_markdown.split())

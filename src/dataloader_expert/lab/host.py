@@ -332,11 +332,13 @@ def preload() -> dict[str, str]:
     if sys.version_info < (3, 10) or tuple(map(int, version.split(".")[:2])) < (2, 4):
         raise ImportError(f"Python >= 3.10 and torch >= 2.4 are needed, found {sys.version.split()[0]}, {version}")
     ours = ("lab.child",) if scan else ("sources.reference", "loaders.building", "lab.child")
-    for name in ("numpy.random", "numpy.ma", "multiprocessing.queues", *(f"dataloader_expert.{o}" for o in ours)):
+    for name in ("multiprocessing.queues", *(f"dataloader_expert.{module}" for module in ours)):
         importlib.import_module(name)
     importlib.import_module("dataloader_expert.probes.base").probes()
+    # in a user's host no more: what a worker of theirs imports, numpy.random above all, it is to be charged for
     if scan:  # pyarrow would start a thread: not in a host
-        for name in ("PIL.Image", "PIL.JpegImagePlugin", "PIL.PngImagePlugin", "simplejpeg"):
+        seldom = ("numpy.random", "numpy.ma")
+        for name in (*seldom, "PIL.Image", "PIL.JpegImagePlugin", "PIL.PngImagePlugin", "simplejpeg"):
             importlib.import_module(name)
         importlib.import_module("dataloader_expert.sources.registry").formats()
         importlib.import_module("dataloader_expert.checks.base").all_checks()

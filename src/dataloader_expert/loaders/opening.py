@@ -30,7 +30,7 @@ def open_dataset(
         source: folder, file or glob in any format that ``characterize_dataset`` reads.
         format, split, label: as there; None: found.
         columns: the fields to read, and the one that names each sample's split if there is one; None: all.
-        size: height and width to which images are resized; None where they all agree.
+        size: height and width to which images and their masks are resized; None where they all agree.
         classes: class names in index order; None: as the data set declares them.
         nullable: fields in which some sample has no value, which become float64; None: found by reading once.
         unreadable, channels, transform: as of :class:`SourceDataset`.

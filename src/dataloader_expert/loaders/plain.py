@@ -23,6 +23,7 @@ FIELDS: dict[str, tuple[Any, Any]] = {}
 LATE: set[str] = set()
 SIZE: tuple[int, int] | None = None
 LABEL: str | None = None
+PARTNERS: dict[str, tuple[Any, dict[str, str], str, str]] = {}
 SPLIT = ""
 SPLIT_NAMES: dict[Any, str] = {}
 SEED = 0
@@ -107,6 +108,21 @@ def pictures(values: list[Any], mode: str) -> list[torch.Tensor]:
     return [picture(value) for value in values]
 
 
+def masks(values: list[Any], dtype: str) -> Any:
+    """Pixels of masks as stored, as large as the images."""
+    import numpy as np
+
+    return numbers([np.array(value) if SIZE is None else nearest(np.array(value), SIZE) for value in values], dtype)
+
+
+def nearest(pixels: Any, size: tuple[int, int]) -> Any:
+    """A mask of that height and width: each pixel is the nearest one, as no class lies between two."""
+    import numpy as np
+
+    rows, columns = (((np.arange(n) + 0.5) * m / n).astype(int) for n, m in zip(size, pixels.shape, strict=False))
+    return pixels[rows][:, columns]
+
+
 def column(name: str, values: list[Any]) -> Any:
     """Values of a field as batches hold them."""
     convert, how = FIELDS[name]
@@ -131,6 +147,48 @@ class Files(Dataset[Any]):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return of_file(next(read(self.paths[index])), self.paths[index])
+
+
+def partners(path: Path) -> dict[str, Path]:
+    """The files that make a sample together with this one, by field."""
+    found = {}
+    for name, (_, folders, end, other) in PARTNERS.items():
+        parts = [folders.get(part, part) for part in ("", *path.relative_to(ROOT).parts[:-1])]
+        found[name] = Path(ROOT, *parts, path.stem.removesuffix(end) + other)
+    return found
+
+
+class Pairs(Dataset[Any]):
+    """A sample a file and its partners, read when they are asked for."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        others = {other for path in paths for other in partners(path).values()}
+        self.paths = [path for path in paths if path not in others]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        path = self.paths[index]
+        sample = next(read(path))
+        for name, other in partners(path).items():
+            sample[name] = next(iter(next(PARTNERS[name][0](other)).values()))
+        return of_file(sample, path)
+
+
+class Arrays(Dataset[Any]):
+    """Rows of arrays side by side, one of each field, mapped into memory: a row is read when it is asked for."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        import numpy as np
+
+        self.arrays = {name: np.load(path, mmap_mode="r") for name, path in zip(FIELDS, paths, strict=True)}
+
+    def __len__(self) -> int:
+        return len(next(iter(self.arrays.values())))
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {name: column(name, [array[index]])[0] for name, array in self.arrays.items()}
 
 
 class Rows(Dataset[Any]):

@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.plain import nearest
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.sources.base import Block, Source
 from dataloader_expert.sources.pictures import in_colour
@@ -84,7 +85,7 @@ class SourceDataset(Dataset[Any]):
 
     Args:
         source: what is read.
-        size: height and width to which images are resized; None where they all agree.
+        size: height and width to which images and their masks are resized; None where they all agree.
         classes: class names in index order; None leaves labels as stored.
         nullable: fields in which some sample has no value: their numbers are float64, with NaN where it is absent.
             None: found by decoding the whole source once.
@@ -308,6 +309,8 @@ class SourceDataset(Dataset[Any]):
             array, field = np.asarray(value), self.source.field(name)
             if field is not None and field.kind == "image" and array.ndim == 3 and array.shape[2] in (1, 3, 4):
                 array = array.transpose(2, 0, 1)
+            if field is not None and field.kind == "mask" and self.size is not None:
+                array = nearest(array, self.size)
             native = np.array(array, array.dtype.newbyteorder("="), order="C")
             return torch.from_numpy(_supported(native))
         return value if isinstance(value, bool | int | float | str) else str(value)

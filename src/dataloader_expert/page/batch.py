@@ -31,6 +31,8 @@ def batch(b: Any, pictures: Sequence[Picture]) -> Section:
         "Outliers": p.outliers,
     }
     told += [Line(name, text) for name, text in named.items()]
+    if p.cache is not None:
+        told.append(Line("Cache", p.cache.says))
     if b.model_check is not None:
         said_ = "accepts the batch" if b.model_check.accepted else f"rejects the batch: {b.model_check.error}"
         told.append(Line("Model", f"{said_}; expects {b.model_check.expected}; was given {b.model_check.fed}"))

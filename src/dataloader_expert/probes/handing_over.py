@@ -16,7 +16,7 @@ from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.plain import READERS
 
 Reader = Callable[[Path], Iterator[plain.Sample]]
-CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS")
+CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS", "OFFSETS")
 """What readers look up."""
 
 
@@ -40,6 +40,9 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known: dict[str, Any] = {name: getattr(plain, name) for name in CONSTANTS}
     known["ROWS"] = any(unit.samples > 1 for unit in source.units[:64])
     known["TEXTS"] = tuple(f.name for f in source.fields if f.dtype == "str")
+    known["OFFSETS"] = tuple(
+        {part.offsets for unit in source.units[:64] for part in unit.at if getattr(part, "offsets", None)}
+    )
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]
@@ -50,12 +53,19 @@ def _uses(reader: Reader, helper: Any) -> bool:
     return called in inspect.getsource(reader) or (helper is plain.value_of and _uses(reader, plain.sample_at))
 
 
+def in_several_files(source: Source) -> bool:
+    """Whether a sample is made from more than one: with its mask or text beside it, or a row of each of several arrays."""
+    return bool(getattr(source, "partners", ())) or side_by_side(source)
+
+
+def side_by_side(source: Source) -> bool:
+    return source.format == "npy" and any(unit.at for unit in source.units)
+
+
 def unread(source: Source) -> str | None:
     """What of these data no plain reader reads; None: nothing."""
     if source.iterable:
         return "a stream"
-    if getattr(source, "partners", ()):
-        return "samples of several files"
     if len({(d.delimiter, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:
         return "tables that are written in several ways"
     return None if source.format in READERS else f"the format {source.format}"

@@ -235,7 +235,7 @@ def channels_of(bench: Bench) -> int | None:
 
 def collate_for(bench: Bench) -> str:
     """``pad`` if a tensor's shape varies between samples, else ``default``."""
-    ragged = [f for f in bench.source.fields if f.kind not in ("image", "text", "category") and None in f.shape]
+    ragged = [f for f in bench.source.fields if f.kind not in ("image", "mask", "text", "category") and None in f.shape]
     return "pad" if ragged else "default"
 
 

@@ -24,6 +24,8 @@ TEXTS: tuple[str, ...] = ()
 DELIMITER = ","
 NAMES: list[str] | None = None
 """Column names of a table without a header."""
+OFFSETS: tuple[str, ...] = ()
+"""Arrays of offsets: each entry says where a row of the longer arrays begins, and the next where it ends."""
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
 """Cells that mean a missing value. ``nan`` is not among them: it is counted as NaN."""
 PATHS: tuple[str, ...] = ()
@@ -130,8 +132,14 @@ def read_npz(path: Path) -> Iterator[Sample]:
     import numpy as np
 
     with np.load(path, allow_pickle=False) as held:
-        arrays = {name: held[name] for name in COLUMNS or held.files}
+        arrays = {name: held[name] for name in (*(COLUMNS or held.files), *OFFSETS)}
     yield from rows_of(arrays)
+
+
+def read_npy(path: Path) -> Iterator[Sample]:
+    import numpy as np
+
+    yield {"data": np.load(path, allow_pickle=False)}
 
 
 def read_pt(path: Path) -> Iterator[Sample]:
@@ -149,11 +157,18 @@ def read_safetensors(path: Path) -> Iterator[Sample]:
 
 def rows_of(arrays: Sample) -> Iterator[Sample]:
     """One sample per row if files contain many and all arrays are equally long; otherwise the file is one sample."""
-    lengths = {len(array) if getattr(array, "ndim", 0) else None for array in arrays.values()}
-    if not ROWS or len(lengths) > 1 or None in lengths or not arrays:
+    from itertools import pairwise
+
+    for ends in [arrays.pop(name) for name in OFFSETS]:
+        rows = {name: array for name, array in arrays.items() if len(array) == len(ends) - 1}
+        cut = {name: [a[i:j] for i, j in pairwise(ends)] for name, a in arrays.items() if name not in rows}
+        arrays = rows | cut
+    long = [array for array in arrays.values() if isinstance(array, list) or getattr(array, "ndim", False)]
+    lengths = set(map(len, long))
+    if not ROWS or len(lengths) != 1 or len(long) < len(arrays):
         yield arrays
         return
-    for i in range(lengths.pop() or 0):
+    for i in range(lengths.pop()):
         yield {name: array[i] for name, array in arrays.items()}
 
 
@@ -246,6 +261,7 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
     "arrow": (read_arrow, "arrow"),
     "hf-disk": (read_arrow, "arrow"),
     "npz": (read_npz, "npz"),
+    "npy": (read_npy, "npy"),
     "pt": (read_pt, "pt"),
     "safetensors": (read_safetensors, "safetensors"),
     "webdataset": (read_webdataset, "tar"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -56,6 +56,23 @@ class Memory(Model):
     by_batch_size: list[AtSize] | None = Field(None, description="full detail only")
 
 
+class Cache(Model):
+    """Samples kept as they are after the stages that it leaves out, which give the same in each epoch.
+
+    ``stage_ms``: per sample; ``bytes``: of all samples; ``throughput_cached`` and ``gain`` derived: a prediction.
+    """
+
+    advised: bool
+    says: str
+    stage_ms: dict[str, float]
+    leaves_out: list[str]
+    throughput: Figure
+    throughput_cached: Figure
+    gain: Figure
+    bytes: int | None
+    fits: Literal["memory", "disk"] | None
+
+
 class Preprocessing(Model):
     normalization: dict[str, Any] | None
     resize: str
@@ -63,6 +80,7 @@ class Preprocessing(Model):
     dtype: str
     layout: str
     outliers: str
+    cache: Cache | None
 
 
 class Settings(Model):

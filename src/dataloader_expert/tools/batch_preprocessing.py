@@ -1,21 +1,24 @@
-"""What is done to a batch before the model: normalisation, dtype, layout."""
+"""What is done to a batch before the model: normalisation, dtype, layout; and what of it need not be done in each epoch."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from dataloader_expert.advice.caching import kept
 from dataloader_expert.advice.normalization import normalization
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
-from dataloader_expert.tools.batch_parts import Preprocessing
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.report import Figure
+from dataloader_expert.tools.batch_parts import Cache, Preprocessing
 
 NO_INPUT = ("id", "idx", "index", "sample_rate")
 """Fields that say which sample it is, or how it was taken."""
 
 
-def preprocessing(facts: Facts) -> Preprocessing:
+def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
     fields = facts.value(FIELDS, [])
     kinds = {f["kind"] for f in fields}
     collate = facts.value(COLLATE, {"size": None, "name": "default"})
@@ -47,6 +50,26 @@ def preprocessing(facts: Facts) -> Preprocessing:
         dtype=dtype_of(facts),
         layout=layout_of(facts),
         outliers=what,
+        cache=cache_of(facts, memory_bytes),
+    )
+
+
+def cache_of(facts: Facts, memory_bytes: int) -> Cache | None:
+    found = kept(facts, memory_bytes)
+    if found is None:
+        return None
+    rates = (found.figure(rate, "samples/s") for rate in (found.now, found.then))
+    now, then = (Figure.model_validate(rate) for rate in rates)
+    return Cache(
+        advised=found.advised,
+        says=found.says,
+        stage_ms={str(f.at["stage"]): round(f.value["ms"], 4) for f in facts.all(STAGE)},
+        leaves_out=list(found.stages),
+        throughput=now.model_copy(update={"how": "timed"}),
+        throughput_cached=then,
+        gain=Figure.model_validate(found.figure(found.gain, "x")),
+        bytes=found.bytes,
+        fits=found.fits,
     )
 
 

@@ -16,6 +16,7 @@ from dataloader_expert.advice.batch_size import (
     limit,
     on_cards,
 )
+from dataloader_expert.advice.caching import cache_advice
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
@@ -23,6 +24,7 @@ from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import PRESENT, SAMPLES, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
 from dataloader_expert.probes.model.check import MODEL, ModelCheck
 from dataloader_expert.probes.model.fitting import Fit
@@ -36,6 +38,7 @@ from dataloader_expert.probes.model.memory import (
 )
 from dataloader_expert.probes.model.sizes import BATCH_SIZES
 from dataloader_expert.probes.model.standalone import STANDALONE, StandaloneCode, with_settings
+from dataloader_expert.probes.profile.stages import Stages
 from dataloader_expert.probes.search.batch_sizes import BatchSizes
 from dataloader_expert.probes.search.loading import RECOMMENDED, Loading
 from dataloader_expert.probes.sharding import StreamSharding
@@ -60,6 +63,8 @@ from dataloader_expert.tools.batch_preprocessing import preprocessing
 from dataloader_expert.tools.code import loader_code
 
 READ_TIMEOUT_S = 120
+STAGES_S = 2.5
+"""The most seconds in which stages are timed: a batch is what was asked about."""
 
 
 class Request(Common):
@@ -138,6 +143,8 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         StreamSharding(request.batch_size),
         Loading(batch_size=request.batch_size, share=0.6, block_s=0.2),
         HostMemory(request.batch_size, request.safety_margin),
+        Stages(request.batch_size, share=0.3, most_s=STAGES_S, whole=False),
+        SampleCache(request.batch_size, share=0.3),
     )
 
 
@@ -203,7 +210,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             how="measured on real batches; in flight = num_workers x prefetch_factor + 1 batches" + peak_words(facts),
             by_batch_size=by_batch_size(facts, size, bound["value"], workers),
         ),
-        "preprocessing": preprocessing(facts),
+        "preprocessing": preprocessing(facts, measured.surroundings.memory_bytes),
         "dataloader": Settings(**settings),
         "model_check": None if facts.find(MODEL) is None else model_line(facts),
         "code": code(request, facts, settings),
@@ -215,6 +222,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         *instead_advice(facts, size),
         *worker_advice(facts),
         *normalization_advice(facts),
+        *cache_advice(facts, measured.surroundings.memory_bytes, measured.findings),
     ]
     steps = (
         []

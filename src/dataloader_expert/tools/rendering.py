@@ -156,7 +156,9 @@ def _texts(value: Any, most: int) -> Any:
         return [_texts(v, most) for v in value]
     if isinstance(value, dict):
         return {k: _texts(v, most) for k, v in value.items()}
-    return value[: most - 1] + "…" if isinstance(value, str) and len(value) > most else value
+    if not isinstance(value, str) or len(value) <= most or value.startswith(LEFT_OUT.partition("{")[0]):
+        return value
+    return value[: most - 1] + "…"
 
 
 def written(report: Report) -> int:

@@ -16,7 +16,7 @@ from dataloader_expert.advice.transport import head_of_line
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.search.delivery import in_stock
+from dataloader_expert.probes.delivery import in_stock
 from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.loading import PREDICTED, RECOMMENDED, SPEEDUP, Loading
 from dataloader_expert.probes.search.ordering import ORDERING

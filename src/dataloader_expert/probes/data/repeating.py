@@ -13,7 +13,7 @@ from dataloader_expert.checks.base import ROLES, Context
 from dataloader_expert.checks.fingerprint import content_fields
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.handing_over import literals, reading, sources_of, unread
+from dataloader_expert.probes.handing_over import in_several_files, literals, reading, sources_of, unread
 from dataloader_expert.sources import plain
 from dataloader_expert.sources.items import items_of
 from dataloader_expert.sources.layout import SPLITS
@@ -75,7 +75,7 @@ def _unread(bench: Bench) -> str | None:
         return "one split alone"
     if bench.source.format == "reference" and not bench.source.iterable:
         return None if bench.ref.name.rpartition(":")[0].endswith(".py") else "a Dataset that is not named by its file"
-    return unread(bench.source)
+    return "samples of several files" if in_several_files(bench.source) else unread(bench.source)
 
 
 def written(bench: Bench) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
-from dataloader_expert.facts import Fact, Quantity, Unknown
+from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import RECOMMENDED
-from dataloader_expert.probes.search.pairing import Paired, compare
+from dataloader_expert.probes.search.pairing import Paired, compare, interval
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
@@ -66,7 +68,7 @@ class SampleCache(Probe):
         plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
         try:
             made, kept, size = both(bench, served, most, time.monotonic() + room)
-            found = gains(plan, made, kept, until, self.block_s)
+            found, rates = gains(plan, made, kept, until, self.block_s)
         except Exception as e:  # the user's code in this process or in workers
             yield Unknown("cacheable", in_words(e))
             return
@@ -75,9 +77,11 @@ class SampleCache(Probe):
         if len(found.ratios) < LEAST_PAIRS:
             yield Unknown("cacheable", "the budget ran out before three pairs of blocks: raise budget_s")
             return
+        conditions: dict[str, Json] = {"workers": plan.workers, "batch_size": plan.batch_size, **rates}
+        conditions |= {"samples": len(served.dataset), "disk_free_bytes": disk_free(bench)}
         seen = evidence(
             "timed", "sample_cache", seen=len(found.ratios), interval=found.bounds, spread=found.spread,
-            conditions={"workers": plan.workers, "batch_size": plan.batch_size},
+            conditions=conditions,
         )  # fmt: skip
         at = {"stage": costliest(bench), "bytes": round(size * len(served.dataset)), "pays": found.shown}
         yield Fact(CACHED, found.mean, seen, at)
@@ -137,15 +141,29 @@ def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Servin
     )
 
 
-def gains(plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s: float) -> Paired:
-    """Throughput with cached samples compared with samples made anew, in alternating blocks."""
+def gains(
+    plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s: float
+) -> tuple[Paired, dict[str, float]]:
+    """Throughput with cached samples compared with samples made anew, in alternating blocks; and both in samples/s."""
     with contextlib.ExitStack() as ending:
         ending.enter_context(tapped())
         runners = [Runner(plan, served) for served in (made, kept)]
         for runner in runners:
             ending.callback(runner.close)
         made_anew, from_memory = (partial(runner.block, block_s, None) for runner in runners)
-        return compare(from_memory, made_anew, PAIRS, until)
+        found = compare(from_memory, made_anew, PAIRS, until)
+        rates = [interval(runner.blocks)[0] if runner.blocks else 0.0 for runner in runners]
+        return found, dict(zip(("made_anew", "cached"), rates, strict=True))
+
+
+def disk_free(bench: Bench) -> int | None:
+    """Bytes free where the samples lie."""
+    listing = getattr(bench.source, "listing", None)
+    where = Path(bench.ref.name.rpartition(":")[0] or ".").parent if listing is None else listing.base
+    try:
+        return shutil.disk_usage(where).free
+    except OSError:
+        return None
 
 
 def bytes_of(value: Any) -> int:

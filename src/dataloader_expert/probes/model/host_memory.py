@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import threading
 import time
@@ -13,23 +14,22 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import Bench, Observation, Probe, clean, evidence
+from dataloader_expert.probes.delivery import in_stock
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.memory import DEVICE_LIMIT
 from dataloader_expert.probes.model.sizes import chosen_size, host_limit
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.system.branches import Branches
-from dataloader_expert.probes.system.process_memory import shm_used, total_pss
+from dataloader_expert.probes.system.process_memory import own_pages, total_pss
 
 HOST_GROWTH = Quantity(
     "host_growth_bytes",
     "bytes",
-    "growth of the process tree while a loader runs and its queue fills: proportional set size, shared memory once",
+    "growth of the process tree while a loader runs and its queue fills: proportional set size without mapped files, shared memory once",
 )
 TURNS = 3
 """Batches that the consumer holds until the queue is full."""
-SETTLED_S, POLL_S = 1.0, 0.01
-STILL = 4
-"""Looks that agree within a percent: memory has settled."""
+FILLED_S, POLL_S = 5.0, 0.01
 ROOM = 0.4
 """The share of the memory allowed that the loader may be expected to take."""
 
@@ -75,34 +75,32 @@ class HostMemory(Probe):
 
 
 def _weigh(bench: Bench, asked: dict[str, Any]) -> dict[str, Any]:
-    """The growth by the loader at these settings, after one with tiny batches has touched what any loader touches."""
+    """The growth by the loader at these settings of a process that owns its pages and collects garbage as a script does."""
     until = time.monotonic() + asked["seconds"]
     bench.facts = Facts(tuple(Fact.from_json(f) for f in asked["facts"]))
     bench.classes = None if asked["classes"] is None else tuple(asked["classes"])
     served = serving(bench, asked["size"], asked["workers"])
     if served.current.batch_size != asked["size"]:
         return {"error": "its batch size is set by a batch sampler"}
-    small = served.current.but(batch_size=min(2, asked["size"]))
-    with contextlib.suppress(Exception):  # a loader whose size cannot be changed is weighed without
-        growth(lambda: served.loader(small), 0.3 * asked["seconds"], 1)
-    return {"grown": growth(lambda: served.loader(served.current), 0.8 * (until - time.monotonic()))}
+    gc.unfreeze()
+    with contextlib.suppress(OSError):  # a system that shows no pages: they stay shared
+        own_pages()
+    return {"grown": growth(lambda: served.loader(served.current), 0.8 * (until - time.monotonic()), files=False)}
 
 
-def growth(loader: Callable[[], Any], seconds: float, turns: int = TURNS) -> int:
-    """The most that this process and those below it grow while the loader's batches are taken one by one."""
+def growth(loader: Callable[[], Any], seconds: float, files: bool = True) -> int:
+    """The most that this process and those below it grow while the loader's batches are taken one by one; ``files``:
+    mapped ones count, as is right where no process outside maps the same."""
     from dataloader_expert.loaders.building import release
 
     until = time.monotonic() + seconds
-    before, shared = total_pss(os.getpid()), shm_used()
+    before = total_pss(os.getpid(), files)
     most, over = 0, threading.Event()
-
-    def look() -> int:
-        return total_pss(os.getpid(), shm_used() - shared) - before
 
     def watch() -> None:
         nonlocal most
         while not over.wait(POLL_S):
-            most = max(most, look())
+            most = max(most, total_pss(os.getpid(), files) - before)
 
     thread = threading.Thread(target=watch, name="memory", daemon=True)
     thread.start()
@@ -110,10 +108,10 @@ def growth(loader: Callable[[], Any], seconds: float, turns: int = TURNS) -> int
     stream = iter(made)
     held: Any = None
     try:
-        for _ in range(turns):
+        for _ in range(TURNS):
             held = next(stream, None)
             if made.num_workers:
-                _settle(look, min(until, time.monotonic() + SETTLED_S))
+                _filled(stream, min(until, time.monotonic() + FILLED_S))
             if time.monotonic() > until:
                 break
     finally:
@@ -124,14 +122,11 @@ def growth(loader: Callable[[], Any], seconds: float, turns: int = TURNS) -> int
     return max(0, most)
 
 
-def _settle(look: Callable[[], int], until: float) -> None:
-    """Waits until memory stays as it is: the queue is full."""
-    looks: list[int] = []
-    while time.monotonic() < until:
-        looks = [*looks[1 - STILL :], look()]
-        if len(looks) == STILL and max(looks) - min(looks) <= 0.01 * max(1, max(looks)):
-            return
+def _filled(stream: Any, until: float) -> None:
+    """Waits until every batch that was asked of the workers is there, and has been looked at."""
+    while time.monotonic() < until and in_stock(stream) < len(stream._task_info):
         time.sleep(POLL_S)
+    time.sleep(2 * POLL_S)
 
 
 PROBES = (HostMemory,)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from dataloader_expert.checks.pictures import MODES
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import LABEL, PRESENT
-from dataloader_expert.probes.handing_over import literals, reading, sources_of, unread
+from dataloader_expert.probes.handing_over import literals, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.pictures import GREY
@@ -116,17 +117,24 @@ def of_files(
     why = unread(source)
     if why is not None:
         raise NotWritten(why)
+    named = any(unit.label is not None for unit in source.units[:64])
+    held = fields_of(bench, source, fields, named)
     listing = getattr(source, "listing", None)
-    places = None if listing is None else places_of(source)
+    places = None if listing is None else arrays_of(source, list(held)) if side_by_side(source) else places_of(source)
     if listing is None or places is None:
         raise NotWritten("splits that share files or spread over many folders")
     reader = READERS[source.format][0]
     constants, parts = reading(source, reader)
-    named = any(unit.label is not None for unit in source.units[:64])
-    held = fields_of(bench, source, fields, named)
     kind: Any = plain.Files
+    beside, table = [], ""
     if source.format == "webdataset":
         kind, parts = plain.Shards, parts[:-1]
+    elif side_by_side(source):
+        kind, parts = plain.Arrays, parts[:-1]
+    elif any(field.name in held for field in getattr(source, "partners", ())):
+        kind, beside = plain.Pairs, [plain.partners]
+        readers, table = partners_of(source, held)
+        parts = list(dict.fromkeys([*readers, *parts]))
     elif any(unit.samples > 1 for unit in source.units) or not file_each(source):
         kind = plain.Rows
         if HELD * source.bytes > IN_MEMORY * bench.limit_bytes:
@@ -136,11 +144,11 @@ def of_files(
     constants |= {"ROOT": str(listing.base.absolute()), "SPLITS": places}
     constants["SUFFIXES"] = {os.path.splitext(unit.file)[1].lower() for unit in source.units}
     used = dict.fromkeys(convert for convert, _ in held.values())
-    if plain.pictures in used:
+    if used.keys() & {plain.pictures, plain.masks}:
         constants["SIZE"] = None if size is None else tuple(size)
     if kind is plain.Rows:
         constants["LATE"] = {name for name, (convert, _) in held.items() if convert is plain.pictures}
-    else:
+    elif kind is not plain.Arrays:
         constants["LABEL"] = source.label if named else None
     by = source.roles.split if source.roles is not None else None
     if by is not None and source.roles is not None and not source.splits:
@@ -149,13 +157,62 @@ def of_files(
         constants |= {"SPLIT": by.field, "SPLIT_NAMES": dict(source.roles.splits)}
     if plain.times in used:
         used = {plain.numbers: None, **used}
-    own = [plain.files, *used, plain.column, *((plain.joined,) if kind is plain.Rows else (plain.of_file,)), kind]
-    table = "".join(f"    {name!a}: ({convert.__name__}, {how!a}),\n" for name, (convert, how) in held.items())
-    return reader, literals(constants), [*parts, *own], f"FIELDS = {{\n{table}}}\n"
+    if plain.masks in used:
+        used = {plain.numbers: None, plain.nearest: None, **used}
+    apart = {plain.Rows: [plain.joined], plain.Arrays: []}
+    own = [plain.files, *used, plain.column, *apart.get(kind, [plain.of_file]), *beside, kind]
+    table += (
+        "FIELDS = {\n"
+        + "".join(f"    {name!a}: ({convert.__name__}, {how!a}),\n" for name, (convert, how) in held.items())
+        + "}\n"
+    )
+    return reader, literals(constants), [*parts, *own], table
 
 
 def file_each(source: Source) -> bool:
     return len({unit.file for unit in source.units}) == len(source.units)
+
+
+def arrays_of(source: Source, names: list[str]) -> dict[str, list[str]]:
+    """By split the file of each of these fields."""
+    found = {unit.split or "": {name: file for name, file, *_ in unit.at} for unit in source.units}
+    return {split: [files[name] for name in names] for split, files in found.items()}
+
+
+def partners_of(source: Source, held: Iterable[str]) -> tuple[list[Any], str]:
+    """The readers of a sample's other files, and the table that says where each lies."""
+    readers, lines = [], ""
+    for field in getattr(source, "partners", ()):
+        if field.name not in held:
+            continue
+        pairs = [(unit.file, file) for unit in source.units for name, file, _ in unit.at if name == field.name]
+        rule = rule_of(pairs) if len(pairs) == len(source.units) else None
+        if rule is None:
+            raise NotWritten(f"samples whose {field.name!a} no one rule finds")
+        readers.append(READERS["image-folder" if field.kind == "mask" else "text"][0])
+        lines += f"    {field.name!a}: ({readers[-1].__name__}, {', '.join(map(ascii, rule))}),\n"
+    return readers, f"PARTNERS = {{\n{lines}}}\n"
+
+
+def rule_of(pairs: list[tuple[str, str]]) -> tuple[dict[str, str], str, str] | None:
+    """The partner's folders by the sample's, what ends a sample's name, and what ends its partner's; None: no one rule."""
+    folders, ends = dict[str, str](), set()
+    for one, other in pairs:
+        (*above, name), (*beside, partner) = Path(one).parts, Path(other).parts
+        if len(beside) > len(above):
+            folders[""] = beside.pop(0)
+        folders |= {a: b for a, b in zip(above, beside, strict=False) if a != b}
+        stem = Path(name).stem
+        alike = len(list(takewhile(lambda both: both[0] == both[1], zip(stem, partner, strict=False))))
+        ends.add((stem[alike:], partner[alike:]))
+    if len(ends) != 1:
+        return None
+    [(end, new)] = ends
+    for one, other in pairs:
+        parts = [folders.get(part, part) for part in ("", *Path(one).parts[:-1])]
+        if Path(*parts, Path(one).stem.removesuffix(end) + new) != Path(other):
+            return None
+    return folders, end, new
 
 
 def places_of(source: Source) -> dict[str, list[str]] | None:
@@ -215,6 +272,8 @@ def fields_of(
             held[name] = (plain.indices if numbered else plain.classes, list(bench.classes))
         elif f["dtype"] == "str":
             held[name] = (plain.texts, None)
+        elif stored.kind == "mask":
+            held[name] = (plain.masks, f["dtype"])
         elif stored.kind == "image" and len(f["shape"]) == 4 and f["shape"][1:] != list(stored.shape):
             if deep:
                 raise NotWritten(f"images of mode {deep[0]}")

@@ -21,7 +21,7 @@ from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
 from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
-from dataloader_expert.probes.profile.stage import stage_fact
+from dataloader_expert.probes.profile.stage import STAGE, stage_fact
 from dataloader_expert.probes.profile.stage_classifier import Namer, place_of
 from dataloader_expert.probes.profile.transfer import to_device, transport, trip
 from dataloader_expert.probes.serving import Serving, flat, serving
@@ -72,6 +72,8 @@ class Stages(Probe):
     most_s: float = 12.0
     half: float = HALF
     trip: bool = False
+    whole: bool = True
+    """Also what reading leaves behind, hotspots and slow samples; else the times of the stages alone."""
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         broken = bench.facts.find(LOADER_FAILED) is not None
@@ -87,19 +89,22 @@ class Stages(Probe):
             why = "no batch came back" if not seen.batches else "its workers are not forked and cannot be observed"
             yield Unknown("stages", why)
             return
-        yield from stage_facts(served, timed, seen)
+        said = stage_facts(served, timed, seen)
+        yield from said if self.whole else (s for s in said if isinstance(s, Fact) and s.quantity is STAGE)
         size = max(1, seen.samples // max(1, seen.batches))
         if not served.current.workers:
             yield stage_fact("worker_transfer", transport(seen.last, size))
         if self.trip:
             yield trip(seen.last)
-        yield from to_device(seen.last, size)
-        yield from kept(served, seen)
-        plan = served.current
-        yield from health(seen, in_flight(1, plan.prefetch) * seen.tensors if plan.workers else 0)
-        each, first = _each(timed), _each(line for line in seen.lines if not line["timed"])
-        doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
-        yield from slow_samples(bench, served, each, first, doubtful)
+        each = _each(timed)
+        if self.whole:
+            yield from to_device(seen.last, size)
+            yield from kept(served, seen)
+            plan = served.current
+            yield from health(seen, in_flight(1, plan.prefetch) * seen.tensors if plan.workers else 0)
+            first = _each(line for line in seen.lines if not line["timed"])
+            doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
+            yield from slow_samples(bench, served, each, first, doubtful)
         per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
         if bench.source.iterable:
             yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.delivery import gone, unwatched, worker_pids
 from dataloader_expert.probes.search.belief import FORK_S, Start
-from dataloader_expert.probes.search.delivery import gone, unwatched, worker_pids
 from dataloader_expert.probes.search.progress import Watch, cpu_s
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.search.tap import Count, Installing, Tap, TimeUp, use

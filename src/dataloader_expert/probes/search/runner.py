@@ -12,7 +12,7 @@ import math
 import time
 from dataclasses import dataclass, field
 
-from dataloader_expert.probes.search.delivery import held_back, in_stock
+from dataloader_expert.probes.delivery import held_back, in_stock
 from dataloader_expert.probes.search.living import POLL_S, Living
 from dataloader_expert.probes.search.tap import Count, TimeUp
 
