@@ -88,6 +88,8 @@ class HostClient:
         self.control = ours
         self.ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self.torch: asyncio.Future[bool] | None = None
+        """Whether the host has imported torch; None: not asked to."""
         self.alive = True
         self.ending: threading.Thread | None = None
         self.folder = package_folder()
@@ -135,10 +137,42 @@ class HostClient:
                     self.hosts = [event["pid"]]
                 if not self.ready.done():
                     self.ready.set_result(event)
+            elif event["event"] == "torch":
+                if self.torch is not None and not self.torch.done():
+                    self.torch.set_result(event["imported"])
             elif event["event"] == "ended":
                 future = self.waiting.pop(event["id"], None)
                 if future is not None and not future.done():
                     future.set_result(event)
+
+    async def import_torch(self, seconds: float) -> None:
+        """Has the host import torch, once, so that each child that needs it does not; one with children at work will not.
+
+        Raises:
+            RequestError: ``timed-out`` if it has not in ``seconds``.
+        """
+        if self.user or not self.alive:
+            return  # the host of user code has it from the start
+        begun = time.monotonic()
+        if self.torch is None or (self.torch.done() and not self.torch.result()):
+            self.torch = asyncio.get_running_loop().create_future()
+            try:
+                self.control.send(json.dumps({"op": "torch"}).encode())
+            except OSError:
+                self.close()
+                return
+        try:
+            await asyncio.wait_for(asyncio.shield(self.torch), max(0.1, seconds))
+        except TimeoutError:
+            self.give_up(begun)
+            raise _not_ready(seconds) from None
+
+    def give_up(self, since: float) -> None:
+        """Closes a host that will not become ready, so that the next call starts another: it is stopped, or has been at it
+        ``since`` too long."""
+        pids = [self.process.pid, *descendants_of(self.process.pid)]
+        if time.monotonic() - since > START_S or any(map(_is_stopped, pids)):
+            self.close(0.0)
 
     def close(self, patience_s: float = PATIENCE_S) -> None:
         """Ends the host: its control socket closes, it ends its children, and the warden kills the rest.
@@ -160,6 +194,8 @@ class HostClient:
         if not self.ready.done():
             self.process.terminate()  # it is importing torch and would not read its socket before that is done
             self.ready.set_result({"event": "host", "error": "the process ended while starting", "python": self.python})
+        if self.torch is not None and not self.torch.done():
+            self.torch.set_result(False)
         for future in self.waiting.values():
             if not future.done():
                 future.set_result(GONE)
@@ -241,13 +277,8 @@ class Door:
             ready = await asyncio.wait_for(asyncio.shield(host.ready), seconds)
         except TimeoutError:
             assert host is not None  # it was waited for
-            pids = [host.process.pid, *descendants_of(host.process.pid)]
-            if time.monotonic() - host.since > START_S or any(map(_is_stopped, pids)):
-                host.close(0.0)  # it will not become ready: the next call starts another
-            raise RequestError(
-                "timed-out",
-                f"the measuring process is still starting after {seconds:.0f} s (it imports torch once); call again",
-            ) from None
+            host.give_up(host.since)
+            raise _not_ready(seconds) from None
         except OSError as e:
             raise _unfit(python, e) from None
         if "error" in ready:
@@ -268,6 +299,8 @@ class Door:
         begun = time.monotonic()
         patience = START_S if limits.seconds is None else limits.seconds + GRACE_S
         host, ready = await self.host(user, roots, patience)
+        if request.get("torch", True):
+            await host.import_torch(patience - (time.monotonic() - begun))
         waited = time.monotonic() - begun
         left = None if limits.seconds is None else max(1.0, limits.seconds - waited)
         self.count += 1
@@ -285,7 +318,6 @@ class Door:
         sending: asyncio.Future[None] | None = None
         events = _Events(ours, outcome, on_event)
         order = {"op": "start", "id": id_, "limit_s": left, "limit_bytes": limits.memory_bytes}
-        order["torch"] = request.get("torch", True)
         try:
             try:
                 socket.send_fds(
@@ -352,6 +384,11 @@ class Door:
                 await asyncio.wait_for(asyncio.shield(ended), PATIENCE_S)
             except (OSError, TimeoutError):
                 host.close(0.0)
+
+
+def _not_ready(seconds: float) -> RequestError:
+    text = f"the measuring process is still starting after {seconds:.0f} s (it imports torch once); call again"
+    return RequestError("timed-out", text)
 
 
 def _is_stopped(pid: int) -> bool:

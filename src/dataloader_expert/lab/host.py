@@ -104,6 +104,10 @@ class HostProcess:
         order = json.loads(message)
         if order["op"] == "start":
             self._start(order, fds)
+        elif order["op"] == "torch":
+            if not self.children:  # they would not be bounded meanwhile: whoever needs it now imports it itself
+                import_torch()
+            self._send({"event": "torch", "imported": "torch" in sys.modules})
         elif order["op"] == "cancel":
             for child in list(self.children.values()):
                 if child.id == order["id"]:
@@ -113,10 +117,6 @@ class HostProcess:
     def _start(self, order: dict[str, Any], fds: list[int]) -> None:
         limit = order.get("limit_s")
         deadline = None if limit is None else time.monotonic() + limit
-        if (
-            order["torch"] and not self.children
-        ):  # those at work would not be bounded meanwhile: a child imports it then
-            import_torch()
         used, there = shm_used(), shm.listed()
         host = os.getpid()
         pid = os.fork()
