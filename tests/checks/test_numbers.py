@@ -118,3 +118,15 @@ def test_the_most_extreme_values_are_kept_with_their_samples(seed: int, parts: i
     assert [v for v, _ in numbers.lowest] == np.sort(values)[:EXTREMES].tolist()
     assert [v for v, _ in numbers.highest] == np.sort(values)[::-1][:EXTREMES].tolist()
     assert all(values[at] == v for v, at in (*numbers.lowest, *numbers.highest))
+
+
+def test_far_values_of_many_samples_are_placed_though_one_sample_has_most() -> None:
+    """Our promise: of a sample with many equal far values one is kept, and others have room."""
+    values = np.random.default_rng(0).normal(size=(2000, 100))
+    values[0, :60] = 50.0
+    for sample in (500, 900, 1300):
+        values[sample, :3] = 45.0
+    numbers = Numbers(0.0, 0)
+    for first in range(0, 2000, 64):
+        numbers.see(values[first : first + 64], first, 100)
+    assert {sample for value, sample in numbers.highest if value > 40} == {0, 500, 900, 1300}

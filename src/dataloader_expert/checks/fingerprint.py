@@ -293,7 +293,8 @@ def _vectors(block: Block, names: list[str], whole: bool) -> Any:
         else:
             pictures = any(hasattr(v, "getbands") for v in values)
             made = [_pool(t) for t in thumbs(block, name)] if pictures else [_vector(v) for v in values]
-            size = max(map(len, made), default=1)  # a value of another kind than its neighbours has another size
+            sizes = Counter(map(len, made)).most_common(1)
+            size = sizes[0][0] if sizes else 1  # a value of another kind than its neighbours has another size
             made = [v if len(v) == size else np.full(size, np.nan) for v in made]
             part = np.stack(made) if made else np.zeros((0, 1))
         if column.nulls is not None:

@@ -233,7 +233,8 @@ class Integrity(Check):
         counts = self.shapes.setdefault(name, {})
         counts[shape] = counts.get(shape, 0) + n
         if len(counts) < 1000:
-            self.examples.at((name, shape), unit.start + i, unit.at_row(i).file)
+            for row in range(i, i + max(1, min(n, len(unit.members), MAX_PLACES))):  # each of several files is a place
+                self.examples.at((name, shape), unit.start + row, unit.at_row(row).file)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Integrity)

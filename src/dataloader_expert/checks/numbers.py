@@ -102,11 +102,11 @@ class Numbers:
             piece = flat[start : start + PIECE]
             low, high = float(piece.min()), float(piece.max())
             self.low, self.high = min(self.low, low), max(self.high, high)
-            full = len(self.lowest) == EXTREMES
+            full = len(self.lowest) == len(self.highest) == EXTREMES
             if full and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
                 continue
             for places, sign in ((self.lowest, 1), (self.highest, -1)):
-                if full:  # few are beyond those that are kept
+                if len(places) == EXTREMES:  # few are beyond those that are kept
                     bound = places[-1][0]
                     at = np.flatnonzero(piece < bound if sign > 0 else piece > bound)
                     beyond = piece[at]

@@ -152,7 +152,7 @@ class Seen:
 
 def content_digests(block: Block, names: Sequence[str], first: Sequence[str] = ()) -> Any:
     """The block's digests of the fields ``first`` and ``names``, computed once for all checks, as are those of ``first``."""
-    key = f"digests {' '.join(first)} and {' '.join(names)}"
+    key = f"digests {list(first)} {list(names)}"
     if key not in block.views:
         block.views[key] = digests(block, names, content_digests(block, first) if first else None)
     return block.views[key]

@@ -101,12 +101,8 @@ class Statistics(Check):
             self._at(name).see(np.array([length for _, length in texts]), first, rows=rows[[i for i, _ in texts]])
             self._distinct(name, values)
         arrays = [(i, v) for i, v in enumerate(values) if isinstance(v, np.ndarray)]
-        if arrays and len(arrays) == len(values) and all(a.ndim == arrays[0][1].ndim and a.size for _, a in arrays):
-            for i, value in arrays:
-                if not self._pictures(name, value[None]):
-                    self._one(name, value[None], block.unit, rows[i : i + 1])
-        else:
-            for i, value in arrays:
+        for i, value in arrays:
+            if not (value.size and self._pictures(name, value[None])):
                 self._one(name, value[None], block.unit, rows[i : i + 1])
         for value in values:
             if hasattr(value, "getbands"):
@@ -157,8 +153,10 @@ class Statistics(Check):
         ):
             if now > was:
                 wrong = np.isnan(values) if code == "nan" else np.isinf(values)
-                bad = rows[wrong.reshape(len(values), -1).any(1)][:MAX_PLACES].tolist()
-                for row in bad if self.where.room((code, name), unit.at_row(bad[0]).file) > 0 else ():
+                bad = rows[wrong.reshape(len(values), -1).any(1)]
+                if not unit.members:  # one file
+                    bad = bad[: self.where.room((code, name), unit.file)]
+                for row in bad.tolist():
                     self.where.at((code, name), unit.start + row, unit.at_row(row).file, name)
 
     def merge(self, other: Check) -> None:

@@ -29,7 +29,7 @@ def fold(
     at: Callable[[int], None],
     tick: Callable[[int], None] | None = None,
     adjacent: int = 1,
-    begin: Callable[[], None] | None = None,
+    begin: Callable[[int], None] | None = None,
 ) -> Folded:
     """Deals units to processes round-robin, so that the result depends only on the number of processes, not on their speed.
 
@@ -37,7 +37,8 @@ def fold(
         deadline: monotonic time at which the work stops taking units.
         at: called with the current unit.
         tick: told how many units are done, a few times a second.
-        begin: called first in each process that is started.
+        begin: called first in each process that is started, with the number of times that one died so far: it is then to
+            look at each unit by itself.
         adjacent: units that follow one another and are dealt to one process.
     """
     result = Folded()
@@ -49,6 +50,9 @@ def fold(
     last = context.Array("q", [-1] * processes, lock=False)
     counts = context.Array("q", [0] * processes, lock=False)
     partials: dict[int, Any] = {}
+    again: set[int] = set()
+    """Processes that were started once more with all their units: of several looked at together, which one it was is not
+    known."""
 
     def run(i: int, hand: list[int], channel: Any) -> None:
         def here(unit: int) -> None:
@@ -57,7 +61,7 @@ def fold(
             at(unit)
 
         if begin is not None:
-            begin()
+            begin(len(result.crashed) + len(again))
         channel.send(work(hand, here, deadline))
         channel.close()
 
@@ -80,6 +84,12 @@ def fold(
                 partials[i] = r.recv()
             except EOFError:
                 process.join()
+                late = deadline is not None and time.monotonic() >= deadline
+                if adjacent > 1 and i not in again and not late:
+                    again.add(i)
+                    counts[i] = 0
+                    alive[i] = (*start(i, hand), hand)
+                    continue
                 unit = int(last[i])
                 result.crashed[unit] = process.exitcode or 0
                 rest = [u for u in hand if u != unit]

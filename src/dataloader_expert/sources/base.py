@@ -82,14 +82,18 @@ class Column:
 
     def take(self, rows: np.ndarray[Any, Any]) -> Column:
         nulls = None if self.nulls is None else self.nulls[rows]
-        coded = None if self.coded is None else (self.coded[0][rows], self.coded[1])
-        return Column(_taken(self.values, rows), nulls, self.time, coded)
+        return Column(_taken(self.values, rows), nulls, self.time, self._coded(rows))
+
+    def _coded(self, here: Any) -> tuple[np.ndarray[Any, Any], list[str | None]] | None:
+        if self.coded is None:
+            return None
+        codes, texts = self.coded
+        return (codes[here], texts) if few_texts(len(texts), len(codes[here])) else None
 
     def cut(self, here: slice) -> Column:
         """The values of these samples, arrays not copied."""
         nulls = None if self.nulls is None else self.nulls[here]
-        coded = None if self.coded is None else (self.coded[0][here], self.coded[1])
-        return Column(self.values[here], nulls, self.time, coded)
+        return Column(self.values[here], nulls, self.time, self._coded(here))
 
     def counts(self) -> dict[Any, int]:
         """How often each value occurs.
@@ -157,6 +161,11 @@ def runs(n: int, most: int) -> np.ndarray[Any, Any]:
     size = max(1, most // RUNS)
     starts = np.linspace(0, n - size, most // size).astype(np.int64)
     return (starts[:, None] + np.arange(size)).reshape(-1)
+
+
+def few_texts(texts: int, rows: int) -> bool:
+    """Whether so few texts stand for so many rows that looking at each text once is less work."""
+    return 4 * texts <= rows
 
 
 def _taken(values: Any, rows: np.ndarray[Any, Any]) -> Any:

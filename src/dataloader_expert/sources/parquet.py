@@ -214,12 +214,13 @@ def _some(reader: Any, unit: Unit, group: int, largest: int, only: Sequence[str]
     import pyarrow as pa
 
     runs_of = [(int(r[0]), len(r)) for r in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1)]
-    names = reader.schema_arrow.names if only is None else only
+    kinds = {field.name: field.type for field in reader.schema_arrow}
     columns = {}
-    for name in names:
-        whole = _bounded(reader, unit, group, largest, [name])
+    for name in kinds if only is None else only:
+        whole = _bounded(reader, unit, group, largest if pa.types.is_nested(kinds[name]) else 0, [name])
         part = pa.concat_tables([whole.slice(start, length) for start, length in runs_of])
-        columns[name] = part.column(name).combine_chunks()
+        at = len(part.schema.names) - 1 - part.schema.names[::-1].index(name)  # of two columns of one name the last
+        columns[name] = part.column(at).combine_chunks()
     return pa.table(columns)
 
 

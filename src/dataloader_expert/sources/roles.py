@@ -21,6 +21,8 @@ DISTINCT_KEY = 0.95
 """The least share of distinct values in a key column: rows copied with their key repeat some."""
 DENSE = 0.5
 """The least share of its range that the values of a running number fill."""
+BY_CHANCE = 0.25
+"""The share of the repeats expected of random numbers above which numbers are taken for such."""
 LARGEST_GROUP = 20
 """The most rows per group, on average, for codes alone to suggest a group: codes of a category recur more often."""
 FEW = 8
@@ -203,7 +205,9 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
     numbers = [int(v) for v in distinct if not isinstance(v, str)]
     if len(numbers) == len(distinct):
         span = max(numbers) - min(numbers) + 1
-        if span >= DISTINCT_KEY * (rows or 0) and max(rows or 0, len(numbers)) >= DENSE * span:
+        some = rows is not None and rows > n  # of numbers drawn at random some would repeat among those looked at
+        repeats = some and n - len(distinct) > BY_CHANCE * n * n / (2 * span)
+        if not repeats and span >= DISTINCT_KEY * (rows or 0) and max(rows or 0, len(numbers)) >= DENSE * span:
             return Role(name, "by its values, a running number", False)
         return None
     if len(numbers) == 0 and all(_is_code(str(v)) for v in list(distinct)[:500]):

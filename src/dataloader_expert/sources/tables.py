@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
-from dataloader_expert.sources.base import Block, Column, Field, Roles, Source
+from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
@@ -60,7 +60,8 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable], f
     if t.is_dictionary(kind):
         _no_expansion(array.dictionary, array.indices, array.nbytes, name, file)
         shared = array.dictionary.type
-        if (t.is_string(shared) or t.is_large_string(shared)) and (coded := _coded(array)) is not None:
+        few = few_texts(len(array.dictionary), len(array)) and not array.dictionary.null_count
+        if few and (t.is_string(shared) or t.is_large_string(shared)) and (coded := _coded(array)) is not None:
             codes, texts = coded
             return Column(np.array(texts, object)[codes].tolist(), nulls, coded=coded)
         return _column(array.dictionary_decode(), name, file, problems, first)
@@ -90,11 +91,13 @@ def _column(array: pa.Array, name: str, file: str, problems: list[Unreadable], f
 
 def _coded(array: pa.Array) -> tuple[Any, list[str | None]] | None:
     """Which text of its dictionary each value is, and the texts; None where one of them is not UTF-8."""
+    import numpy as np
+
     try:
         texts = array.dictionary.to_pylist()
     except UnicodeDecodeError:
         return None
-    codes = values_of(array.indices)
+    codes = values_of(array.indices).astype(np.int64)
     if array.null_count:
         texts.append(None)
         codes[values_of(array.is_null())] = len(texts) - 1
@@ -298,7 +301,7 @@ class Table(Source):
             raise first or Unreadable("empty-file", "no samples")
         looked_at = [*blocks, *self._apart(len(blocks))] if not dear else blocks
         named = any(unit.split is not None for unit in self.units)
-        rows = sum(unit.samples for unit in self.units)
+        rows = None if dear else sum(unit.samples for unit in self.units)
         self.roles = find_roles(looked_at, self.fields, None, named, rows)
         split = self.roles.split.field if self.roles.split is not None else None
         self.label, self.label_how = find_label(blocks, split)
@@ -390,7 +393,8 @@ def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | Non
         if "float" in found[name].dtype:
             continue
         parts = [b.columns[name].values for b in blocks if name in b.columns]
-        values = [v for part in parts for v in (part.tolist() if hasattr(part, "tolist") else part)][:GUESSED_FROM]
+        every = [v for part in parts for v in (part.tolist() if hasattr(part, "tolist") else part)]
+        values = [every[i] for i in runs(len(every), GUESSED_FROM).tolist()]
         counts = Counter(v for v in values if v is not None)
         if all(isinstance(v, str) and is_time(v) for v in counts):
             continue  # a few dates are not classes

@@ -158,9 +158,10 @@ def misspelt(spelt: Spelt) -> list[Unreadable]:
     problems = []
     for ways in spelt.values():
         usual = max(ways, key=lambda ext: (ways[ext][0], ext))
-        for ext, (_, first) in ways.items():
+        for ext, (count, first) in ways.items():
             for file, key in first if ext != usual else ():
-                text = f".{ext} where most samples have .{usual}: a reader that asks for one misses the other"
+                these = f"{count} samples have" if count > 1 else "one sample has"
+                text = f"{these} .{ext} and most .{usual}: a reader that asks for one misses the other"
                 problems.append(Unreadable("wrong-extension", text, file=file, key=key))
     return problems
 

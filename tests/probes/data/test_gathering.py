@@ -85,6 +85,16 @@ def test_the_checks_say_the_same(seed: int, odds: list[str]) -> None:
     assert said(context, gathered) == said(context, alone)
 
 
+@pytest.mark.parametrize("odd", ["nan", "constant", "shape", "dtype", "missing"])
+def test_odd_samples_that_follow_one_another_are_each_placed(odd: str) -> None:
+    """Our promise: they become one block, and each is still a place of its own."""
+    odds = [""] * 100 + [odd] * 10 + [""] * 90
+    alone = blocks(1, odds)
+    fields = tuple(field_of(name, column) for name, column in alone[0].columns.items())
+    context = Context(fields, "label", 200, "image", ("train", "val"), None, 0)
+    assert said(context, list(together(blocks(1, odds)))) == said(context, alone)
+
+
 def test_alike_samples_become_few_blocks() -> None:
     """Our promise: whole runs of alike samples are looked at together, up to a number of them."""
     made = list(together(blocks(0, [""] * 200)))

@@ -63,7 +63,8 @@ def gathered(blocks: list[Block]) -> Block:
     for name, first in blocks[0].columns.items():
         parts = [block.columns[name].values for block in blocks]
         array = isinstance(first.values, np.ndarray)
-        columns[name] = Column(np.concatenate(parts) if array else [v for part in parts for v in part], time=first.time)
+        made = np.concatenate(parts, dtype=first.values.dtype) if array else [v for part in parts for v in part]
+        columns[name] = Column(made, time=first.time)
     unit = replace(units[0], samples=len(units), bytes=sum(u.bytes for u in units), key=None, members=units)
     return Block(unit, columns, [raw for block in blocks for raw in block.raw])
 
@@ -73,6 +74,8 @@ def _kind(block: Block) -> Hashable:
     alone = block.unit.samples != 1 or block.samples != 1 or block.problems or block.rows is not None or block.views
     if alone or any(c.nulls is not None or c.coded is not None or len(c) != 1 for c in block.columns.values()):
         return None
+    if not all(hasattr(c.values, "dtype") or _plain(c.values[0]) for c in block.columns.values()):
+        return None  # of unknown size
     shapes = tuple((name, _shape(column.values), column.time) for name, column in block.columns.items())
     return block.unit.split, len(block.raw), shapes
 
@@ -81,14 +84,22 @@ def _shape(values: Any) -> Any:
     return (values.dtype.str, values.shape[1:]) if hasattr(values, "dtype") else type(values)
 
 
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bytes | int | float) or hasattr(value, "nbytes") or _picture(value)
+
+
+def _picture(value: Any) -> bool:
+    return hasattr(value, "getbands")
+
+
 def _size(block: Block) -> int:
-    return sum(_bytes(column.values) for column in block.columns.values())
+    return sum(_bytes(column.values) for column in block.columns.values()) + sum(map(len, block.raw))
 
 
 def _bytes(values: Any) -> int:
     if hasattr(values, "nbytes"):
         return int(values.nbytes)
-    return sum(v.width * v.height * len(v.getbands()) if hasattr(v, "getbands") else _bytes_of(v) for v in values)
+    return sum(v.width * v.height * len(v.getbands()) if _picture(v) else _bytes_of(v) for v in values)
 
 
 def _bytes_of(value: Any) -> int:

@@ -199,10 +199,17 @@ class Scan(Probe):
         if self.most is not None:
             order = order[: self.most]
 
+        alone = False  # whether each unit is looked at by itself, so that one on which a check dies is known
+
         def work(hand: list[int], at: Callable[[int], None], until: float | None) -> dict[str, Check]:
             checks = self._new(context)
-            look(source, hand, checks, at, until)
+            look(source, hand, checks, at, until, alone)
             return checks
+
+        def begin(crashed: int) -> None:
+            nonlocal alone
+            alone = crashed > 0
+            keep_pages()
 
         lead = order[: leading([source.units[i].bytes for i in order[:LEAD]])]
         begun = time.monotonic()
@@ -223,7 +230,7 @@ class Scan(Probe):
                 lambda i: bench.at(source.units[i].start),
                 lambda n: bench.progress(f"read {n + len(lead)} of {len(order)} units", (n + len(lead)) / len(order)),
                 MOST if single else 1,
-                keep_pages,
+                begin,
             )
             parts += folded.partials
             for i, code in folded.crashed.items():
@@ -368,13 +375,19 @@ def keep_pages() -> None:
 
 
 def look(
-    source: Source, hand: list[int], checks: dict[str, Check], at: Callable[[int], None], until: float | None
+    source: Source,
+    hand: list[int],
+    checks: dict[str, Check],
+    at: Callable[[int], None],
+    until: float | None,
+    alone: bool = False,
 ) -> None:
-    """Reads, decodes and checks units; those that cannot be read are recorded and skipped."""
+    """Reads, decodes and checks units, ``alone`` each by itself; those that cannot be read are recorded and skipped."""
     integrity = checks["integrity"]
     assert isinstance(integrity, Integrity)
     active = [c for c in checks.values() if c.applies()]
-    for block in together(_decoded(source, hand, integrity, at, until)):
+    blocks = _decoded(source, hand, integrity, at, until)
+    for block in blocks if alone else together(blocks):
         for check in active:
             check.watch(block)
 
