@@ -93,8 +93,8 @@ def test_a_cause_that_saves_as_much_comes_first() -> None:
 @pytest.mark.parametrize("differ", [True, False], ids=["they differ", "they are the same"])
 def test_of_random_samples_what_precedes_chance_is_predicted(differ: bool) -> None:
     """Our promise: never timed, never advised; without read and decode three tenths of the time is left."""
-    chosen: dict[str, Any] = {"settings": {}, "workers": 2}
-    at = {"workers": 2, "prefetch": 2}
+    chosen: dict[str, Any] = {"settings": {"num_workers": 2, "prefetch_factor": 2}, "workers": 2}
+    at = {"workers": 2, "prefetch": 2, "in_order": True}
     facts = Facts((
         Fact(NONDETERMINISTIC, differ, TIMED), Fact(RECOMMENDED, chosen, TIMED), Fact(THROUGHPUT, 90.0, TIMED, at),
         *stages(),

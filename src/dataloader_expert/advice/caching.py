@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dataloader_expert.advice.stages import cpu_and_waits
+from dataloader_expert.advice.workers import throughput_at
 from dataloader_expert.conclusions import Advice, Finding, saved
 from dataloader_expert.facts import Fact, Facts, Json, in_bytes
 from dataloader_expert.probes.experiments.sample_cache import CACHED, STAGES
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import RECOMMENDED
-from dataloader_expert.probes.search.trials import THROUGHPUT
 from dataloader_expert.probes.system.storage import COLD
 
 MOST_MEMORY, MOST_DISK = 0.5, 0.9
@@ -22,6 +22,8 @@ WORTH_STORING = 1.5
 """The least predicted gain that counts: unlike a run's, it has no interval."""
 BEFORE_CHANCE = ("read", "decode")
 """Stages that hold no random transform."""
+HANDED_OVER = ("worker_transfer", "collate")
+"""Stages that the main process takes part in, or that stay as they are."""
 NOTHING = "nothing to cache: "
 IN_MEMORY = "CachedDataset(dataset).fill()  # from dataloader_expert.loaders"
 ON_DISK = "each field of all samples in one .npy file, read with numpy.load(path, mmap_mode='r')"
@@ -89,15 +91,18 @@ def kept(facts: Facts, memory_bytes: int) -> Kept | None:
 def before_chance(facts: Facts) -> Kept | None:
     """Of samples that differ each time, what keeping them before their random part is predicted to gain."""
     chosen = facts.find(RECOMMENDED)
-    rate = None if chosen is None else facts.find(THROUGHPUT, workers=chosen.value["workers"])
+    rate = None if chosen is None else throughput_at(facts, chosen.value["settings"])
     found = [f for f in facts.all(STAGE) if f.at["stage"] in BEFORE_CHANCE and f.value["ms"] > 0]
     whole = sum(cpu_and_waits(facts))
     left = whole - sum(f.value["cpu_ms"] + f.value["wait_ms"] for f in found)
     if not facts.value(NONDETERMINISTIC) or rate is None or not found or left <= 0:
         return None
     stages, gain = tuple(str(f.at["stage"]) for f in found), whole / left
+    handed = sum(f.value["ms"] for f in facts.all(STAGE) if f.at["stage"] in HANDED_OVER)
+    if handed:  # however little workers have left to do, one process takes their batches
+        gain = min(gain, max(1.0, 1e3 / handed / rate.value))
     text = f"samples differ each time; kept before their random part, without {' and '.join(stages)}, "
-    text += f"{gain:.2f} times as fast is predicted from the times of the stages"
+    text += f"at most {gain:.2f} times as fast is predicted from the times of the stages"
     text = f"{text}; only your code knows their size there" if gain >= WORTH_STORING else NOTHING + text
     return Kept(stages, rate.value, gain * rate.value, gain, "derived", (rate, *found), text)
 

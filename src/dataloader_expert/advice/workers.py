@@ -74,7 +74,7 @@ def host_parts(facts: Facts, batch_size: int, workers: int, pinned: bool) -> dic
 
 
 def worker_advice(facts: Facts) -> list[Advice]:
-    """Other settings, only if fresh alternating blocks proved the gain: one advice, named after what changes."""
+    """Other settings, only if alternating blocks proved the gain: one advice, named after what changes."""
     recommended, speedup, current = facts.find(RECOMMENDED), facts.find(SPEEDUP), facts.find(CURRENT)
     if recommended is None or speedup is None or current is None or speedup.evidence.interval is None:
         return []

@@ -88,8 +88,10 @@ class HostClient:
         self.control = ours
         self.ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self.torch: asyncio.Future[bool] | None = None
-        """Whether the host has imported torch; None: not asked to."""
+        self.torch: asyncio.Future[str | None] | None = None
+        """Empty once the host has imported torch, else why it cannot; its result None: it was busy. None: not asked to."""
+        self.asked = 0.0
+        """When it was asked to (monotonic)."""
         self.alive = True
         self.ending: threading.Thread | None = None
         self.folder = package_folder()
@@ -139,7 +141,7 @@ class HostClient:
                     self.ready.set_result(event)
             elif event["event"] == "torch":
                 if self.torch is not None and not self.torch.done():
-                    self.torch.set_result(event["imported"])
+                    self.torch.set_result(event["why"])
             elif event["event"] == "ended":
                 future = self.waiting.pop(event["id"], None)
                 if future is not None and not future.done():
@@ -149,23 +151,24 @@ class HostClient:
         """Has the host import torch, once, so that each child that needs it does not; one with children at work will not.
 
         Raises:
-            RequestError: ``timed-out`` if it has not in ``seconds``.
+            RequestError: ``timed-out`` if it has not in ``seconds``, ``import-failed`` if it cannot.
         """
         if self.user or not self.alive:
             return  # the host of user code has it from the start
-        begun = time.monotonic()
-        if self.torch is None or (self.torch.done() and not self.torch.result()):
-            self.torch = asyncio.get_running_loop().create_future()
+        if self.torch is None or (self.torch.done() and self.torch.result() != ""):
+            self.torch, self.asked = asyncio.get_running_loop().create_future(), time.monotonic()
             try:
                 self.control.send(json.dumps({"op": "torch"}).encode())
             except OSError:
                 self.close()
                 return
         try:
-            await asyncio.wait_for(asyncio.shield(self.torch), max(0.1, seconds))
+            why = await asyncio.wait_for(asyncio.shield(self.torch), max(0.1, seconds))
         except TimeoutError:
-            self.give_up(begun)
+            self.give_up(self.asked)
             raise _not_ready(seconds) from None
+        if why:
+            raise _unfit(self.python, why)
 
     def give_up(self, since: float) -> None:
         """Closes a host that will not become ready, so that the next call starts another: it is stopped, or has been at it
@@ -195,7 +198,7 @@ class HostClient:
             self.process.terminate()  # it is importing torch and would not read its socket before that is done
             self.ready.set_result({"event": "host", "error": "the process ended while starting", "python": self.python})
         if self.torch is not None and not self.torch.done():
-            self.torch.set_result(False)
+            self.torch.set_result(None)
         for future in self.waiting.values():
             if not future.done():
                 future.set_result(GONE)

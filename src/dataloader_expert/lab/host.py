@@ -6,7 +6,6 @@ standard library, numpy, torch.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import json
 import os
@@ -105,9 +104,8 @@ class HostProcess:
         if order["op"] == "start":
             self._start(order, fds)
         elif order["op"] == "torch":
-            if not self.children:  # they would not be bounded meanwhile: whoever needs it now imports it itself
-                import_torch()
-            self._send({"event": "torch", "imported": "torch" in sys.modules})
+            # children at work would not be bounded meanwhile: whoever needs it now imports it itself
+            self._send({"event": "torch", "why": None if self.children else import_torch()})
         elif order["op"] == "cancel":
             for child in list(self.children.values()):
                 if child.id == order["id"]:
@@ -305,15 +303,19 @@ def serve(control: int, package: str, warden: int) -> None:
     HostProcess(channel, package, warden).run()
 
 
-def import_torch() -> None:
-    """What torch imports is kept from the garbage collector, as nothing of it ever is garbage."""
+def import_torch() -> str:
+    """Imports torch, so that no child pays for it; why that fails, else empty. Nothing of it is ever garbage."""
     if "torch" in sys.modules:
-        return
+        return ""
     gc.disable()
-    with contextlib.suppress(ImportError):  # the child that needs it says so
-        import torch.utils.data  # noqa: F401  # so that no child pays for it
-    gc.freeze()
-    gc.enable()
+    try:
+        import torch.utils.data  # noqa: F401
+    except Exception as e:  # a library that is missing, a broken installation
+        return f"{type(e).__name__}: {e}"
+    finally:
+        gc.freeze()
+        gc.enable()
+    return ""
 
 
 def preload() -> dict[str, str]:

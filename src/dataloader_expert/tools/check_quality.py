@@ -397,6 +397,10 @@ TOOL = Tool(
     Result,
     recipe,
     conclude,
-    unprinted={Repeating.name: Unknown("code", "with --json or --html: a pytest file that repeats these checks")},
+    unprinted={
+        Repeating.name: Unknown(
+            "code", "pass --json or --html to get a pytest file of these checks, where these data have one"
+        )
+    },
     hint="validate data sanity gate corrupted truncated files fail to open unreadable NaN loss empty cells missing duplicates leak leakage same pictures in both splits train test overlap validation accuracy suspiciously high odd samples consistent wrong labels",
 )

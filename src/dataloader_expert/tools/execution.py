@@ -20,6 +20,7 @@ from dataloader_expert.lab.door import START_S, Door, Limits, OnEvent, Outcome
 from dataloader_expert.lab.surroundings import Surroundings, held, surroundings, throttled
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.system.environment import may_have_devices
 from dataloader_expert.probes.system.outside import cache_growth, failed, machine, throttling
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import is_pattern, must_exist, stat_of
@@ -185,7 +186,7 @@ def message_for(
     message = {
         "source": replace(ref, limit_bytes=memory).to_json(),
         "probes": [p.to_json() for p in probes],
-        "torch": any(p.torch for p in probes),
+        "torch": any(p.torch for p in probes) or ref.name.endswith((".pt", ".pth")) or may_have_devices(),
         "seed": seed,
         "cpus": around.cpus,
         "memory_bytes": around.memory_bytes,

@@ -7,8 +7,12 @@ import random
 
 import pytest
 
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.search.belief import Belief
+from dataloader_expert.probes.search.ledger import Ledger
 from dataloader_expert.probes.search.pairing import UNKNOWN, Noise, Paired, compare, interval
 from dataloader_expert.probes.search.proving import surpasses
+from dataloader_expert.probes.search.setting import Setting
 from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, PAIRS
 
 
@@ -64,6 +68,46 @@ def test_what_is_known_of_the_scatter_sells_no_noise(gain: float, factor: float)
     known = Noise(0.1 / factor, 4)
     found = [compared(random.Random(s), gain, 0.1, 60, known).shown for s in range(200)]
     assert sum(found) <= (2 if factor == 1 else 10)
+
+
+def ledger(rates: dict[Setting, list[float]]) -> Ledger:
+    """A ledger of even samples that has seen these blocks, each of a second."""
+    made = Ledger(Bench(None, None, 0, None, lambda _: None, lambda *_: None), None, 1.0)  # type: ignore[arg-type]  # no source is read
+    made.belief = Belief([(0.01, 0.0)], 1, 2.0)
+    for setting, blocks in rates.items():
+        for rate in blocks:
+            made.belief.observe(setting, rate, 1.0)
+    return made
+
+
+@pytest.mark.parametrize("sd", [0.03, 0.1, 0.15])
+def test_gains_that_are_not_there_are_seldom_proved(sd: float) -> None:
+    """Our promise: with the scatter that the search itself expects, on quiet and on noisy machines, and from rounds alone."""
+    fresh = rounds = 0
+    now, others = Setting(0, 0), [Setting(n) for n in range(1, 7)]
+    for seed in range(300):
+        draw = random.Random(seed)
+        blocks = {s: [100 * draw.lognormvariate(0, sd)] for s in (now, *others)}
+        best = max(others, key=lambda s: blocks[s][0])
+        fresh += compared(draw, 1.05, sd * math.sqrt(2), 16, ledger(blocks).noise(best, now)).shown
+        for setting in (now, best):
+            blocks[setting].append(100 * draw.lognormvariate(0, sd))
+        ratios = [b / a for a, b in zip(blocks[now], blocks[best], strict=True)]
+        rounds += Paired(ratios, noise=ledger(blocks).noise(best, now, of_others=True)).shown
+    assert fresh <= 0.05 * 300
+    assert rounds <= 0.02 * 300
+
+
+def test_rounds_prove_a_gain_that_is_large() -> None:
+    """Its twin: what is two and a half times as fast is proved by two of them."""
+    now, best = Setting(0, 0), Setting(4)
+    shown_ = 0
+    for seed in range(100):
+        draw = random.Random(seed)
+        blocks = {s: [r * draw.lognormvariate(0, 0.1) for _ in range(2)] for s, r in ((now, 100), (best, 250))}
+        ratios = [b / a for a, b in zip(blocks[now], blocks[best], strict=True)]
+        shown_ += Paired(ratios, noise=ledger(blocks).noise(best, now, of_others=True)).shown
+    assert shown_ >= 95
 
 
 def test_an_interval_pools_what_is_known() -> None:

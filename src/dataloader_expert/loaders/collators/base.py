@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import torch
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils.data import default_collate
 
 Batch: TypeAlias = dict[str, Any]
@@ -66,6 +67,8 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
         return change(value)
     if isinstance(value, Mapping):
         return {name: mapped(v, change) for name, v in value.items()}
+    if isinstance(value, PackedSequence):
+        return value._replace(data=change(value.data))  # its lengths stay on the host
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(mapped(v, change) for v in value))
     if isinstance(value, list | tuple):

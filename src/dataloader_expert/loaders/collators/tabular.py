@@ -34,6 +34,10 @@ class TabularCollator(Collator):
     columns: Sequence[str] | None = None
     label: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.columns is not None:
+            self.columns = tuple(self.columns)  # an array has no truth value, a view of keys cannot be sent to a worker
+
     def _batch(self, samples: Samples) -> Batch:
         label = self.label or next((n for n in LABELS if n in samples[0]), None)
         columns = self.columns or tuple(n for n in samples[0] if n != label and _is_column(values_of(samples, n)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -75,12 +76,12 @@ class SampleCache(Probe):
         finally:
             bench.at(-1)
         if len(found.ratios) < LEAST_PAIRS:
-            yield Unknown("cacheable", "the budget ran out before three pairs of blocks: raise budget_s")
+            yield Unknown("cacheable", "the budget ran out before two pairs of blocks: raise budget_s")
             return
         conditions: dict[str, Json] = {"workers": plan.workers, "batch_size": plan.batch_size, **rates}
         conditions |= {"samples": len(served.dataset), "disk_free_bytes": disk_free(bench)}
         seen = evidence(
-            "timed", "sample_cache", seen=len(found.ratios), interval=found.bounds, spread=found.spread,
+            "timed", "sample_cache", seen=len(found.ratios), interval=found.told[1:], spread=found.spread,
             conditions=conditions,
         )  # fmt: skip
         at = {"stage": costliest(bench), "bytes": round(size * len(served.dataset)), "pays": found.shown}
@@ -170,8 +171,15 @@ def bytes_of(value: Any) -> int:
     """The size of a leaf of a sample, in bytes."""
     if hasattr(value, "element_size"):
         return int(value.element_size() * value.nelement())
-    size = getattr(value, "nbytes", None)
-    return int(size) if size is not None else len(value) if isinstance(value, str | bytes) else 8
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if hasattr(value, "getbands"):
+        return int(value.width * value.height * len(value.getbands()))
+    if isinstance(value, list | tuple | set):
+        return sys.getsizeof(value) + sum(map(bytes_of, value))
+    if isinstance(value, dict):
+        return sys.getsizeof(value) + sum(map(bytes_of, (*value, *value.values())))
+    return sys.getsizeof(value)
 
 
 def costliest(bench: Bench) -> str:

@@ -20,7 +20,7 @@ from dataloader_expert.probes.model.memory import DEVICE_LIMIT
 from dataloader_expert.probes.model.sizes import chosen_size, host_limit
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.system.branches import Branches
-from dataloader_expert.probes.system.process_memory import own_pages, total_pss
+from dataloader_expert.probes.system.process_memory import own_pages, rss_bytes, total_pss
 
 HOST_GROWTH = Quantity(
     "host_growth_bytes",
@@ -83,6 +83,8 @@ def _weigh(bench: Bench, asked: dict[str, Any]) -> dict[str, Any]:
     if served.current.batch_size != asked["size"]:
         return {"error": "its batch size is set by a batch sampler"}
     gc.unfreeze()
+    if 2 * rss_bytes(os.getpid()) > ROOM * bench.limit_bytes:
+        return {"error": "the dataset in memory takes too much of it to hold its pages twice"}
     with contextlib.suppress(OSError):  # a system that shows no pages: they stay shared
         own_pages()
     return {"grown": growth(lambda: served.loader(served.current), 0.8 * (until - time.monotonic()), files=False)}

@@ -18,8 +18,6 @@ WAITING, WAITING_ROUNDS = 0.5, 4
 many rounds, as a shorter one would end in the middle of one."""
 STRETCH = 4
 """How many times as long a block may be where samples are uneven: longer ones would leave no time for pairs."""
-NOISE = 0.03
-"""Standard deviation of the logarithm of a block's rate on a quiet machine, however many samples it holds."""
 TRUST = 4
 """Degrees of freedom with which the expected scatter is known: within a factor of two."""
 PATIENCE_S = 30.0
@@ -108,17 +106,19 @@ class Ledger:
         enough = (k for k in range(LEAST_PAIRS, PAIRS) if t99(k - 1 + noise.df) * noise.sd / math.sqrt(k) <= gain)
         return next(enough, PAIRS)
 
-    def noise(self, setting: Setting, now: Setting) -> Noise:
-        """How the ratio of a pair of blocks scatters: as the machine and the samples that they draw let expect, corrected by
-        how far the blocks of each setting lay apart so far."""
+    def noise(self, setting: Setting, now: Setting, of_others: bool = False) -> Noise:
+        """How the ratio of a pair of blocks scatters: as blocks and the samples that they draw do, corrected by how far the
+        blocks of each setting lay apart so far; ``of_others``: of all settings but these two."""
         in_blocks = [max(1.0, self.block_s(s) * self.belief.rate(s)) for s in (setting, now)]
-        expected = sum(NOISE**2 + self.belief.unevenness**2 / n for n in in_blocks)
+        expected = sum(UNSURE**2 + self.belief.unevenness**2 / n for n in in_blocks)
         apart, df = float(TRUST), TRUST
-        for setting_, rates in self.belief.seen.items():
+        for seen, rates in self.belief.seen.items():
+            if of_others and seen in (setting, now):
+                continue
             logs = [math.log(rate) for rate in rates]
             mean = sum(logs) / len(logs)
-            drawn = self.belief.chance[setting_]
-            apart += sum((x - mean) ** 2 / (NOISE**2 + luck) for x, luck in zip(logs, drawn, strict=True))
+            drawn = self.belief.chance[seen]
+            apart += sum((x - mean) ** 2 / (UNSURE**2 + luck) for x, luck in zip(logs, drawn, strict=True))
             df += len(rates) - 1
         return Noise(math.sqrt(expected * apart / df), df)
 

@@ -1,5 +1,5 @@
-"""Which setting is recommended: alternating blocks of those still in contention, then fresh pairs of the winner and the
-present setting. A gain counts only if pairs show it."""
+"""Which setting is recommended: alternating blocks of those still in contention, then pairs of the winner and the present
+setting, fresh ones as time allows. A gain counts only if pairs show it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def proof_s(settings: Settings) -> float:
 
 
 def prove(settings: Settings) -> Iterator[Observation | Proof]:
-    """Fresh alternating blocks of the winner against the present setting; ends with the proof.
+    """Alternating blocks of the winner against the present setting; ends with the proof.
 
     Raises:
         TooDear: if the present workers used up the allowed memory.
@@ -146,17 +146,20 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
             lambda: settings.timed(chosen, paced=True), lambda: settings.timed(present, paced=True),
             pairs, time.monotonic() + room - 0.5 * dear, MOST_PAIRS, noise=noise,
         )  # fmt: skip
-    every = Paired([b / a for a, b in zip(present.paced, chosen.paced, strict=False)], noise=noise)
-    if not proof.found.shown and len(proof.found.ratios) < LEAST_PAIRS:
-        proof.found = every if every.shown else proof.found
-        if not every.shown:
-            why = f"it looked faster, but proof takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
-            yield Unknown(f"throughput at {settings.words(best)}", why)
     if not {best, now} <= settings.runners.keys():
         yield from settings.told_broken()
         stand(settings)
         proof.best = proof.now = settings.now
         proof.found = Paired()
-    elif not proof.found.shown:
-        proof.looked = Paired(proof.found.ratios or every.ratios)
-        proof.best, proof.found = now, Paired()
+        return
+    if proof.found.shown:
+        return
+    if len(proof.found.ratios) < LEAST_PAIRS:
+        noise = settings.ledger.noise(best, now, of_others=True)
+        proof.found = Paired([b / a for a, b in zip(present.paced, chosen.paced, strict=False)], noise=noise)
+        if proof.found.shown:
+            return
+        why = f"it looked faster, but proof takes another {LEAST_PAIRS * dear:.0f} s: raise budget_s"
+        yield Unknown(f"throughput at {settings.words(best)}", why)
+    proof.looked = Paired(proof.found.ratios)
+    proof.best, proof.found = now, Paired()

@@ -14,8 +14,8 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
 ENVIRONMENT = Quantity("environment", "", "Python, torch and devices of the measuring process")
 
-DRIVERS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd", "/dev/dxg")
-"""Of NVIDIA's driver, of AMD's, and of Windows below Linux."""
+DRIVERS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/nvhost-gpu", "/dev/nvmap", "/dev/kfd", "/dev/dxg")
+"""Of NVIDIA's driver, on its boards too, of AMD's, and of Windows below Linux."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Environment(Probe):
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
         devices = []
-        if may_have_devices():
+        if "torch" in sys.modules or may_have_devices():
             import torch
 
             if torch.cuda.is_available():
