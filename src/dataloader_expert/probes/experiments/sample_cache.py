@@ -173,8 +173,12 @@ def bytes_of(value: Any) -> int:
         return int(value.element_size() * value.nelement())
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
+    if value is None or isinstance(value, bool | int | float):
+        return 8
     if hasattr(value, "getbands"):
         return int(value.width * value.height * len(value.getbands()))
+    if isinstance(value, str | bytes):
+        return len(value)
     if isinstance(value, list | tuple | set):
         return sys.getsizeof(value) + sum(map(bytes_of, value))
     if isinstance(value, dict):
