@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +44,15 @@ def judged(name: str, data: Data) -> dict[str, Finding]:
     found = findings(name, together)
     assert {c: f.count for c, f in findings(name, parts[0]).items()} == {c: f.count for c, f in found.items()}
     return found
+
+
+def looked(context: Context, blocks: Iterable[Block]) -> dict[str, Check]:
+    """The checks that apply, each having seen these blocks."""
+    checks = {name: check for name, check in new(context).items() if check.applies()}
+    for block in blocks:
+        for check in checks.values():
+            check.see(block)
+    return checks
 
 
 def new(context: Context) -> dict[str, Check]:

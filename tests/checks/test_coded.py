@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block, Column
-from tests.checks.looking import Data, blocks_of, context_of, new
+from tests.checks.looking import Data, blocks_of, context_of, looked
 
 TEXTS = ["red", "Red", "green", "blue ", "", "a longer text, of several words"]
 
@@ -24,12 +24,7 @@ def coded(column: Column) -> Column:
 
 
 def said(context: Context, blocks: list[Block]) -> dict[str, Any]:
-    checks = new(context)
-    for block in blocks:
-        for check in checks.values():
-            if check.applies():
-                check.see(block)
-    return {n: [fact.to_json() for fact in c.facts()] for n, c in checks.items() if c.applies()}
+    return {n: [fact.to_json() for fact in c.facts()] for n, c in looked(context, blocks).items()}
 
 
 @settings(max_examples=40)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol
@@ -16,7 +15,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.gathered import Gathered
 from dataloader_expert.loaders.plain import nearest
 from dataloader_expert.loaders.seeding import NothingReadable, shared
-from dataloader_expert.sources.base import Block, Source
+from dataloader_expert.sources.base import Block, Source, bytes_of
 from dataloader_expert.sources.pictures import in_colour
 
 logger = logging.getLogger(__name__)
@@ -64,18 +63,7 @@ class Blocks:
 
 def memory_of(block: Block) -> int:
     """Bytes of a block's values; of long lists some values stand for all."""
-    return sum(_bytes_of(column.values) for column in block.columns.values()) + sum(map(len, block.raw))
-
-
-def _bytes_of(values: Any) -> int:
-    if hasattr(values, "nbytes"):
-        return int(values.nbytes)
-    if hasattr(values, "getbands"):
-        return int(values.width * values.height * len(values.getbands()))
-    if isinstance(values, list | tuple) and values:
-        some = values[:: max(1, len(values) // 64)]
-        return len(values) * (8 + sum(map(_bytes_of, some)) // len(some))
-    return sys.getsizeof(values)
+    return sum(bytes_of(column.values) for column in block.columns.values()) + sum(map(len, block.raw))
 
 
 class SourceDataset(Dataset[Any]):

@@ -7,6 +7,7 @@ Values are plain: numpy arrays, strings, numbers, Pillow images; never tensors.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -161,6 +162,20 @@ def runs(n: int, most: int) -> np.ndarray[Any, Any]:
     size = max(1, most // RUNS)
     starts = np.linspace(0, n - size, most // size).astype(np.int64)
     return (starts[:, None] + np.arange(size)).reshape(-1)
+
+
+def bytes_of(values: Any) -> int:
+    """Bytes of values in memory; of long lists some values stand for all."""
+    if hasattr(values, "nbytes"):
+        return int(values.nbytes)
+    if hasattr(values, "getbands"):
+        return int(values.width * values.height * len(values.getbands()))
+    if isinstance(values, dict):
+        return bytes_of([*values, *values.values()])
+    if isinstance(values, list | tuple) and values:
+        some = values[:: max(1, len(values) // 64)]
+        return len(values) * (8 + sum(map(bytes_of, some)) // len(some))
+    return sys.getsizeof(values)
 
 
 def few_texts(texts: int, rows: int) -> bool:

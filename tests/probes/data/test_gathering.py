@@ -16,7 +16,7 @@ from dataloader_expert.probes.data import gathering
 from dataloader_expert.probes.data.gathering import MOST, together
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.tables import field_of
-from tests.checks.looking import new
+from tests.checks.looking import looked
 
 
 def sample(rng: np.random.Generator, i: int, odd: str) -> dict[str, Column]:
@@ -50,13 +50,9 @@ def blocks(seed: int, odds: list[str]) -> list[Block]:
 
 
 def said(context: Context, looked_at: list[Block]) -> dict[str, Any]:
-    checks = new(context)
-    for block in looked_at:
-        for check in checks.values():
-            if check.applies():
-                check.see(block)
-    facts = Facts(tuple(fact for c in checks.values() if c.applies() for fact in c.facts()))
-    found = [rounded(f.to_json()) for c in checks.values() if c.applies() for f in c.judge(facts)]
+    checks = looked(context, looked_at).values()
+    facts = Facts(tuple(fact for check in checks for fact in check.facts()))
+    found = [rounded(finding.to_json()) for check in checks for finding in check.judge(facts)]
     told = sorted((rounded(fact.to_json()) for fact in facts), key=repr)
     return {"facts": told, "findings": found}
 

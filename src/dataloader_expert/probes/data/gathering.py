@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.base import Block, Column, bytes_of
 
 MOST = 64
 """Samples of a block that is made so."""
@@ -85,22 +85,9 @@ def _shape(values: Any) -> Any:
 
 
 def _plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | bytes | int | float) or hasattr(value, "nbytes") or _picture(value)
-
-
-def _picture(value: Any) -> bool:
-    return hasattr(value, "getbands")
+    plain = value is None or isinstance(value, str | bytes | int | float)
+    return plain or hasattr(value, "nbytes") or hasattr(value, "getbands")
 
 
 def _size(block: Block) -> int:
-    return sum(_bytes(column.values) for column in block.columns.values()) + sum(map(len, block.raw))
-
-
-def _bytes(values: Any) -> int:
-    if hasattr(values, "nbytes"):
-        return int(values.nbytes)
-    return sum(v.width * v.height * len(v.getbands()) if _picture(v) else _bytes_of(v) for v in values)
-
-
-def _bytes_of(value: Any) -> int:
-    return int(value.nbytes) if hasattr(value, "nbytes") else len(value) if isinstance(value, str | bytes) else 8
+    return sum(bytes_of(column.values) for column in block.columns.values()) + sum(map(len, block.raw))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, flat, serving
 from dataloader_expert.probes.sharding import PATIENCE_S
+from dataloader_expert.sources.base import bytes_of
 
 CACHED = Quantity(
     "cached",
@@ -129,7 +129,7 @@ def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Servin
     kept, size = CachedDataset(served.dataset), 0.0
     for n, index in enumerate(indices, 1):
         bench.at(index)
-        size += sum(bytes_of(v) for _, v in flat(kept[index]))
+        size += sum(held(v) for _, v in flat(kept[index]))
         if time.monotonic() > until and n >= LEAST_SAMPLES:
             indices = indices[:n]
             break
@@ -167,23 +167,13 @@ def disk_free(bench: Bench) -> int | None:
         return None
 
 
-def bytes_of(value: Any) -> int:
-    """The size of a leaf of a sample, in bytes."""
+def held(value: Any) -> int:
+    """The size of a leaf of a sample, in bytes: of numbers and texts what is stored of them, without Python's objects."""
     if hasattr(value, "element_size"):
         return int(value.element_size() * value.nelement())
-    if hasattr(value, "nbytes"):
-        return int(value.nbytes)
     if value is None or isinstance(value, bool | int | float):
         return 8
-    if hasattr(value, "getbands"):
-        return int(value.width * value.height * len(value.getbands()))
-    if isinstance(value, str | bytes):
-        return len(value)
-    if isinstance(value, list | tuple | set):
-        return sys.getsizeof(value) + sum(map(bytes_of, value))
-    if isinstance(value, dict):
-        return sys.getsizeof(value) + sum(map(bytes_of, (*value, *value.values())))
-    return sys.getsizeof(value)
+    return len(value) if isinstance(value, str | bytes) else bytes_of(value)
 
 
 def costliest(bench: Bench) -> str:

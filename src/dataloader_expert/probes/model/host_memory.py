@@ -128,7 +128,7 @@ def _filled(stream: Any, until: float) -> None:
     """Waits until every batch that was asked of the workers is there, and has been looked at."""
     while time.monotonic() < until and in_stock(stream) < len(stream._task_info):
         time.sleep(POLL_S)
-    time.sleep(2 * POLL_S)
+    time.sleep(2 * POLL_S)  # so that the thread which weighs, every POLL_S, has seen them
 
 
 PROBES = (HostMemory,)
