@@ -12,10 +12,13 @@ from typing import Any
 SIDE = 32
 STEPS = 8
 SCALES = (1.0, 0.9, 1.1)
-ENOUGH = 0.95
-"""The correlation above which no other scale is tried."""
-HOPEFUL = 0.7
-"""The correlation at the first scale below which no other scale is tried."""
+ALIKE = 0.95
+"""The least correlation of a near copy after alignment."""
+LEFT = 0.12
+"""The largest share of the variance that may remain unexplained where a copy agrees least."""
+HOPEFUL, EARLY = 0.7, 2
+"""The correlation below which a pair is given up after so many steps, and no other scale is tried: a copy that is found at
+all has far more by then, since the steps converge quadratically."""
 OVERLAP = 0.7
 """The least share of an image that must lie within the other."""
 STRETCH, SHEAR = 1.28, 0.12
@@ -25,9 +28,9 @@ WINDOWS = 4
 AT_ONCE = 128
 
 
-def aligned(ones: Any, others: Any) -> Any:
-    """The correlation of each pair in the best alignment, and the share of the variance that remains unexplained in the
-    third-worst of ``WINDOWS`` x ``WINDOWS`` windows; float32 [n, 2].
+def alike(ones: Any, others: Any) -> Any:
+    """Whether the pairs show the same: in some alignment they correlate by ``ALIKE`` or more, and at most ``LEFT`` of the
+    variance remains unexplained in the third-worst of ``WINDOWS`` x ``WINDOWS`` windows; bool [n].
 
     Args:
         ones, others: the images of the pairs, [n, 32, 32].
@@ -38,21 +41,20 @@ def aligned(ones: Any, others: Any) -> Any:
         _scaled(ones[i : i + AT_ONCE].astype(np.float32), others[i : i + AT_ONCE].astype(np.float32))
         for i in range(0, len(ones), AT_ONCE)
     ]
-    return np.concatenate(parts) if parts else np.zeros((0, 2), np.float32)
+    return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
 def _scaled(a: Any, b: Any) -> Any:
     import numpy as np
 
-    found = np.tile(np.array([-1.0, np.inf], np.float32), (len(a), 1))
+    a, b = _blurred(a), _blurred(b)
+    same, best = np.zeros(len(a), bool), np.full(len(a), -1, np.float32)
     for scale in SCALES:
-        whole = found[:, 0]
-        rows = np.flatnonzero((whole < ENOUGH) & ((whole >= HOPEFUL) | (scale == SCALES[0])))
+        rows = np.flatnonzero(~same & (best < ALIKE) & ((best >= HOPEFUL) | (scale == SCALES[0])))
         if len(rows):
-            new = _fitted(a[rows], b[rows], scale)
-            better = new[:, 0] > whole[rows]
-            found[rows[better]] = new[better]
-    return found
+            same[rows], found = _fitted(a[rows], b[rows], scale)
+            best[rows] = np.maximum(best[rows], found)
+    return same
 
 
 def _worst(left: Any, off: Any, inside: Any) -> Any:
@@ -60,10 +62,10 @@ def _worst(left: Any, off: Any, inside: Any) -> Any:
     import numpy as np
 
     side = SIDE // WINDOWS
-    shape = (-1, WINDOWS, side, WINDOWS, side)
+    shape = (len(left), WINDOWS, side, WINDOWS, side)
     squares, counts = ((x * inside).reshape(shape).sum((2, 4)) for x in (left * left, np.ones_like(left)))
     variance = (off * off).sum(1) / np.maximum(1, inside.sum(1))
-    windows = (squares / (counts + side)).reshape(len(left), -1) / np.maximum(variance, 1e-6)[:, None]
+    windows = (squares / (counts + side)).reshape(len(left), WINDOWS * WINDOWS) / np.maximum(variance, 1e-6)[:, None]
     return np.sort(windows, 1)[:, -3]
 
 
@@ -80,16 +82,19 @@ def _blurred(a: Any) -> Any:
     return (p[:, :, :-2] + 2 * p[:, :, 1:-1] + p[:, :, 2:]) / 4
 
 
-def _fitted(a: Any, b: Any, scale: float) -> Any:
-    """The best correlation over the steps, and what is unexplained there; -1 and infinity if the warp goes beyond what a copy
-    may have."""
+def _fitted(a: Any, b: Any, scale: float) -> tuple[Any, Any]:
+    """Whether the pairs agree at some step, and the best correlation before, -1 where the warp went beyond what a copy may have.
+
+    A pair that agrees is settled and takes no further step, nor does one that is not hopeful.
+    """
     import numpy as np
 
     n, middle = len(a), (SIDE - 1) / 2
     y, x = (g.ravel() for g in np.meshgrid(*[(np.arange(SIDE, dtype=np.float32) - middle) / middle] * 2, indexing="ij"))
-    a, b = _blurred(a), _blurred(b)
     down, across = np.gradient(b, axis=(1, 2))
-    target, best = a.reshape(n, -1), np.tile(np.array([-1.0, np.inf], np.float32), (n, 1))
+    target = a.reshape(n, -1)
+    same, best = np.zeros(n, bool), np.full(n, -1, np.float32)
+    rows = np.arange(n)
     p = np.zeros((n, 6), np.float32)
     p[:, 0] = p[:, 4] = scale
     for step in range(STEPS + 1):
@@ -106,19 +111,26 @@ def _fitted(a: Any, b: Any, scale: float) -> Any:
         fits = (
             (count[:, 0] > OVERLAP * SIDE * SIDE) & (scales < np.log(STRETCH)) & (np.abs(p[:, [1, 3]]).max(1) < SHEAR)
         )
-        better = np.flatnonzero(fits & (whole > best[:, 0]))
-        if len(better):
-            left = off_a[better] - np.clip(shared / (power + 1e-3), *GAINS)[better, None] * off_b[better]
-            best[better] = np.stack([whole[better], _worst(left, off_a[better], inside[better])], 1)
-        if step == STEPS:
-            return best
+        best[rows] = np.maximum(best[rows], np.where(fits, whole, -1))
         gain = np.clip(shared / (power + 1e-3), *GAINS)[:, None]
+        wrong = off_a - gain * off_b
+        agreed = fits & (whole >= ALIKE)
+        agreed[agreed] = _worst(wrong[agreed], off_a[agreed], inside[agreed]) <= LEFT
+        same[rows[agreed]] = True
+        on = ~agreed & ((step < EARLY) | (best[rows] >= HOPEFUL))
+        if step == STEPS or not on.any():
+            break
+        if not on.all():
+            rows, p, b, target, across, down = (part[on] for part in (rows, p, b, target, across, down))
+            inside, count, gain, wrong = (part[on] for part in (inside, count, gain, wrong))
+            sampler = _sampler(u[on], v[on])
         dx, dy = sampler(across), sampler(down)
         slopes = np.stack([dx * x, dx * y, dx, dy * x, dy * y, dy], 2) * (middle * gain * inside)[:, :, None]
         slopes = slopes - slopes.sum(1, keepdims=True) / count[:, :, None] * inside[:, :, None]
-        normal = np.einsum("nki,nkj->nij", slopes, slopes) + DAMPING * np.eye(6, dtype=np.float32)
-        p = p + np.linalg.solve(normal, np.einsum("nki,nk->ni", slopes, off_a - gain * off_b)[:, :, None])[:, :, 0]
-    return best
+        turned = slopes.transpose(0, 2, 1)
+        normal = turned @ slopes + DAMPING * np.eye(6, dtype=np.float32)
+        p = p + np.linalg.solve(normal, turned @ wrong[:, :, None])[:, :, 0]
+    return same, best
 
 
 def _sampler(u: Any, v: Any) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from dataloader_expert.checks.alignment import aligned
+from dataloader_expert.checks.alignment import ALIKE, alike
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import HASHED_FROM, picture_hashes, stretched, thumbs, without_margin
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
@@ -29,10 +29,6 @@ CONFIRMED, FOUND = 4_000, 200_000
 """The most candidates that are aligned, closest first, at some milliseconds each; and the most pairs kept without alignment."""
 MOST = 40_000
 """The most images that are all compared with each other and whose grey versions are kept."""
-ALIKE = 0.95
-"""The least correlation of a near copy after alignment."""
-LEFT = 0.12
-"""The largest share of the variance that may remain unexplained where a copy agrees least."""
 RULE = f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits, and a correlation of {ALIKE} after alignment"
 MISSED = (
     "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered"
@@ -193,9 +189,8 @@ def confirmed(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
     a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
     others = grey[b]
     others[mirrored] = others[mirrored][:, :, ::-1]
-    whole, left = aligned(grey[a], others).T
-    alike = (whole >= ALIKE) & (left <= LEFT)
-    return list(zip(a[alike].tolist(), b[alike].tolist(), strict=True))
+    same = alike(grey[a], others)
+    return list(zip(a[same].tolist(), b[same].tolist(), strict=True))
 
 
 def close(hashes: Any, most: int) -> list[tuple[int, int]]:
