@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
 from benchmarks.common import keep, real_data, seed_asked
-from dataloader_expert.checks.fingerprint import picture_hashes, stretched, thumb, without_margin
+from dataloader_expert.checks.fingerprint import insides, picture_hashes, thumb
 from dataloader_expert.checks.near_pictures import CANDIDATE, candidates, confirmed
 
 NAME = "copies"
@@ -61,7 +61,7 @@ CHANGES: dict[str, Change] = {
 
 def small(image: Image.Image) -> Any:
     """What the check keeps of a picture."""
-    return np.clip(np.rint(stretched(without_margin(thumb(image)))), 0, 255).astype(np.uint8)
+    return insides(np.asarray(thumb(image), np.float32)[None])[0]
 
 
 def main() -> None:

@@ -149,7 +149,7 @@ def content(value: Any) -> bytes:
 
 
 def thumb(value: Any, size: int = 32) -> Any:
-    """A gray picture of ``size`` x ``size``, float32, from a Pillow image or a uint8 array [h, w], [h, w, c], [c, h, w]."""
+    """A gray picture of ``size`` x ``size``, uint8 of a Pillow image, float32 of an array [h, w], [h, w, c] or [c, h, w]."""
     import numpy as np
 
     if hasattr(value, "getbands"):
@@ -157,8 +157,7 @@ def thumb(value: Any, size: int = 32) -> Any:
 
         factor = min(value.size) // (2 * size)
         small = value.reduce(factor) if factor > 1 and value.mode in ("RGB", "L") else value
-        gray = as_grey(small).resize((size, size), Image.Resampling.BOX)
-        return np.asarray(gray, np.float32)
+        return np.asarray(as_grey(small).resize((size, size), Image.Resampling.BOX))
     array = np.asarray(value, np.float32)
     if array.ndim == 3:
         array = array if array.shape[2] in (1, 3, 4) else array.transpose(1, 2, 0)
@@ -194,19 +193,29 @@ def picture_hashes(grey: Any) -> Any:
     return np.where(flat[:, None], np.uint64(0), np.maximum(made, np.uint64(1)))
 
 
-def without_margin(gray: Any, least: int = 8) -> Any:
-    """The picture without the rows and columns at its edges that are all of its corner's brightness.
+def insides(small: Any) -> Any:
+    """32 x 32 gray pictures, [n, 32, 32], without their margins; uint8.
 
-    A broad margin that pictures share makes up most of their hashes, whatever stands inside.
+    A margin is the rows and columns at a picture's edges that are all of its corner's brightness. A broad one that pictures
+    share makes up most of their hashes, whatever stands inside.
     """
     import numpy as np
 
-    inside = np.abs(gray - gray[0, 0]) > MARGIN_DEPTH
-    if not inside.any():
-        return gray
+    inner = np.abs(small - small[:, :1, :1]) > MARGIN_DEPTH
+    bare = inner[:, 0].any(1) & inner[:, -1].any(1) & inner[:, :, 0].any(1) & inner[:, :, -1].any(1)
+    found = small.copy()
+    for i in np.flatnonzero(~bare & inner.any((1, 2))).tolist():
+        found[i] = stretched(_cut(small[i], inner[i]))
+    return np.clip(np.nan_to_num(np.rint(found)), 0, 255).astype(np.uint8)
+
+
+def _cut(gray: Any, inner: Any, least: int = 8) -> Any:
+    """The rows and columns that hold what is ``inner``, bool [h, w], and at least ``least`` of each."""
+    import numpy as np
+
     spans = []
     for axis in (1, 0):
-        at = np.flatnonzero(inside.any(axis))
+        at = np.flatnonzero(inner.any(axis))
         size = max(least, int(at[-1] - at[0]) + 1)
         start = min(int(at[0]), gray.shape[1 - axis] - size)
         spans.append(slice(start, start + size))
@@ -238,14 +247,20 @@ def _is_picture(value: Any) -> bool:
     return hasattr(value, "ndim") and value.ndim in (2, 3) and bool(value.size) and value.dtype.kind in "biuf"
 
 
-def thumbs(block: Block, name: str) -> list[Any]:
-    """A 32 x 32 gray picture of each of a field's images, None where there is none; made once a block."""
+def thumbs(block: Block, name: str) -> tuple[Any, Any]:
+    """A 32 x 32 gray picture of each of a field's images, float32 [samples, 32, 32], and which samples have one, bool; made once
+    a block."""
+    import numpy as np
+
     key = f"thumbs {name}"
     if key not in block.views:
         values = block.columns[name].values
-        seen = [hasattr(v, "getbands") or _is_picture(v) for v in values]
-        block.views[key] = [thumb(v) if is_picture else None for v, is_picture in zip(values, seen, strict=True)]
-    return list(block.views[key])
+        there = np.array([hasattr(v, "getbands") or _is_picture(v) for v in values], bool)
+        made = np.zeros((len(there), 32, 32), np.float32)
+        for i in np.flatnonzero(there).tolist():
+            made[i] = thumb(values[i])
+        block.views[key], block.views[f"{key} there"] = made, there
+    return block.views[key], block.views[f"{key} there"]
 
 
 _MATRICES: dict[int, Any] = {}
@@ -286,13 +301,13 @@ def _vectors(block: Block, names: list[str], whole: bool) -> Any:
             if values.ndim == 1:
                 part = values.astype(np.float64)[:, None]
             elif values.ndim >= 3 and values.dtype == np.uint8:
-                part = np.stack([_pool(t) for t in thumbs(block, name)])
+                part = _pooled(*thumbs(block, name))
             else:
                 flat = values.reshape(len(values), -1)
                 part = (flat if flat.shape[1] <= 256 else flat[:, :: -(-flat.shape[1] // 256)]).astype(np.float64)
         else:
             pictures = any(hasattr(v, "getbands") for v in values)
-            made = [_pool(t) for t in thumbs(block, name)] if pictures else [_vector(v) for v in values]
+            made = list(_pooled(*thumbs(block, name))) if pictures else [_vector(v) for v in values]
             sizes = Counter(map(len, made)).most_common(1)
             size = sizes[0][0] if sizes else 1  # a value of another kind than its neighbours has another size
             made = [v if len(v) == size else np.full(size, np.nan) for v in made]
@@ -318,13 +333,13 @@ def _stacked(values: list[Any]) -> Any:
     )
 
 
-def _pool(value: Any) -> Any:
-    """64 numbers of a 32 x 32 picture, the means of 4 x 4 pixels; NaN for a missing one."""
+def _pooled(small: Any, there: Any) -> Any:
+    """64 numbers of each 32 x 32 picture, the means of 4 x 4 pixels; NaN where there is none."""
     import numpy as np
 
-    if value is None:
-        return np.full(64, np.nan)
-    return np.asarray(value, np.float64).reshape(8, 4, 8, 4).mean((1, 3)).reshape(-1)
+    means = small.reshape(-1, 8, 4, 8, 4).mean((2, 4), dtype=np.float64).reshape(-1, 64)
+    means[~there] = np.nan
+    return means
 
 
 def _vector(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dataloader_expert.checks.alignment import ALIKE, alike
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import HASHED_FROM, picture_hashes, stretched, thumbs, without_margin
+from dataloader_expert.checks.fingerprint import HASHED_FROM, insides, picture_hashes, thumbs
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
@@ -52,6 +52,7 @@ class NearPictures(Check):
         self.rest: list[Any] = []
         """Digests of the other fields, which must be equal: an image may have several captions."""
         self.waiting: list[Any] = []
+        self.n_waiting = 0
         self.hashes: list[Any] = []
         """Hashes of each sample's image and its mirror image; uint64 [n, 2], 0 if there is none."""
         self.grey: list[Any] = []
@@ -71,12 +72,10 @@ class NearPictures(Check):
         if self.others:
             self.rest.append(content_digests(block, self.others))
         name = self.fields[0]
-        seen = thumbs(block, name)[:n] if name in block.columns else [None] * n
-        insides = [None if t is None else stretched(without_margin(t)) for t in seen]
-        blank = np.zeros((32, 32), np.uint8)  # which has no hash
-        grey = [blank if t is None else np.clip(np.nan_to_num(np.rint(t)), 0, 255).astype(np.uint8) for t in insides]
-        self.waiting += grey
-        if len(self.waiting) >= AT_ONCE:
+        blank = np.zeros((n, 32, 32), np.uint8)  # which has no hash
+        self.waiting.append(insides(thumbs(block, name)[0][:n]) if name in block.columns else blank)
+        self.n_waiting += n
+        if self.n_waiting >= AT_ONCE:
             self._hash()
 
     def _hash(self) -> None:
@@ -85,7 +84,7 @@ class NearPictures(Check):
 
         if not self.waiting:
             return
-        grey, self.waiting = np.stack(self.waiting), []
+        grey, self.waiting, self.n_waiting = np.concatenate(self.waiting), [], 0
         self.hashes.append(picture_hashes(grey))
         self.grey = [*self.grey, grey] if self.seen <= MOST else []
 

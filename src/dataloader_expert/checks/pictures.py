@@ -54,13 +54,14 @@ class Pictures(Check):
         for field in self.context.fields:
             if field.kind != "image" or field.name not in block.columns:
                 continue
-            for i, value in enumerate(block.columns[field.name].values):
+            values = block.columns[field.name].values
+            shown = []
+            for i, value in enumerate(values):
                 place = (block.index(i), block.file(i))
                 if hasattr(value, "getbands"):
                     self.modes[value.mode] += 1
                     self._note(f"mode {value.mode}", place)
                     self._size(value.height, value.width, place)
-                    self._sharp(value, place)
                     if _orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
                 elif hasattr(value, "shape") and value.ndim in (2, 3) and value.size:
@@ -70,16 +71,20 @@ class Pictures(Check):
                         continue  # not on the 0-255 scale: dark and light mean nothing
                 else:
                     continue
-                small = thumbs(block, field.name)[i]
-                low, high, spread = float(small.min()), float(small.max()), float(small.std())
-                if high < 60:
-                    self._look("dark", place)
-                elif low > 200 and spread < 20:
-                    self._look("light", place)
-                if spread < 2:
-                    self._look("flat", place)
-                elif filled_up(small):
-                    self._look("cut off", place)
+                shown.append(i)
+            if shown:
+                self._looks(block, shown, thumbs(block, field.name)[0][shown])
+                self._sharp(block, [i for i in shown if hasattr(values[i], "getbands")], values)
+
+    def _looks(self, block: Block, shown: list[int], small: Any) -> None:
+        """Notes what the samples' thumbnails, [n, 32, 32], are throughout."""
+        low, high, spread = small.min((1, 2)), small.max((1, 2)), small.std((1, 2))
+        flat, dark = spread < 2, high < 60
+        light = ~dark & (low > 200) & (spread < 20)
+        cut = ~flat & filled_up(small)
+        for name, found in (("dark", dark), ("light", light), ("flat", flat), ("cut off", cut)):
+            for at in found.nonzero()[0].tolist():
+                self._look(name, (block.index(shown[at]), block.file(shown[at])))
 
     def _size(self, height: int, width: int, place: tuple[int, str]) -> None:
         self.sizes[height, width] += 1
@@ -87,10 +92,10 @@ class Pictures(Check):
         if len(kept) < 20 and len(self.places) < MOST_SIZES:
             kept.append(place)
 
-    def _sharp(self, image: Any, place: tuple[int, str]) -> None:
-        found = sharpness(image)
-        if found is not None:
-            self.sharpness.append((found, *place))
+    def _sharp(self, block: Block, at: list[int], images: Any) -> None:
+        for i, found in zip(at, sharpness([images[i] for i in at]), strict=True):
+            if found is not None:
+                self.sharpness.append((found, block.index(i), block.file(i)))
 
     def _look(self, name: str, place: tuple[int, str]) -> None:
         self.looks[name] += 1
@@ -213,39 +218,53 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
 }
 
 
-def filled_up(small: Any) -> bool:
-    """Whether the bottom three tenths or more are mid-grey, as JPEG decoders fill missing parts, and the rest is not.
+def filled_up(small: Any) -> Any:
+    """Whether the bottom three tenths or more are mid-grey, as JPEG decoders fill missing parts, and the rest is not; bool [n].
 
     Args:
-        small: a grey image, [32, 32], 0 to 255.
+        small: grey images, [n, 32, 32], 0 to 255.
     """
     import numpy as np
 
-    grey = (np.abs(small - 128) <= 2).all(1)
-    rows = len(grey) if grey.all() else int(np.argmin(grey[::-1]))
-    return 0.3 * len(grey) <= rows < len(grey) and float(small[: len(grey) - rows].std()) > 4
+    grey = (np.abs(small - 128) <= 2).all(2)
+    found = grey[:, -math.ceil(0.3 * grey.shape[1]) :].all(1) & ~grey.all(1)
+    for i in found.nonzero()[0].tolist():
+        rows = int(np.argmin(grey[i, ::-1]))
+        found[i] = float(small[i, : grey.shape[1] - rows].std()) > 4
+    return found
 
 
-def sharpness(image: Any) -> float | None:
-    """The standard deviation of the Laplacian over that of the grey values, in the centre; None for a flat image."""
+def sharpness(images: list[Any]) -> list[float | None]:
+    """Of each image, the standard deviation of the Laplacian over that of the grey values, in the centre; None for a flat one."""
     import numpy as np
 
+    middles = [np.asarray(as_grey(_middle(image))) for image in images]
+    found: list[float | None] = [None] * len(images)
+    for shape in {m.shape for m in middles if min(m.shape) >= 16}:
+        at = [i for i, m in enumerate(middles) if m.shape == shape]
+        grey = np.stack([middles[i] for i in at]).astype(np.int16)
+        inner = 4 * grey[:, 1:-1, 1:-1]
+        for part in (grey[:, :-2, 1:-1], grey[:, 2:, 1:-1], grey[:, 1:-1, :-2], grey[:, 1:-1, 2:]):
+            inner -= part
+        for i, detail, spread in zip(at, _spreads(inner), _spreads(grey), strict=True):
+            if spread >= 4:
+                found[i] = float(detail / spread)
+    return found
+
+
+def _middle(image: Any) -> Any:
+    """The image's central square, or what there is of it."""
     left, top = max(0, (image.width - WINDOW) // 2), max(0, (image.height - WINDOW) // 2)
-    middle = image.crop((left, top, min(image.width, left + WINDOW), min(image.height, top + WINDOW)))
-    grey = np.asarray(as_grey(middle), np.float32)
-    spread = _spread(grey)
-    if min(grey.shape) < 16 or spread < 4:
-        return None
-    inner = 4 * grey[1:-1, 1:-1]
-    for part in (grey[:-2, 1:-1], grey[2:, 1:-1], grey[1:-1, :-2], grey[1:-1, 2:]):
-        inner -= part
-    return _spread(inner) / spread
+    return image.crop((left, top, min(image.width, left + WINDOW), min(image.height, top + WINDOW)))
 
 
-def _spread(values: Any) -> float:
-    """The standard deviation, in one more pass than the mean."""
-    flat = values.ravel() - values.mean()
-    return math.sqrt(float(flat @ flat) / flat.size)
+def _spreads(values: Any) -> Any:
+    """The standard deviation of each of ``values``, whole numbers [n, h, w]."""
+    import numpy as np
+
+    flat = values.reshape(len(values), -1).astype(np.float32)
+    flat -= flat.mean(1, keepdims=True)
+    return np.sqrt(np.array([row @ row for row in flat]) / flat.shape[1])
 
 
 def _median(weighted: list[tuple[float, int]]) -> float:
