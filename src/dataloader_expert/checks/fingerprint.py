@@ -78,7 +78,11 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
         if column is not None and not (
             isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biuf"
         ):
-            values, made = _each(values) if column.coded is None else _coded(column.coded)[:n], True
+            if column.coded is not None:
+                values = _coded(column.coded)[:n]
+            else:
+                values = _each(values if column.stacked is None else column.stacked[:n])
+            made = True
         salt = np.uint64(digest64(name.encode()) & 0xFFFF)
         for at in range(0, n, ROWS):  # what is made of so many stays in the cache
             here = slice(at, min(at + ROWS, n))
@@ -105,6 +109,9 @@ def _each(values: Any) -> Any:
     """A digest of each value, uint64 [n]; of texts that come often, each is made once."""
     import numpy as np
 
+    if isinstance(values, np.ndarray) and values.ndim > 1:
+        head, rows = _head(values[:1][0]) if len(values) else b"", np.ascontiguousarray(values)
+        return np.array([digest64(head + row.tobytes()) for row in rows], np.uint64)
     if isinstance(values, list) and len(values) > 1000 and set(map(type, values[:1000])) <= {str, type(None)}:
         try:
             table = {v: digest64(content(v)) for v in set(values)}
@@ -142,10 +149,15 @@ def content(value: Any) -> bytes:
     if hasattr(value, "tobytes"):
         import numpy as np
 
-        return f"{value.dtype}{value.shape}".encode() + bytes(np.ascontiguousarray(value).tobytes())
+        return _head(value) + bytes(np.ascontiguousarray(value).tobytes())
     if isinstance(value, bytes):
         return value
     return str(value).encode("utf-8", "surrogatepass")
+
+
+def _head(array: Any) -> bytes:
+    """What tells arrays of equal bytes apart."""
+    return f"{array.dtype}{array.shape}".encode()
 
 
 def thumb(value: Any, size: int = 32) -> Any:
@@ -307,7 +319,12 @@ def _vectors(block: Block, names: list[str], whole: bool) -> Any:
                 part = (flat if flat.shape[1] <= 256 else flat[:, :: -(-flat.shape[1] // 256)]).astype(np.float64)
         else:
             pictures = any(hasattr(v, "getbands") for v in values)
-            made = list(_pooled(*thumbs(block, name))) if pictures else [_vector(v) for v in values]
+            if pictures:
+                made = list(_pooled(*thumbs(block, name)))
+            elif column.stacked is not None and _is_wide(column.stacked[:1]):
+                made = list(_means_and_spreads(column.stacked))
+            else:
+                made = [_vector(v) for v in values]
             sizes = Counter(map(len, made)).most_common(1)
             size = sizes[0][0] if sizes else 1  # a value of another kind than its neighbours has another size
             made = [v if len(v) == size else np.full(size, np.nan) for v in made]
@@ -342,18 +359,32 @@ def _pooled(small: Any, there: Any) -> Any:
     return means
 
 
+def _is_wide(values: Any) -> bool:
+    """Whether arrays, [n, ...], are more than a sequence of one or two numbers at a time."""
+    return (
+        values.size and values.dtype.kind in "biuf" and (values.ndim > 3 or (values.ndim == 3 and values.shape[2] > 2))
+    )
+
+
+def _means_and_spreads(values: Any) -> Any:
+    """Of the first 64 components on the last axis of arrays, [n, ..., components]."""
+    import numpy as np
+
+    flat = values.reshape(len(values), -1, values.shape[-1])[:, :, :64].astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinity makes these NaN, and NaN is left out
+        return np.concatenate([flat.mean(1), flat.std(1)], 1)
+
+
 def _vector(value: Any) -> Any:
     import numpy as np
 
     if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "biuf":
-        if value.ndim == 1 or (value.ndim == 2 and value.shape[1] <= 2):
-            signal = value.reshape(len(value), -1).astype(np.float64).mean(1)
-            edges = np.linspace(0, len(signal), 33).astype(int)
-            power = np.add.reduceat(signal * signal, np.minimum(edges[:-1], len(signal) - 1))
-            return np.log1p(power)
-        flat = value.reshape(-1, value.shape[-1]).astype(np.float64)[:, :64]
-        with np.errstate(invalid="ignore", over="ignore"):  # an infinity makes these NaN, and NaN is left out
-            return np.concatenate([flat.mean(0), flat.std(0)])
+        if _is_wide(value[None]):
+            return _means_and_spreads(value[None])[0]
+        signal = value.reshape(len(value), -1).astype(np.float64).mean(1)
+        edges = np.linspace(0, len(signal), 33).astype(int)
+        power = np.add.reduceat(signal * signal, np.minimum(edges[:-1], len(signal) - 1))
+        return np.log1p(power)
     if isinstance(value, str):
         words = value.casefold().encode("utf-8", "surrogatepass").split()[:100_000]
         hashed = np.fromiter(map(zlib.crc32, words), np.int64, len(words))

@@ -49,6 +49,8 @@ class NearRows(Check):
             values = column.values
             if isinstance(values, np.ndarray):
                 values = _round(values)
+            elif column.stacked is not None:
+                values = list(_round(column.stacked))
             else:
                 values = [_round(v) if isinstance(v, np.ndarray) else v for v in values]
             columns[name] = Column(values, column.nulls)
@@ -100,11 +102,11 @@ def _round(values: Any) -> Any:
     """Rounded to three significant digits."""
     import numpy as np
 
-    if len(values) > ROWS and values.ndim == 1:  # temporaries of this size stay in the CPU cache
-        out = np.empty(len(values))
-        for at in range(0, len(values), ROWS):
-            out[at : at + ROWS] = _round(values[at : at + ROWS])
-        return out
+    if values.size > ROWS:  # temporaries of this size stay in the CPU cache
+        flat, out = values.reshape(-1), np.empty(values.size)
+        for at in range(0, flat.size, ROWS):
+            out[at : at + ROWS] = _round(flat[at : at + ROWS])
+        return out.reshape(values.shape)
     values = values.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         exponent = np.floor(np.log10(np.abs(values)))

@@ -91,6 +91,10 @@ class Statistics(Check):
             self._at(name).see(lengths[known], first, rows=rows[known])
             self._distinct(name, list(column.counts()))
             return
+        if column.stacked is not None and column.stacked.size:
+            if not self._pictures(name, column.stacked):
+                self._one(name, column.stacked, block.unit, rows)
+            return
         kinds = set(map(type, values))
         if kinds == {str}:  # by far the commonest list, and a long one
             self._at(name).see(np.fromiter(map(len, values), np.int64, len(values)), first, rows=rows)

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.errors import Unreadable
@@ -90,6 +91,18 @@ class Column:
             return None
         codes, texts = self.coded
         return (codes[here], texts) if few_texts(len(texts), len(codes[here])) else None
+
+    @cached_property
+    def stacked(self) -> np.ndarray[Any, Any] | None:
+        """A list of arrays of one dtype and shape as one array, [samples, ...]; None of other values."""
+        import numpy as np
+
+        values = self.values
+        if not isinstance(values, list) or not values or not isinstance(values[0], np.ndarray):
+            return None
+        kind, shape = values[0].dtype, values[0].shape
+        alike = all(isinstance(v, np.ndarray) and v.dtype == kind and v.shape == shape for v in values)
+        return np.stack(values) if alike and self.nulls is None else None
 
     def cut(self, here: slice) -> Column:
         """The values of these samples, arrays not copied."""
