@@ -48,6 +48,10 @@ class FindingLine(Model):
     count: int
     cost: float | None = None
 
+    @classmethod
+    def of(cls, finding: Finding) -> FindingLine:
+        return cls.model_validate(finding.to_json())
+
 
 class AdviceLine(Model):
     setting: str

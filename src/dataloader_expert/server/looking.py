@@ -10,11 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.errors import RequestError
 from dataloader_expert.facts import Facts
 from dataloader_expert.lab.door import START_S, Door, Limits
-from dataloader_expert.probes.data.layout import FIELDS, FORMAT, LABEL, Layout
 from dataloader_expert.tools.base import Request
 from dataloader_expert.tools.execution import Settings, in_thread, message_for, resolve
 
@@ -59,6 +57,8 @@ class Looks:
         return found
 
     async def _look(self, request: Request) -> Look | None:
+        from dataloader_expert.probes.data.layout import Layout  # not before the first look: a server opens without
+
         settings = self._settings
         ref = await in_thread(lambda: resolve(request, settings), START_S)
         if ref.code:
@@ -70,6 +70,9 @@ class Looks:
 
 
 def seen(facts: Facts) -> Look | None:
+    from dataloader_expert.checks.base import SPLITS
+    from dataloader_expert.probes.data.layout import FIELDS, FORMAT, LABEL
+
     if facts.find(FORMAT) is None:
         return None
     fields: list[dict[str, Any]] = facts.value(FIELDS, [])

@@ -31,7 +31,8 @@ from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.scan import SCANNED, Scan
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
-from dataloader_expert.tools.base import Conclusion, Measured, Request, Tool, class_counts, coverage, fact_figure
+from dataloader_expert.tools.base import Conclusion, Measured, Request, Tool
+from dataloader_expert.tools.results import class_counts, coverage, fact_figure
 
 
 class Task(Model):

@@ -27,8 +27,9 @@ from dataloader_expert.probes.health.worker_content import CONTENT, WorkerConten
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import How, Model, Next, Report
-from dataloader_expert.tools.base import Conclusion, Measured, Tool, coverage
+from dataloader_expert.tools.base import Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
+from dataloader_expert.tools.results import coverage
 from dataloader_expert.tools.split_report import (
     Groups,
     Overlap,

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from dataloader_expert.checks.base import MISSING, SAMPLES_FAILED, SPLITS
 from dataloader_expert.checks.pictures import MODES
 from dataloader_expert.facts import Facts
-from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, STREAM
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.templates import render
-from dataloader_expert.tools.base import Request, class_counts
-
-_REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
-
+from dataloader_expert.tools.base import Request
+from dataloader_expert.tools.results import class_counts
 
 MOST_ASSERTED = 6
 """From this many fields with the same shape, one line asserts it for all."""
-
-
-def is_reference(source: str) -> bool:
-    """Whether ``source`` has the form of a Python reference: ``file.py:name`` or ``package.module:name``."""
-    return bool(_REFERENCE.match(source)) and "://" not in source
 
 
 def loader_code(
@@ -149,21 +140,6 @@ def _checks(facts: Facts) -> list[str]:
                 f"assert all({what.format('value')} for name, value in batch.items() {among})".replace(" )", ")")
             )
     return lines or ["print(batch)"]
-
-
-def ref_of(request: Request, source: str, roots: tuple[str, ...], code: bool) -> SourceRef:
-    """What is sent to the child: the request's source as an absolute path, or as a reference (``code``)."""
-    return SourceRef(
-        source,
-        roots,
-        code,
-        dict(request.source_args),
-        request.format,
-        request.split,
-        request.label,
-        train=request.train_split,
-        columns=request.fields_read(),
-    )
 
 
 def known_format(facts: Facts) -> str:

@@ -25,8 +25,7 @@ from dataloader_expert.probes.system.outside import cache_growth, failed, machin
 from dataloader_expert.report import Report
 from dataloader_expert.sources.files import is_pattern, must_exist, stat_of
 from dataloader_expert.sources.opened import OpenFile, below
-from dataloader_expert.tools.base import Measured, Request, Tool, result
-from dataloader_expert.tools.code import is_reference, ref_of
+from dataloader_expert.tools.base import Measured, Request, Tool
 
 T = TypeVar("T")
 
@@ -49,6 +48,14 @@ def default_roots() -> tuple[str, ...]:
     """CLAUDE_PROJECT_DIR, else the current directory; never ``/`` or the home folder unless named."""
     folder = os.path.realpath(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
     return () if folder in ("/", os.path.realpath(Path.home())) else (folder,)
+
+
+_REFERENCE = re.compile(r"(?:.+\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*\Z")
+
+
+def is_reference(source: str) -> bool:
+    """Whether ``source`` has the form of a Python reference: ``file.py:name`` or ``package.module:name``."""
+    return bool(_REFERENCE.match(source)) and "://" not in source
 
 
 def resolve(request: Request, settings: Settings) -> SourceRef:
@@ -97,6 +104,21 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
             "invalid-argument", f"{escaped(source)} is a Python file; name the object in it: {escaped(names, 300)}"
         )
     return ref_of(request, f"{path}:{attribute}" if code else str(path), roots, code)
+
+
+def ref_of(request: Request, source: str, roots: tuple[str, ...], code: bool) -> SourceRef:
+    """What is sent to the child: the request's source as an absolute path, or as a reference (``code``)."""
+    return SourceRef(
+        source,
+        roots,
+        code,
+        dict(request.source_args),
+        request.format,
+        request.split,
+        request.label,
+        train=request.train_split,
+        columns=request.fields_read(),
+    )
 
 
 DEFINITION = re.compile(r"^(?:class|def|async def)\s+([A-Za-z]\w*)", re.MULTILINE)
@@ -238,6 +260,8 @@ def _conclude(
     seconds: float,
 ) -> Report:
     """Judges: the findings of checks came with the facts; all other rules are applied here."""
+    from dataloader_expert.tools.results import result  # not before the first call: a server opens without
+
     findings = (*outcome.findings, *findings_of(outcome.facts))
     measured = Measured(outcome.facts, findings, unknowns, around, seconds)
     return result(tool, request, measured, tool.conclude(request, measured))

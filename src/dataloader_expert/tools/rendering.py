@@ -17,7 +17,7 @@ from dataloader_expert.advice.causes import ALIKE_FROM, grouped
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.report import Detail, FindingLine, Report, Shortened
 from dataloader_expert.templates import render
-from dataloader_expert.tools.base import Tool, finding_line
+from dataloader_expert.tools.base import Tool
 
 MOST = 45_000
 """The most characters of a result that a server sends: beyond some 50,000 a client writes it to a file, and its model sees a preview."""
@@ -197,7 +197,7 @@ def _together(findings: Sequence[FindingLine]) -> list[FindingLine]:
     """Findings of one code that differ only by field are merged if there are ``ALIKE_FROM`` or more."""
     if len(findings) < ALIKE_FROM:
         return list(findings)
-    return [finding_line(f) for f in grouped([Finding.from_json(f.model_dump(mode="json")) for f in findings])]
+    return [FindingLine.of(f) for f in grouped([Finding.from_json(f.model_dump(mode="json")) for f in findings])]
 
 
 def _most(path: str, caps: dict[str, int]) -> int | None:

@@ -18,9 +18,10 @@ from dataloader_expert.probes.model.batch import BATCH, BatchLook
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.report import Figure, Model, Next, Report
 from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import Conclusion, Measured, Tool, class_counts
+from dataloader_expert.tools.base import Conclusion, Measured, Tool
 from dataloader_expert.tools.base import Request as Common
 from dataloader_expert.tools.code import loader_code
+from dataloader_expert.tools.results import class_counts
 
 
 class Request(Common):
