@@ -1,11 +1,14 @@
 """Whole data sets compared with peers, each run in a fresh process from start to result, in turn.
 
-``python -m benchmarks.peers tables|arrays|images [--rounds N] [--seed N]``
+``python -m benchmarks.peers tables|arrays|images|lines|sounds|shards [--rounds N] [--seed N]``
 
 - ``tables``: 3,000,000 x 20 Parquet: ``dataloader-expert characterize`` against DuckDB's ``SUMMARIZE`` and polars' ``describe``.
 - ``arrays``: 10,000 NPZ files: ``dataloader-expert check`` against ``np.load`` of each array.
 - ``images``: 10,000 JPEGs and 300 copies (equal, re-encoded, resized; 100 each): ``dataloader-expert check`` against CleanVision's
   ``find_issues`` (with one process and with its default), and against reading and fully decoding the same files with Pillow.
+- ``lines``: 500,000 JSON lines: ``dataloader-expert check`` against polars' ``read_ndjson`` and ``json.loads`` of each line.
+- ``sounds``: 4,000 WAV files of a second: ``dataloader-expert check`` against ``soundfile.read`` of each.
+- ``shards``: 10 tars of 1,000 JPEGs and labels: ``dataloader-expert check`` against ``tarfile`` and Pillow's full decode.
 
 Reported are wall and CPU seconds of all processes, and the resident memory of the largest; ratios are medians over the rounds.
 The peers are installed into an environment of their own below ``benchmarks/.cache``. A few minutes each.
@@ -31,6 +34,7 @@ from benchmarks.common import CACHE, command, keep
 
 ROWS, COLUMNS, FILES = 3_000_000, 20, 4
 ARRAYS, PICTURES, COPIES = 10_000, 10_000, 100
+LINES, SOUNDS = 500_000, 4_000
 PEERS = ("duckdb", "polars", "cleanvision")
 DUCKDB = "import duckdb, sys; print(len(duckdb.sql(f\"SUMMARIZE SELECT * FROM '{sys.argv[1]}/*.parquet'\").fetchall()))"
 POLARS = "import polars, sys; print(polars.read_parquet(sys.argv[1] + '/*.parquet').describe().shape)"
@@ -56,6 +60,31 @@ from PIL import Image
 for path in sorted(pathlib.Path(sys.argv[1]).rglob('*.jpg')):
     with Image.open(path) as image:
         image.load()
+"""
+NDJSON = "import polars, sys; print(polars.read_ndjson(sys.argv[1] + '/*.jsonl').shape)"
+LOADS = """
+import json, pathlib, sys
+for path in sorted(pathlib.Path(sys.argv[1]).glob('*.jsonl')):
+    with open(path, encoding='utf-8') as lines:
+        for line in lines:
+            json.loads(line)
+"""
+SOUNDFILE = """
+import pathlib, soundfile, sys
+for path in sorted(pathlib.Path(sys.argv[1]).rglob('*.wav')):
+    soundfile.read(path)
+"""
+TARFILE = """
+import pathlib, sys, tarfile
+from PIL import Image
+for path in sorted(pathlib.Path(sys.argv[1]).glob('*.tar')):
+    with tarfile.open(path) as shard:
+        for member in shard:
+            data = shard.extractfile(member)
+            if member.name.endswith('.jpg'):
+                Image.open(data).load()
+            else:
+                data.read()
 """
 
 
@@ -142,7 +171,55 @@ def images(folder: Path, seed: int) -> Path:
     return folder
 
 
-MADE: dict[str, Callable[[Path, int], Path]] = {"tables": tables, "arrays": arrays, "images": images}
+def lines(folder: Path, seed: int) -> Path:
+    rng = np.random.default_rng(seed)
+    words = [f"word{i}" for i in range(2000)]
+    for part in range(FILES):
+        with (folder / f"part-{part}.jsonl").open("w", encoding="utf-8") as out:
+            for i in range(LINES // FILES):
+                text = " ".join(words[k] for k in rng.integers(0, len(words), 12))
+                row = {"id": part * LINES + i, "text": text, "score": float(rng.normal()), "label": f"c{i % 5}"}
+                out.write(json.dumps(row) + "\n")
+    return folder
+
+
+def sounds(folder: Path, seed: int) -> Path:
+    import wave
+
+    rng = np.random.default_rng(seed)
+    for i in range(SOUNDS):
+        inside = folder / f"{i % 10}"
+        inside.mkdir(exist_ok=True)
+        with wave.open(str(inside / f"{i:05d}.wav"), "wb") as out:
+            out.setnchannels(1)
+            out.setsampwidth(2)
+            out.setframerate(16_000)
+            out.writeframes(rng.normal(0, 3000, 16_000).astype("<i2").tobytes())
+    return folder
+
+
+def shards(folder: Path, seed: int) -> Path:
+    import tarfile
+
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    for part in range(10):
+        with tarfile.open(folder / f"{part:03d}.tar", "w") as shard:
+            for i in range(1000):
+                small = Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8))
+                held = io.BytesIO()
+                small.resize((256, 256), Image.Resampling.BICUBIC).save(held, "JPEG", quality=90)
+                for suffix, data in (("jpg", held.getvalue()), ("cls", str(i % 10).encode())):
+                    member = tarfile.TarInfo(f"{part:03d}{i:05d}.{suffix}")
+                    member.size = len(data)
+                    shard.addfile(member, io.BytesIO(data))
+    return folder
+
+
+MADE: dict[str, Callable[[Path, int], Path]] = {
+    "tables": tables, "arrays": arrays, "images": images, "lines": lines, "sounds": sounds, "shards": shards,
+}  # fmt: skip
 
 
 def runs(part: str, folder: Path) -> dict[str, list[str]]:
@@ -157,6 +234,16 @@ def runs(part: str, folder: Path) -> dict[str, list[str]]:
         }
     if part == "arrays":
         return {"ours": [ours, "check", str(folder)], "np.load": [sys.executable, "-c", NPLOAD, str(folder)]}
+    if part == "lines":
+        return {
+            "ours": [ours, "check", str(folder)],
+            "polars": [peers(), "-c", NDJSON, str(folder)],
+            "json.loads": [sys.executable, "-c", LOADS, str(folder)],
+        }
+    if part == "sounds":
+        return {"ours": [ours, "check", str(folder)], "soundfile": [sys.executable, "-c", SOUNDFILE, str(folder)]}
+    if part == "shards":
+        return {"ours": [ours, "check", str(folder)], "tarfile": [sys.executable, "-c", TARFILE, str(folder)]}
     python, script = peers(), CACHE / "cleanvision_run.py"
     script.write_text(CLEANVISION)
     told = str(CACHE / "cleanvision.json")

@@ -8,6 +8,9 @@ from typing import Any
 
 from dataloader_expert.facts import Json
 
+MOST_WORKERS = 256
+"""The most workers that a forecast may be asked for."""
+
 
 @dataclass(frozen=True)
 class SourceRef:

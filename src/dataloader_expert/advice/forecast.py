@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dataloader_expert.facts import Facts
+from dataloader_expert.plan import MOST_WORKERS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import COSTS, READING, RECEIVING
 from dataloader_expert.probes.profile.transfer import TRIP
@@ -20,7 +21,6 @@ from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED
 from dataloader_expert.probes.search.simulation import Costs, Setup, Store, law, simulate, workers_for
 from dataloader_expert.probes.search.trials import TRIALS
 
-MOST_WORKERS = 256
 BISECTIONS = 18
 MANY, ROUNDS = 32, 6
 """Rows with more workers than MANY are simulated for ROUNDS rounds, two of which are warm-up."""

@@ -74,7 +74,8 @@ class Conclusion:
 
 @dataclass(frozen=True)
 class Tool:
-    """``recipe``: which probes; ``conclude``: facts to fields, pure; ``model``: the request needs the user's host."""
+    """``recipe``: which probes run for a request; ``conclude``: from their facts to the result's fields, pure. A tool is one file
+    here and one in ``recipes`` (see ``deferred``)."""
 
     name: str
     command: str
@@ -92,8 +93,26 @@ class Tool:
     """Probes, by name, whose result a terminal does not print, and what is said in its place: they are not run for one."""
 
 
+def deferred(name: str) -> tuple[Callable[[Any], tuple[Probe, ...]], Callable[[Any, Measured], Conclusion]]:
+    """``recipe`` and ``conclude`` of a module in ``recipes``, which is imported when one of them is first called: it imports
+    probes, and a server opens without."""
+
+    def module() -> Any:
+        return importlib.import_module(f"dataloader_expert.tools.recipes.{name}")
+
+    def recipe(request: Any) -> tuple[Probe, ...]:
+        probes: tuple[Probe, ...] = module().recipe(request)
+        return probes
+
+    def conclude(request: Any, measured: Measured) -> Conclusion:
+        said: Conclusion = module().conclude(request, measured)
+        return said
+
+    return recipe, conclude
+
+
 def all_tools() -> dict[str, Tool]:
-    """The tools in this folder, in the order of ``ORDER`` and then by name."""
+    """The tools in this folder, the most general first."""
     found = {}
     package = importlib.import_module("dataloader_expert.tools")
     for module in pkgutil.iter_modules(package.__path__):

@@ -3,56 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator
 
-from dataloader_expert.checks.base import CLASS_COUNTS, ROLES, SPLITS, all_checks
-from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
-from dataloader_expert.checks.duplicates import DUPLICATES
-from dataloader_expert.checks.integrity import BROKEN
-from dataloader_expert.checks.leakage import GROUPS, TIMES
-from dataloader_expert.checks.pairs import NEAR
-from dataloader_expert.checks.references import REFERENCES
-from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Facts, Unknown
-from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import FORMAT, PRESENT, Layout
-from dataloader_expert.probes.data.pictures import OddPictures
-from dataloader_expert.probes.data.repeating import REPEATED, Repeating
-from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
-from dataloader_expert.probes.data.transformed import Transformed
-from dataloader_expert.probes.health.worker_content import CONTENT, WorkerContent
-from dataloader_expert.probes.system.environment import Environment
-from dataloader_expert.probes.system.outside import FAILED
-from dataloader_expert.report import How, Model, Next, Report
-from dataloader_expert.tools.base import Conclusion, Measured, Tool
+from dataloader_expert.facts import Unknown
+from dataloader_expert.report import How, Model, Report
 from dataloader_expert.tools.base import Request as Common
-from dataloader_expert.tools.results import coverage
-from dataloader_expert.tools.split_report import (
-    Groups,
-    Overlap,
-    Pair,
-    RoleLine,
-    SplitLine,
-    groups_of,
-    overlaps,
-    pairs_of,
-    split_lines,
-)
-from dataloader_expert.tools.treatments import Treatment, treatments
+from dataloader_expert.tools.base import Tool, deferred
 
 Status = Literal["pass", "fail", "unknown"]
-SHAPELY = {"shape-drift", "mode-drift", "dtype-drift", "missing-key", "extra-key"}
-BALANCED = (
-    "WeightedRandomSampler",
-    "WeightedSampler",
-    "ClassBalancedBatchSampler",
-    "BalancedBatchSampler",
-    "MPerClassSampler",
-    "ImbalancedDatasetSampler",
-)
 
 
 class Request(Common):
@@ -68,6 +28,8 @@ class Request(Common):
     @field_validator("checks")
     @classmethod
     def _known(cls, given: list[str] | None) -> list[str] | None:
+        from dataloader_expert.checks.base import all_checks  # not before a check is named: a server opens without
+
         known = [id_ for check in all_checks().values() for id_ in check.ids]
         for code in given or ():
             if code not in known:
@@ -75,6 +37,63 @@ class Request(Common):
                 hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
                 raise ValueError(f"{code} is no check; {hint}")
         return given
+
+
+class RoleLine(Model):
+    role: Literal["split", "group", "time", "key"]
+    field: str
+    how: str
+
+
+class SplitLine(Model):
+    """A split; ``early``: its samples that are earlier than the last training sample, null without a time field."""
+
+    name: str
+    samples: int
+    early: int | None
+
+
+class Groups(Model):
+    """Number of values of the group field, and of those with samples in more than one split."""
+
+    field: str
+    total: int
+    in_several_splits: int
+
+
+class Overlap(Model):
+    """Distinct samples that two splits share, and pairs of near duplicates across them."""
+
+    splits: list[str]
+    exact: int
+    near: int
+
+
+class Place(Model):
+    file: str | None
+    sample: int
+    split: str | None
+
+
+class Pair(Model):
+    """Two samples that are equal, or nearly so."""
+
+    kind: Literal["exact", "near"]
+    one: Place
+    other: Place
+
+
+class Treatment(Model):
+    """A fix of the finding ``code``: what it changes (``unit``: samples or values), and the effect."""
+
+    code: str
+    field: str | None
+    do: str
+    changed: int
+    unit: str
+    before: dict[str, float | None]
+    after: dict[str, float | None]
+    how: How
 
 
 class Checklist(Model):
@@ -114,279 +133,6 @@ class Result(Report, Fields):
     pass
 
 
-def recipe(request: Request) -> tuple[Probe, ...]:
-    wanted = None if request.checks is None else tuple(request.checks)
-    # before anything is measured, so that a reference that does not resolve is an error
-    transformed = () if request.transform is None else (Transformed(transform=request.transform),)
-    return (
-        Environment(),
-        Layout(),
-        *transformed,
-        Scan(
-            0.9,
-            wanted,
-            request.near_duplicates,
-            group=request.group,
-            time=request.time,
-            vocab_size=request.vocab_size,
-            pad_id=request.pad_id,
-            max_length=request.max_length,
-            leakage=True,
-        ),
-        *((WorkerContent(), Repeating()) if request.checks is None else ()),
-        OddPictures(),
-    )
-
-
-def conclude(request: Request, measured: Measured) -> Conclusion:
-    facts, found = measured.facts, measured.findings
-    checklist, why = judge(facts, found)
-    if request.checks is not None:
-        checklist, why = only_run(checklist, why, set(request.checks))
-    errors = [f for f in found if f.severity == "error"]
-    whole = facts.find(CHECKED) is not None and facts.find(CHECKS_FAILED) is None
-    complete = whole and coverage(facts).complete and facts.find(FAILED) is None
-    failed = bool(errors) or "fail" in checklist.model_dump().values()
-    passed = False if failed else True if complete and request.checks is None else None
-    code, unknowns = repeated(facts, checklist)
-    if code is None and not unknowns and not any(u.what == "code" for u in measured.unknowns):
-        unknowns.append(Unknown("code", "call check_quality with all checks to get it"))
-    for name, status in checklist.model_dump().items():
-        if status == "unknown":
-            unknowns.append(Unknown(f"checklist.{name}", why[name]))
-    lines, unseen = with_fields(facts, request.checks)
-    lines = sorted((with_findings(line, found) for line in lines), key=worst_first)
-    unknowns += unseen
-    aside = not_checked(facts, request)
-    fields = {
-        "passed": passed,
-        "not_checked": aside,
-        "checklist": checklist,
-        "checklist_why": why,
-        "checks": [line for line in lines if request.detail == "full" or line.status != "pass"],
-        "passed_checks": [line.id for line in lines if line.status == "pass"],
-        "roles": facts.value(ROLES, []),
-        "splits": split_lines(facts),
-        "groups": groups_of(facts),
-        "overlaps": overlaps(facts),
-        "pairs": pairs_of(facts),
-        "treatments": treatments(facts, found),
-        "code": code,
-    }
-    steps = []
-    if checklist.imbalance_strategy_defined == "fail":
-        arguments = {"source": request.source, "objective": "balanced"}
-        steps.append(
-            Next(tool="suggest_sampler", arguments=arguments, why="the imbalance is severe and nothing handles it")
-        )
-    if "reading in worker processes" in aside:
-        same = {"source": request.source, "source_args": request.source_args}
-        why_workers = "samples were read in one process: diagnose_io checks whether workers read the same"
-        steps.append(Next(tool="diagnose_io", arguments=same, why=why_workers))
-    return Conclusion(fields, verdict(passed, request, facts, found, checklist, why, aside), (), steps, unknowns)
-
-
-def repeated(facts: Facts, checklist: Checklist) -> tuple[str | None, list[Unknown]]:
-    """The pytest file, if its run agreed with the checklist; what it cannot detect is reported."""
-    from dataloader_expert.checks.repeated import TESTS
-
-    fact = facts.find(REPEATED)
-    if fact is None:
-        return None, []
-    failed = set(fact.value["failed"])
-    status = checklist.model_dump()
-    fails = {box: bool(failed & {test.__name__ for test in tests}) for box, tests in TESTS.items()}
-    more = [box for box, fail in fails.items() if fail and status[box] == "pass"]
-    if more:
-        return None, [Unknown("code", f"plain code reads these data differently ({', '.join(more)})")]
-    blind = [box for box, fail in fails.items() if status[box] == "fail" and not fail]
-    return "\n".join(fact.value["lines"]) + "\n", [Unknown("code", f"it does not detect what fails {b}") for b in blind]
-
-
-def verdict(
-    passed: bool | None,
-    request: Request,
-    facts: Facts,
-    found: tuple[Finding, ...],
-    checklist: Checklist,
-    why: dict[str, str],
-    aside: list[str],
-) -> str:
-    """The summary: whether the data passed, what was not checked, and the findings by severity."""
-    codes = {s: list(dict.fromkeys(f.code for f in found if f.severity == s)) for s in ("error", "warning")}
-    warned = f"; warnings: {', '.join(codes['warning'])}" if codes["warning"] else ""
-    unseen = f"; not checked: {', '.join(aside)}" if aside else ""
-    seen = coverage(facts)
-    of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
-    read = f"{seen.samples_read:,}{of} samples were read"
-    # one sentence, so that whoever reads no further knows what was not checked
-    if passed is None:
-        reason = (
-            "only the checks asked for ran"
-            if request.checks is not None
-            else "not every sample could be read and checked"
-        )
-        return f"Neither passed nor failed: {reason} ({read}){warned}{unseen}."
-    if passed:
-        return f"Passed: all {read} and no check found an error{warned}{unseen}."
-    if codes["error"]:
-        return f"Failed: {', '.join(codes['error'])}{warned}{unseen}."
-    failed = "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail")
-    others = [code for code in codes["warning"] if f"{code}: " not in failed]
-    warned = f"; warnings: {', '.join(others)}" if others else ""
-    return f"Failed: {failed}{warned}{unseen}."
-
-
-def not_checked(facts: Facts, request: Request) -> list[str]:
-    """What can be wrong with data and was not checked by this call."""
-    aside = []
-    several = len(facts.value(SPLITS) or {}) > 1
-    if not several:
-        aside.append("overlap between splits (there is only one)")
-    elif facts.find(GROUPS) is None:
-        aside.append("groups across splits (no group field was found)")
-    if several and facts.find(TIMES) is None:
-        timed = any(r["role"] == "time" for r in facts.value(ROLES, []))
-        aside.append(
-            f"times across splits ({'the values of the time field could not be read' if timed else 'no time field was found'})"
-        )
-    if facts.find(CLASS_COUNTS) is None:
-        aside.append("class labels (there are none)")
-    aside += [f"the contents of the files named by {escaped(f.at['field'])}" for f in facts.all(REFERENCES)]
-    if not request.near_duplicates:
-        aside.append("near duplicates (not asked for)")
-    aside += [fact.value["missed"] for fact in facts.all(NEAR) if fact.value["missed"]]
-    if facts.value(FORMAT) == "reference" and facts.find(CONTENT) is None:
-        aside.append("reading in worker processes")
-    return aside
-
-
-BOXES = {
-    "no_corrupted_files": BROKEN,
-    "shapes_consistent": SHAPELY,
-    "no_nan_or_inf": {"nan", "inf"},
-    "imbalance_strategy_defined": {"severe-imbalance"},
-    "splits_disjoint": {"splits-overlap", "group-leakage"},
-}
-
-
-def only_run(checklist: Checklist, why: dict[str, str], ran: set[str]) -> tuple[Checklist, dict[str, str]]:
-    """A checklist item passes only if all its checks were requested."""
-    left_out = {name: sorted(behind - ran) for name, behind in BOXES.items() if behind - ran}
-    status = {n: "unknown" if n in left_out and s == "pass" else s for n, s in checklist.model_dump().items()}
-    reasons = {
-        n: f"not asked for: {', '.join(left_out[n][:4])}" if status[n] == "unknown" and n in left_out else w
-        for n, w in why.items()
-    }
-    return Checklist.model_validate(status), reasons
-
-
-def with_fields(facts: Facts, wanted: list[str] | None) -> tuple[list[CheckLine], list[Unknown]]:
-    """The entries of ``checks``: those on leakage say which field was used and why, and are unknown if there is none."""
-    lines = [CheckLine.model_validate(c) for c in facts.value(CHECKED, [])]
-    unknowns = []
-    seen = {
-        "group-leakage": (facts.find(GROUPS), "group"),
-        "time-leakage": (next(iter(facts.all(TIMES)), None), "time"),
-    }
-    several = len(facts.value(SPLITS) or {}) > 1
-    for id_, (fact, name) in seen.items():
-        if fact is not None:
-            field = f"{escaped(fact.value['field'], 80)}, {fact.value['taken']}"
-            lines = [line.model_copy(update={"field": field}) if line.id == id_ else line for line in lines]
-        elif several:
-            lines = [line.model_copy(update={"status": "unknown"}) if line.id == id_ else line for line in lines]
-            if wanted is None or id_ in wanted:
-                unknowns.append(Unknown(id_, f"no {name} field was found: pass {name}="))
-    return lines, unknowns
-
-
-def with_findings(line: CheckLine, found: tuple[Finding, ...]) -> CheckLine:
-    """The entry of a check, updated from the findings of its code, some of which are made after the pass over the samples: no check
-    with findings passes, and ``how`` is that of the evidence."""
-    mine = [f for f in found if f.code == line.id and f.severity != "info"]
-    if not mine:
-        return line
-    hows = {str(e["how"]) for f in mine for e in f.evidence}
-    changed: dict[str, Any] = {"how": next(iter(hows))} if len(hows) == 1 else {}
-    if line.status == "pass":
-        failed = any(f.severity == "error" for f in mine)
-        changed |= {"status": "fail" if failed else "warn", "count": sum(f.count for f in mine)}
-    return line.model_copy(update=changed)
-
-
-def worst_first(line: CheckLine) -> int:
-    return ("fail", "warn", "unknown", "pass").index(line.status)
-
-
-def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str, str]]:
-    """The five checklist items, each with its reason; a fail needs a finding, a pass needs full coverage."""
-    seen = coverage(facts)
-    codes = {f.code: f for f in found}
-    whole = (
-        ""
-        if seen.complete
-        else f"; only {seen.samples_read:,} of {seen.samples_total:,} samples were read"
-        if seen.samples_total is not None
-        else f"; only {seen.samples_read:,} samples were read"
-    )
-    clean: Status = "pass" if seen.complete else "unknown"
-    why: dict[str, str] = {}
-
-    def box(name: str, bad: set[str], good: str, least: tuple[str, ...] = ("error", "warning")) -> Status:
-        hits = [codes[c] for c in sorted(bad & set(codes)) if codes[c].severity in least]
-        why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else f"{good}{whole}"
-        return "fail" if hits else clean
-
-    corrupted = box("no_corrupted_files", BROKEN, "every file and sample decodes strictly")
-    ragged = [f.message for f in found if f.code == "ragged"]
-    alike = (
-        f"one dtype and rank per field, but {'; '.join(ragged)}" if ragged else "every field has one shape and dtype"
-    )
-    shapes = box("shapes_consistent", SHAPELY, alike)
-    numbers = box("no_nan_or_inf", {"nan", "inf"}, "no numeric field has NaN or infinite values")
-    ratio = facts.find(TRAIN_IMBALANCE) or facts.find(IMBALANCE)
-    where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""
-    sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
-    if ratio is None:
-        balance: Status = "unknown"
-        why["imbalance_strategy_defined"] = "there are no class labels"
-    elif ratio.value <= SEVERE:
-        balance = clean
-        why["imbalance_strategy_defined"] = (
-            f"none is needed: class ratio {ratio.value:.1f}:1{where}, within 10:1{whole}"
-        )
-    elif sampler in BALANCED:
-        balance = "pass"
-        why["imbalance_strategy_defined"] = (
-            f"class ratio {ratio.value:.1f}:1{where}, and the loader draws with {sampler}"
-        )
-    else:
-        balance = "fail"
-        why["imbalance_strategy_defined"] = (
-            f"class ratio {ratio.value:.1f}:1{where}, and no sampler or weight handles it"
-        )
-    splits = facts.value(SPLITS)
-    if not splits or len(splits) < 2:
-        disjoint: Status = "unknown"
-        why["splits_disjoint"] = "there is only one split"
-    elif facts.find(DUPLICATES) is None:
-        disjoint = "unknown"
-        why["splits_disjoint"] = "the samples could not be compared"
-    else:
-        disjoint = box("splits_disjoint", BOXES["splits_disjoint"], "no sample occurs in two splits")
-    return (
-        Checklist(
-            no_corrupted_files=corrupted,
-            shapes_consistent=shapes,
-            no_nan_or_inf=numbers,
-            imbalance_strategy_defined=balance,
-            splits_disjoint=disjoint,
-        ),
-        why,
-    )
-
-
 TOOL = Tool(
     "check_quality",
     "check",
@@ -396,10 +142,9 @@ TOOL = Tool(
     "checklist, findings with places and fixes. Read-only. Seconds.",
     Request,
     Result,
-    recipe,
-    conclude,
+    *deferred("check_quality"),
     unprinted={
-        Repeating.name: Unknown(
+        "repeating": Unknown(
             "code", "pass --json or --html to get a pytest file of these checks, where these data have one"
         )
     },

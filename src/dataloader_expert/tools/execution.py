@@ -260,7 +260,7 @@ def _conclude(
     seconds: float,
 ) -> Report:
     """Judges: the findings of checks came with the facts; all other rules are applied here."""
-    from dataloader_expert.tools.results import result  # not before the first call: a server opens without
+    from dataloader_expert.tools.recipes.results import result  # not before the first call: a server opens without
 
     findings = (*outcome.findings, *findings_of(outcome.facts))
     measured = Measured(outcome.facts, findings, unknowns, around, seconds)

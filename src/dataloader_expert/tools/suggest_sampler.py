@@ -6,22 +6,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dataloader_expert.advice.sampling import sampler_advice
-from dataloader_expert.checks.base import CLASS_COUNTS
-from dataloader_expert.checks.classes import TRAIN_IMBALANCE
-from dataloader_expert.facts import Facts, Unknown
-from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
-from dataloader_expert.probes.data.scan import Scan
-from dataloader_expert.probes.experiments.sampler_simulation import DRAWN, SAMPLER, SPEED, STRATEGY, Draws
-from dataloader_expert.probes.model.batch import BATCH, BatchLook
-from dataloader_expert.probes.system.environment import Environment
-from dataloader_expert.report import Figure, Model, Next, Report
-from dataloader_expert.report import figure as figure_of
-from dataloader_expert.tools.base import Conclusion, Measured, Tool
+from dataloader_expert.report import Figure, Model, Report
 from dataloader_expert.tools.base import Request as Common
-from dataloader_expert.tools.code import loader_code
-from dataloader_expert.tools.results import class_counts
+from dataloader_expert.tools.base import Tool, deferred
 
 
 class Request(Common):
@@ -78,204 +65,6 @@ class Result(Report, Fields):
     pass
 
 
-WHEN = {
-    "random": "a plain shuffle: each sample once per epoch, in natural proportions",
-    "weighted": "classes are imbalanced and should be seen equally often",
-    "class-balanced-batch": "each batch must contain several samples of each class",
-    "stratified": "each batch must keep the class proportions of the data",
-    "length-bucketed": "lengths vary and padding wastes compute",
-    "grouped": "samples of one group belong in one batch",
-    "curriculum": "training should begin with easy samples",
-    "present": "the sampler of the given DataLoader",
-}
-
-
-def recipe(request: Request) -> tuple[Probe, ...]:
-    return (
-        Environment(),
-        Layout(),
-        Scan(0.8, near=False, group=request.group_by, length=request.length, difficulty=request.difficulty),
-        BatchLook(request.batch_size),
-        Draws(
-            request.batch_size,
-            request.objective,
-            request.group_by,
-            request.difficulty,
-            request.length,
-            request.world_size,
-        ),
-    )
-
-
-def conclude(request: Request, measured: Measured) -> Conclusion:
-    facts = measured.facts
-    chosen = facts.value(
-        STRATEGY, {"strategy": "random", "why": "the data could not be read, so start with a plain shuffle"}
-    )
-    strategy = chosen["strategy"]
-    request = request.model_copy(update={"batch_size": size_of(request, facts)})
-    counts = class_counts(facts)
-    drawn = facts.value(DRAWN, None, strategy=strategy)
-    drawing = facts.value(SAMPLER, None, strategy=strategy)
-    unknowns = []
-    if drawn is None and all(u.what != "simulation" for u in measured.unknowns):
-        unknowns.append(Unknown("simulation", "no epoch could be drawn; see the other unknowns"))
-    others = alternatives(facts, strategy, counts is not None)
-    undrawn = [a.strategy for a in others if a.simulation is None]
-    if undrawn:
-        unknowns.append(
-            Unknown("alternatives: simulation", f"not drawn: {', '.join(undrawn)}; pass objective= to draw one")
-        )
-    if counts is None:
-        unknowns.append(Unknown("classes", "there are no class labels"))
-    fields = {
-        "strategy": strategy,
-        "why": chosen["why"],
-        "sampler": Sampler.model_validate(said_of(drawing)),
-        "code": code_of(request, facts, drawing),
-        "classes": ClassChange(
-            before=drawn_from(facts, counts), after=None if drawn is None or counts is None else after(drawn, counts)
-        ),
-        "simulation": simulation(drawn),
-        "alternatives": others,
-        "throughput": figure_of(facts.find(SPEED, strategy=strategy)),
-        "throughput_shuffled": figure_of(facts.find(SPEED, strategy="random")),
-    }
-    simulated = fields["simulation"]
-    said = f"Suggested sampler: {strategy}; {chosen['why']}."
-    if isinstance(simulated, Simulation):
-        most = simulated.max_repeats
-        repeated = f" and draws one of them {most} times" if most > 1 else ""
-        said += f" A drawn epoch covers {simulated.unique_fraction:.0%} of the samples{repeated}."
-        if simulated.padding_before is not None and strategy == "length-bucketed":
-            said += f" Padding falls from {simulated.padding_before:.0%} to {simulated.padding_after:.0%}."
-    steps = [
-        Next(
-            tool="recommend_batch_spec",
-            arguments={"source": request.source, "batch_size": request.batch_size},
-            why="settings for these batches",
-        )
-    ]
-    return Conclusion(fields, said, sampler_advice(facts), steps, unknowns)
-
-
-def drawn_from(facts: Facts, counts: dict[str, int] | None) -> dict[str, int] | None:
-    """The class counts of what is drawn from: the training split, if there is one."""
-    train = facts.value(CLASS_COUNTS, None, split="train")
-    return dict(train) if train and facts.find(TRAIN_IMBALANCE) is not None else counts
-
-
-def size_of(request: Request, facts: Facts) -> int:
-    """The requested one, else the loader's, else 32."""
-    return request.batch_size or facts.value(PRESENT, {}).get("batch_size") or 32
-
-
-def after(drawn: dict[str, Any], counts: dict[str, int]) -> dict[str, int] | None:
-    values = drawn["classes"]
-    return dict(zip(counts, _aligned(values, drawn, counts), strict=False)) if values is not None else None
-
-
-def _aligned(values: list[int], drawn: dict[str, Any], counts: dict[str, int]) -> list[int]:
-    """The drawn counts in the order of ``counts``: the probe numbers classes by first occurrence and says which is which."""
-    names = drawn.get("class_names")
-    if not names:
-        return values
-    by_name = dict(zip(names, values, strict=True))
-    return [by_name.get(name, 0) for name in counts]
-
-
-def simulation(drawn: dict[str, Any] | None) -> Simulation | None:
-    if drawn is None:
-        return None
-    return Simulation(**{k: v for k, v in drawn.items() if k in Simulation.model_fields})
-
-
-def alternatives(facts: Facts, chosen: str, labelled: bool) -> list[Alternative]:
-    if facts.value(STREAM):
-        return []
-    by_class = ["weighted", "class-balanced-batch", "stratified"] if labelled else []
-    names = ["random", *by_class, "length-bucketed", "curriculum"]
-    if facts.find(DRAWN, strategy="present") is not None:
-        names.insert(0, "present")
-    return [
-        Alternative(strategy=n, when=WHEN[n], simulation=simulation(facts.value(DRAWN, None, strategy=n)))
-        for n in names
-        if n != chosen
-    ]
-
-
-def said_of(drawing: dict[str, Any] | None) -> dict[str, Any]:
-    """The sampler's class and arguments; its first argument is described in words."""
-    if drawing is None:
-        return {"class": "none", "arguments": {}}
-    reads, field = drawing["reads"], drawing["field"]
-    words = {
-        "data": "the data set",
-        "weights": f"1 / count of the sample's {field}",
-        "order": "each sample's index",
-    }
-    first = words.get(reads, f"each sample's {field}" if reads != "lengths" else f"length of each sample's {field}")
-    name = "difficulty" if drawing["sampler"] == "CurriculumSampler" else reads
-    return {
-        "class": f"dataloader_expert.samplers.{drawing['sampler']}",
-        "arguments": {name: first, **drawing["arguments"]},
-    }
-
-
-def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> str:
-    """The loader with the sampler that was drawn, built from the data set's own fields."""
-    if drawing is None:
-        return loader_code(request, facts, {"batch_size": request.batch_size})
-    reads, sampler, given = drawing["reads"], drawing["sampler"], dict(drawing["arguments"])
-    reading: list[str] = []
-    if reads == "lengths":
-        reading = [f"lengths = [{length_of(drawing['field'], facts)} for i in range(len(dataset))]"]
-    elif reads not in ("data", "order"):
-        name = "labels" if reads == "weights" else reads
-        value = value_of(drawing["field"], facts)
-        reading = [f"{name} = numpy.asarray([{value} for i in range(len(dataset))])"]
-    if reads == "weights":
-        reading.append("_, codes, counts = numpy.unique(labels, return_inverse=True, return_counts=True)")
-    first = {"data": "dataset", "order": "range(len(dataset))", "weights": "1.0 / counts[codes]"}.get(reads, reads)
-    several = request.world_size > 1
-    arguments = [first, *(f"{k}={v!r}" for k, v in given.items())]
-    if several:
-        arguments += [f"num_replicas={request.world_size}", "rank=rank"]
-    setup = (
-        "",
-        *(["import os", ""] if several else []),
-        *(["import numpy", ""] if any("numpy" in line for line in reading) else []),
-        f"from dataloader_expert.samplers import {sampler}",
-        "",
-        *(['rank = int(os.environ.get("RANK", "0"))'] if several else []),
-        *reading,
-        f"sampler = {sampler}({', '.join(arguments)})  # sampler.set_epoch(epoch) before each epoch",
-        "",
-    )
-    if drawing["batches"]:
-        return loader_code(request, facts, {}, setup, drawn="batch_sampler")
-    return loader_code(request, facts, {"batch_size": request.batch_size}, setup, drawn="sampler")
-
-
-def value_of(field: str, facts: Facts) -> str:
-    """How a field of sample ``i`` is accessed: by key; for a reference also by position or attribute, over several levels."""
-    if facts.value(FORMAT) != "reference":
-        return f"dataset[i][{field!r}]"
-    structure = facts.value(BATCH, {"structure": "dict"})["structure"]
-    if field == "data" and structure != "dict":
-        return "dataset[i]"
-    if structure not in ("dict", "list", "tuple", "Tensor"):  # a named tuple
-        return f"dataset[i].{field}"
-    return "dataset[i]" + "".join(f"[{part if part.isdigit() else repr(part)}]" for part in field.split("."))
-
-
-def length_of(field: str, facts: Facts) -> str:
-    """A field's own length, or its value if it is a number that gives the length."""
-    of_one = [f for f in facts.value(FIELDS, []) if f["name"] == field and not f["shape"]]
-    scalar = any(f["dtype"].startswith(("int", "uint", "float")) for f in of_one)
-    return f"{'int' if scalar else 'len'}({value_of(field, facts)})"
-
-
 TOOL = Tool(
     "suggest_sampler",
     "sampler",
@@ -285,7 +74,6 @@ TOOL = Tool(
     "code. Seconds.",
     Request,
     Result,
-    recipe,
-    conclude,
+    *deferred("suggest_sampler"),
     hint="class imbalance WeightedRandomSampler oversample rare minority ignored stratified balanced batches keep together each batch holds padding bucket by length curriculum easy hard examples metric triplets",
 )

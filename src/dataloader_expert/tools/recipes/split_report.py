@@ -9,53 +9,9 @@ from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.checks.pairs import NEAR
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.report import Model
+from dataloader_expert.tools.check_quality import Groups, Overlap, Pair, Place, SplitLine
 
 MOST_PAIRS = 40
-
-
-class RoleLine(Model):
-    role: Literal["split", "group", "time", "key"]
-    field: str
-    how: str
-
-
-class SplitLine(Model):
-    """A split; ``early``: its samples that are earlier than the last training sample, null without a time field."""
-
-    name: str
-    samples: int
-    early: int | None
-
-
-class Groups(Model):
-    """Number of values of the group field, and of those with samples in more than one split."""
-
-    field: str
-    total: int
-    in_several_splits: int
-
-
-class Overlap(Model):
-    """Distinct samples that two splits share, and pairs of near duplicates across them."""
-
-    splits: list[str]
-    exact: int
-    near: int
-
-
-class Place(Model):
-    file: str | None
-    sample: int
-    split: str | None
-
-
-class Pair(Model):
-    """Two samples that are equal, or nearly so."""
-
-    kind: Literal["exact", "near"]
-    one: Place
-    other: Place
 
 
 def split_lines(facts: Facts) -> list[SplitLine]:

@@ -11,20 +11,7 @@ from dataloader_expert.checks.giveaway import GIVEAWAY, KNOWN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts, How
-from dataloader_expert.report import Model
-
-
-class Treatment(Model):
-    """A fix of the finding ``code``: what it changes (``unit``: samples or values), and the effect."""
-
-    code: str
-    field: str | None
-    do: str
-    changed: int
-    unit: str
-    before: dict[str, float | None]
-    after: dict[str, float | None]
-    how: How
+from dataloader_expert.tools.check_quality import Treatment
 
 
 def treatments(facts: Facts, found: Iterable[Finding]) -> list[Treatment]:

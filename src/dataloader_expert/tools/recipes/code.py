@@ -12,7 +12,7 @@ from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Request
-from dataloader_expert.tools.results import class_counts
+from dataloader_expert.tools.recipes.results import class_counts
 
 MOST_ASSERTED = 6
 """From this many fields with the same shape, one line asserts it for all."""

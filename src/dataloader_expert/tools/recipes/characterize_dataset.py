@@ -1,0 +1,225 @@
+"""What a data set is: structure, classes, statistics, preprocessing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.advice.normalization import normalization, normalization_advice
+from dataloader_expert.checks.base import CLASS_COUNTS, HISTOGRAM, MISSING, SPLITS, STATISTICS
+from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
+from dataloader_expert.checks.duplicates import DISTINCT
+from dataloader_expert.checks.integrity import SAMPLE_BYTES
+from dataloader_expert.checks.pairs import NEAR
+from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Facts, Unknown
+from dataloader_expert.probes.base import Probe
+from dataloader_expert.probes.data.layout import (
+    BYTES,
+    FIELDS,
+    FILES,
+    LABEL,
+    MODALITY,
+    SAMPLES,
+    SHARDING,
+    SHARDS,
+    Layout,
+)
+from dataloader_expert.probes.data.pictures import OddPictures
+from dataloader_expert.probes.data.scan import SCANNED, Scan
+from dataloader_expert.probes.system.environment import Environment
+from dataloader_expert.report import Next
+from dataloader_expert.tools.base import Conclusion, Measured, Request
+from dataloader_expert.tools.characterize_dataset import (
+    Classes,
+    Correlation,
+    Diversity,
+    FieldLine,
+    Histogram,
+    Normalization,
+    Sizes,
+    Split,
+    Statistics,
+    Task,
+)
+from dataloader_expert.tools.recipes.results import class_counts, coverage, fact_figure
+
+
+def recipe(request: Request) -> tuple[Probe, ...]:
+    return (Environment(), Layout(), Scan(share=0.95), OddPictures())
+
+
+def conclude(request: Request, measured: Measured) -> Conclusion:
+    facts = measured.facts
+    unknowns: list[Unknown] = []
+    splits = facts.value(SPLITS)
+    samples = facts.value(SAMPLES)
+    total = sum(splits.values()) if splits else 0
+    if splits is None:
+        unknowns.append(Unknown("splits", "no folder, file name or metadata names one"))
+    classes = classes_of(facts)
+    if classes is None:
+        unknowns.append(Unknown("classes", facts.value(LABEL, {"how": "no sample was read"})["how"]))
+    correlation = facts.find(CORRELATION)
+    if correlation is None:
+        unknowns.append(Unknown("correlation", _no_correlation(facts)))
+    if facts.find(NEAR) is None:
+        unknowns.append(
+            Unknown(
+                "diversity.near_duplicate_fraction",
+                "near copies are searched for only among images, texts, token rows and rows with decimals",
+            )
+        )
+    if samples is None:
+        unknowns.append(Unknown("samples", "a stream has no length; it was not read to its end"))
+    fields = {
+        "task": task_of(facts, classes),
+        "samples": samples,
+        "files": facts.value(FILES),
+        "bytes": facts.value(BYTES),
+        "location": "local",
+        "sharding": facts.value(SHARDING),
+        "shards": facts.value(SHARDS),
+        "splits": None
+        if not splits
+        else [Split(name=k, samples=n, fraction=round(n / total, 6)) for k, n in splits.items()],
+        "classes": classes,
+        "class_counts_by_split": by_split(facts),
+        "fields": fields_of(facts),
+        "statistics": statistics_of(facts),
+        "histograms": histograms_of(facts),
+        "correlation": None if correlation is None else Correlation.model_validate(correlation.value),
+        "normalization": None if (n := normalization(facts)) is None else Normalization.model_validate(n),
+        "diversity": diversity_of(facts),
+    }
+    steps = [
+        Next(
+            tool="recommend_batch_spec",
+            arguments={"source": request.source},
+            why="batch size, collate function and DataLoader arguments",
+        ),
+        Next(tool="check_quality", arguments={"source": request.source}, why="the checklist and every finding"),
+    ]
+    if classes is not None and classes.severe_imbalance:
+        arguments = {"source": request.source, "objective": "balanced"}
+        steps.insert(0, Next(tool="suggest_sampler", arguments=arguments, why="the class imbalance is over 10:1"))
+    return Conclusion(fields, summary(facts, classes), normalization_advice(facts), steps, unknowns)
+
+
+def classes_of(facts: Facts) -> Classes | None:
+    counts = class_counts(facts)
+    if counts is None:
+        return None
+    ratio = facts.value(IMBALANCE)
+    return Classes(
+        label=facts.value(LABEL)["name"],
+        count=len(counts),
+        counts=counts,
+        imbalance_ratio=round(ratio, 4),
+        severe_imbalance=ratio > SEVERE,
+        missing=facts.value(LABELS_MISSING, 0),
+    )
+
+
+def task_of(facts: Facts, classes: Classes | None) -> Task:
+    modality = facts.value(MODALITY)
+    if modality is None:
+        return Task(name="unknown", how="no sample could be read")
+    label = facts.value(LABEL, {"name": None, "how": ""})
+    if classes is not None:
+        kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
+        return Task(
+            name=f"{kind}classification",
+            how=f"{classes.count} classes; label field '{label['name']}', {label['how']}",
+        )
+    if label["name"] is not None:
+        return Task(name=f"{modality} regression", how=f"label field '{label['name']}' has no classes; {label['how']}")
+    kinds = {f["kind"]: f["name"] for f in facts.value(FIELDS, [])}
+    if "mask" in kinds and "image" in kinds:
+        name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
+        return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
+    if modality in ("text", "tokens"):
+        return Task(name="language modelling", how="texts without a label")
+    return Task(name=f"{modality} data without labels", how="no label field was found")
+
+
+def _no_correlation(facts: Facts) -> str:
+    """Why there is none: it needs numeric fields, or the components of one vector."""
+    shapes = [f["shape"] for f in facts.value(FIELDS, [])]
+    if any(len(shape) > 1 for shape in shapes):
+        return "it needs numeric fields or one vector; pixels and time steps are neither"
+    return "fewer than two numeric fields or components vary"
+
+
+def fields_of(facts: Facts) -> list[FieldLine]:
+    lines = []
+    for f in facts.value(FIELDS, []):
+        sizes = facts.value(SAMPLE_BYTES, None, field=f["name"])
+        lines.append(
+            FieldLine(
+                name=f["name"],
+                kind=f["kind"],
+                dtype=f["dtype"],
+                shape=f["shape"],
+                bytes=None if sizes is None else Sizes(**sizes),
+                missing=facts.value(MISSING, None, field=f["name"]),
+            )
+        )
+    return lines
+
+
+def statistics_of(facts: Facts) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for fact in facts.all(STATISTICS):
+        made = Statistics.model_validate(fact.value)
+        if "channel" in fact.at:
+            out.setdefault(fact.at["field"], {})[fact.at["channel"]] = made
+        else:
+            out[fact.at["field"]] = made
+    return out
+
+
+def histograms_of(facts: Facts) -> list[Histogram] | None:
+    made = [
+        Histogram(
+            field=f.at["field"], channel=f.at.get("channel"), measure=f.at["measure"],
+            edges=f.value["edges"], counts=f.value["counts"], below=f.value["below"], above=f.value["above"],
+        )
+        for f in facts.all(HISTOGRAM)
+    ]  # fmt: skip
+    return made or None
+
+
+def by_split(facts: Facts) -> dict[str, dict[str, int]] | None:
+    """Class counts of each split, if there are several."""
+    found = {str(f.at["split"]): f.value for f in facts.all(CLASS_COUNTS) if f.at["split"] is not None}
+    return found if len(found) > 1 else None
+
+
+def diversity_of(facts: Facts) -> Diversity:
+    distinct, near, rank = facts.find(DISTINCT), facts.find(NEAR), facts.find(DIVERSITY_RANK)
+    read = facts.value(SCANNED, {"read": 0})["read"]
+    if distinct is None or not read:
+        return Diversity(distinct_fraction=None, effective_rank=None, near_duplicate_fraction=None)
+    return Diversity(
+        distinct_fraction=fact_figure(distinct.value / read, distinct, ""),
+        effective_rank=None if rank is None else fact_figure(rank.value, rank),
+        near_duplicate_fraction=None if near is None else fact_figure(near.value["extra"] / read, near, ""),
+    )
+
+
+def summary(facts: Facts, classes: Classes | None) -> str:
+    scanned = facts.value(SCANNED, {"read": 0, "failed": 0})
+    modality = facts.value(MODALITY, "unknown")
+    seen = coverage(facts)
+    of = f" of {seen.samples_total:,}" if seen.samples_total is not None and not seen.complete else ""
+    said = f"{scanned['read']:,}{of} {modality} samples read"
+    said += f", {scanned['failed']:,} unreadable" if scanned["failed"] else ""
+    if classes is not None:
+        said += (
+            f"; {classes.count} class{'es' * (classes.count != 1)}, largest to smallest {classes.imbalance_ratio:.1f}:1"
+        )
+    splits = facts.value(SPLITS)
+    if splits:
+        said += f"; split{'s' * (len(splits) != 1)} {', '.join(escaped(name, 40) for name in list(splits)[:5])}"
+    return f"{said}."
