@@ -11,8 +11,8 @@ from typing import Any
 
 from dataloader_expert.report import AdviceLine, Figure, FindingLine, Picture
 from dataloader_expert.tools.characterize_dataset import Histogram, Statistics
-from dataloader_expert.tools.diagnose_io import ForecastLine, Predicted, Reading, StartMethod
 from dataloader_expert.tools.check_quality import Treatment
+from dataloader_expert.tools.diagnose_io import ForecastLine, Predicted, Reading, StartMethod
 from tests.checks import test_treatments
 from tests.journeys import (
     test_attribution,

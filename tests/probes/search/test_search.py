@@ -193,6 +193,39 @@ def test_a_slow_start_is_no_hang() -> None:
     assert runner.startup is not None and runner.startup > 5
 
 
+def test_a_first_block_that_time_cuts_short_tells_what_was_loaded() -> None:
+    """Our promise: workers that deliver, however slowly, have a rate."""
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 8, 2)
+    served.user_loader = DataLoader(Waits50(), batch_size=8, num_workers=2)  # a batch of each in 0.4 s
+    with tapped():
+        runner = Runner(served.current, served, last=time.monotonic() + 1.5, rounds=50)
+        try:
+            assert 20 < runner.block(0.2, None) < 60  # 40 in the steady state
+        finally:
+            runner.close()
+
+
+def starts_in_half_a_second(worker: int) -> None:
+    time.sleep(0.5)  # the waiting that is to be told from the first batch
+
+
+def test_the_start_of_workers_is_told_from_their_first_batch() -> None:
+    """Our promise: a slow first batch is no slow start."""
+    for start, least, most in ((None, 0.0, 0.3), (starts_in_half_a_second, 0.4, 0.8)):
+        bench = bench_of("Fine", 60)
+        served = serving(bench, 4, 2)
+        served.user_loader = DataLoader(Waits50(), batch_size=4, num_workers=2, worker_init_fn=start)
+        with tapped():
+            runner = Runner(served.current, served)
+            try:
+                runner.block(0.2, None)
+                found = runner.start
+            finally:
+                runner.close()
+        assert found is not None and least <= found.waits_s + found.cpu_s < most
+
+
 @pytest.mark.journey
 def test_giving_up_the_order_is_told_by_pairs_where_it_gains() -> None:
     """B19: where one slow sample holds ready batches back it is told, with its gain; where all are alike it is not."""

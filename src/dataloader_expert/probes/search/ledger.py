@@ -49,6 +49,11 @@ class Ledger:
         return None if self.deadline is None else time.monotonic() + self.room * (1.0 if present else 0.5)
 
     @property
+    def last(self) -> float:
+        """When (monotonic) a first block ends even in the middle of a round, so that what was seen is told."""
+        return math.inf if self.deadline is None else time.monotonic() + self.room
+
+    @property
     def patience(self) -> float:
         """Seconds without progress that count as a hang: longer than anything took here, at most half of what is
         left."""

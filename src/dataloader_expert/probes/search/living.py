@@ -15,7 +15,7 @@ from typing import Any
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.delivery import gone, unwatched, worker_pids
 from dataloader_expert.probes.search.belief import FORK_S, Start
-from dataloader_expert.probes.search.progress import Watch, cpu_s
+from dataloader_expert.probes.search.progress import Watch
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.search.tap import Count, Installing, Tap, TimeUp, use
 from dataloader_expert.probes.serving import Serving
@@ -27,7 +27,7 @@ LEAVE_S = 3.0
 
 
 class TooSlow(Exception):
-    """Workers had not started when a trial's time was up; ``str()`` gives the time they had."""
+    """Workers had delivered too little when a trial's time was up; ``str()`` gives the time they had."""
 
 
 @dataclass
@@ -44,7 +44,6 @@ class Living:
     sample: Pair = (0.0, 0.0)
     patience: float = 10.0
     startup: float | None = None
-    start_cpu_s: float = 0.0
     epochs: int = 0
     delivered: tuple[int, int] = (0, 0)
     """Samples and batches."""
@@ -100,19 +99,18 @@ class Living:
 
     def has_started(self, at: float) -> None:
         """The first batch, or each worker's first sample, has arrived."""
-        self.startup, self.start_cpu_s = max(0.0, at - self._begun), cpu_s(self.pids)
+        self.startup = max(0.0, at - self._begun)
 
     @property
     def start(self) -> Start | None:
-        """The cost of starting the workers, without their first work."""
-        n = self.plan.workers
-        if self.startup is None or not n:
+        """The cost of starting the workers, until each began its first batch; None without workers, or if that was not seen."""
+        n, counts = self.plan.workers, self.counts()
+        if not n or not all(c.began for c in counts):
             return None
-        size = 1 if self.fine else self.plan.batch_size
-        work_cpu, work_waits = size * self.sample[0] + (0.0 if self.fine else self.collate_s), size * self.sample[1]
-        each = self.start_cpu_s / n
+        each = sum(c.began_cpu_s for c in counts) / n
+        ready_s = max(c.began for c in counts) - self._begun
         shared = max(1.0, n / max(1.0, self.serving.cpus))
-        return Start(max(0.0, self.startup - FORK_S * n - each * shared - work_waits), max(0.0, each - work_cpu))
+        return Start(max(0.0, ready_s - FORK_S * n - each * shared), each)
 
     def renew(self) -> None:
         """Begins a new epoch."""
@@ -157,7 +155,8 @@ class Living:
     def too_slow(self) -> TooSlow:
         """The error for a trial whose workers have not started in its time."""
         took = time.perf_counter() - self._begun
-        return TooSlow(f"its workers had delivered nothing after {took:.0f} s: raise budget_s")
+        many = f"only {self.delivered[1]} batches" if self.delivered[1] else "nothing"
+        return TooSlow(f"its workers had delivered {many} after {took:.0f} s: raise budget_s")
 
     def _read(self) -> int:
         """Samples that the workers have read, if they are counted."""

@@ -115,11 +115,14 @@ class Loading(Probe):
         """A block at the present settings, or in the main process if these do not run; returns whether to search on."""
         settings.bench.progress("timing the present settings", None)
         ledger = settings.ledger
-        if not ledger.fine and 2 * ledger.first_s > ledger.room:  # one to start with, and one that is timed
-            raise TooDear(f"two batches at the present settings take {2 * ledger.first_s:.0f} s: raise budget_s")
+        two_s = 0.0 if ledger.fine else 2 * ledger.first_s  # one to start with, and one that is timed
+        if two_s > ledger.room:
+            raise TooDear(f"two batches at the present settings take {two_s:.0f} s: raise budget_s")
         if settings.run(settings.served.current) is not None:
             return True
         yield from settings.told_broken()
+        if not settings.broken and two_s > 0.5 * ledger.room:
+            raise TooDear(f"two batches in this process would take {two_s:.0f} s more: raise budget_s")
         settings.now = Setting(0, 0)
         if settings.run(settings.with_workers(0)) is None or (settings.broken and not self.search):
             raise (

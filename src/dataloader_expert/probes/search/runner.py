@@ -35,13 +35,15 @@ class Runner(Living):
     """``blocks``: throughputs in samples/s over whole epochs; ``cost``: seconds of one more block; ``gaps``: seconds
     from batch to batch; ``overtaken_s``: the part of ``waited_s`` in which in-order delivery kept a worker idle;
     ``idle_s``: the same, weighted by the share of idle workers; ``rounds``: the fewest of a block; ``copies``: so many
-    workers deliver the same samples, of which one copy counts."""
+    workers deliver the same samples, of which one copy counts; ``last``: when (monotonic) the first block ends, however
+    little of it is done."""
 
     blocks: list[float] = field(default_factory=list)
     cost: float = 0.0
     step_s: float = 0.0
     rounds: int = 1
     copies: int = 1
+    last: float = math.inf
     gaps: list[float] = field(default_factory=list)
     waited_s: float = 0.0
     overtaken_s: float = 0.0
@@ -108,12 +110,18 @@ class Runner(Living):
     def _delivered(self, seconds: float, until: float | None) -> tuple[float, float]:
         """Samples/s in whole rounds, of the batches loaded during the block, not of those delivered: some were loaded
         before it and waited in the queue, or are held back to keep the order."""
-        n = max(1, self.plan.workers)
         if self.iterator is None:
             try:
                 self.next_batch(math.inf if until is None else until)
             except TimeUp:
                 raise self.too_slow() from None
+        try:
+            return self._in_rounds(seconds, until)
+        except TimeUp:
+            return self._so_far(), self._begun
+
+    def _in_rounds(self, seconds: float, until: float | None) -> tuple[float, float]:
+        n = max(1, self.plan.workers)
         if self.plan.workers and self.length() <= self.plan.workers * (self.plan.prefetch or 2) + 2 * n:
             begun = time.monotonic()  # an epoch ends before its workers are in step
             return self._epochs(seconds, until), begun
@@ -124,7 +132,7 @@ class Runner(Living):
         while True:
             done += 1
             for _ in range(n):
-                samples += self.next_batch()
+                samples += self.next_batch(self.limit)
                 last = self._gap(last)
             if self.epochs > epoch:
                 each = (last - start) / (len(self.gaps) - gaps)
@@ -151,16 +159,36 @@ class Runner(Living):
         first = not self.blocks
         ready = self.plan.workers * (self.plan.prefetch or 2) if first else in_stock(self.iterator) * (self.rounds > 1)
         for _ in range(ready - first):
-            self.next_batch()
+            self.next_batch(self.limit)
             if time.monotonic() - begun > LONG_S:
                 break  # what comes so slowly is no stock
         if ready:
             begun = time.monotonic()  # a later block has no stock to use up
         for _ in range(n):
-            self.next_batch()
+            self.next_batch(self.limit)
             if until is not None and time.monotonic() > until:
                 break
         return begun
+
+    @property
+    def limit(self) -> float:
+        """When (monotonic) a batch must have come."""
+        return math.inf if self.blocks else self.last
+
+    def _so_far(self) -> float:
+        """Samples/s since the workers started, where time ended within the first block: of the batches loaded, and of half a
+        batch in progress in each worker.
+
+        Raises:
+            TooSlow: if there are fewer batches than workers.
+        """
+        n = max(1, self.plan.workers)
+        loaded = self.delivered[1] + in_stock(self.iterator)
+        if loaded < n or self.epochs:
+            raise self.too_slow()
+        start = 0.0 if self.start is None else self.start.seconds(self.plan.workers, self.serving.cpus)
+        spent = time.perf_counter() - self._begun - start
+        return self._with_starts((loaded + n / 2) * self.batch_samples / max(1e-9, spent))
 
     def _with_starts(self, rate: float) -> float:
         """The rate over whole epochs: if workers are not persistent, each epoch begins with a start as long as the

@@ -110,7 +110,7 @@ class Settings:
         runner = Runner(
             plan, self.served, step_s=self.step_s, rounds=self.ledger.rounds(plan.workers), fine=self.ledger.fine,
             collate_s=self.collate_s, sample=(belief.cpu, belief.waits),
-            copies=max(1, plan.workers) if copied(self.bench) else 1, patience=self.ledger.patience,
+            copies=max(1, plan.workers) if copied(self.bench) else 1, patience=self.ledger.patience, last=self.ledger.last,
         )  # fmt: skip
         try:
             if not self.block(runner, self.ledger.by(setting == self.now)):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from dataloader_expert.probes.profile.fetchers import Fetch, wrapped
 
-SLOT = struct.Struct("qdq")
+SLOT = struct.Struct("qdqdd")
 LOOK_S = 0.2
 """Seconds after which a paused worker checks the gate by itself."""
 FLAG = 8
@@ -28,11 +28,14 @@ MOST_WORKERS = 1024
 
 
 class Count(NamedTuple):
-    """Of one process: samples read, when the last was read, and batches collated."""
+    """Of one process: samples read, when the last was read, and batches collated; when its first batch began (0: it has
+    not), and the CPU seconds that it had used by then."""
 
     samples: int
     at: float
     batches: int
+    began: float
+    began_cpu_s: float
 
 
 class TimeUp(Exception):
@@ -97,7 +100,16 @@ class Tap:
     def read(self, worker: int, samples: int, batches: int) -> None:
         before = self.count(worker)
         now = time.perf_counter()  # the system's monotonic clock: the same in every process
-        SLOT.pack_into(self.memory, FLAG + worker * SLOT.size, before.samples + samples, now, before.batches + batches)
+        self._note(worker, before._replace(samples=before.samples + samples, at=now, batches=before.batches + batches))
+
+    def begin(self, worker: int) -> None:
+        """Notes the worker's first batch."""
+        before = self.count(worker)
+        if not before.began:
+            self._note(worker, before._replace(began=time.perf_counter(), began_cpu_s=time.process_time()))
+
+    def _note(self, worker: int, count: Count) -> None:
+        SLOT.pack_into(self.memory, FLAG + worker * SLOT.size, *count)
 
 
 _TAP: list[Tap] = []
@@ -146,6 +158,7 @@ def _tapped(fetch: Fetch) -> Fetch:
         tap, info = _TAP[0], get_worker_info()
         worker = 0 if info is None else info.id
         if info is not None:
+            tap.begin(worker)
             tap.hold()
         if tap.fine:
             _adopt(self, tap, worker, info is not None)
