@@ -37,6 +37,19 @@ AT_ONCE = 2_000
 """Word 3-grams whose permutations are computed at once: they stay in the CPU cache."""
 
 
+class _Digests(dict[str, int]):
+    """The digest of each word, made once."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = made = digest64(word.encode("utf-8", "surrogatepass"))
+        return made
+
+    def of(self, words: list[str]) -> Any:
+        import numpy as np
+
+        return np.fromiter(map(self.__getitem__, words), np.uint64, len(words))
+
+
 class NearTexts(Check):
     ids = ("near-duplicates", "splits-near-overlap", "label-conflict")
 
@@ -85,20 +98,21 @@ class NearTexts(Check):
         """The concatenated hashes of each sample's words, uint64; and their number, int64 [n]."""
         import numpy as np
 
-        parts: list[Any] = []
+        words: list[str] = []
         lengths = np.zeros(n, np.int64)  # also for a sample without the field
+        parts: list[Any] = [np.zeros(0, np.uint64)]
+        known = _Digests()
         for i, row in enumerate(zip(*columns, strict=True)):
             for value in row:
                 if isinstance(value, str):
-                    found = " ".join(_WORD.findall(value.casefold())).encode("utf-8", "surrogatepass").split()
-                    part = np.fromiter(map(digest64, found), np.uint64, len(found))
+                    found = _WORD.findall(value.casefold())
+                    words += found
+                    lengths[i] += len(found)
                 elif hasattr(value, "dtype") and value.dtype.kind in "iu":
-                    part = mix(value.reshape(-1).astype(np.uint64))
-                else:
-                    continue
-                parts.append(part)
-                lengths[i] += len(part)
-        return np.concatenate([np.zeros(0, np.uint64), *parts]), lengths
+                    parts += [known.of(words), mix(value.reshape(-1).astype(np.uint64))]
+                    words = []
+                    lengths[i] += value.size
+        return np.concatenate([*parts, known.of(words)]), lengths
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, NearTexts)

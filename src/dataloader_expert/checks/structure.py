@@ -12,7 +12,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import RICH, content_fields, plain_fields, vectors
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.base import Block, Column, runs
 
 CORRELATION = Quantity("correlation", "", "Pearson correlations of the strongest pairs, and the effective rank")
 DIVERSITY_RANK = Quantity(
@@ -20,6 +20,8 @@ DIVERSITY_RANK = Quantity(
 )
 ROWS = 1 << 13
 """Samples of a large table that are worked on at a time: what is made of them stays in the cache."""
+TEXTS = 1 << 10
+"""Samples of a block of texts whose words are counted for the effective rank: it changes little from there on."""
 COLLINEAR = 0.999
 MOST = 256
 MAPPED = 16
@@ -109,6 +111,7 @@ class Structure(Check):
             and len(rich[0].shape) == 1
             and 0 < (rich[0].shape[0] or 0) <= MOST
         )
+        self.dear = any(f.kind == "text" for f in rich)
         self.whole, self.columns = Products(), Products()
 
     def see(self, block: Block) -> None:
@@ -116,7 +119,8 @@ class Structure(Check):
 
         self.seen += block.samples
         if self.content:
-            self.whole.add(vectors(block, self.content, whole=self.components)[:, :MOST])
+            some = block.take(runs(block.samples, TEXTS)) if self.dear and block.samples > TEXTS else block
+            self.whole.add(vectors(some, self.content, whole=self.components)[:, :MOST])
         held = [block.columns[name] for name in self.scalars if name in block.columns]
         if not held or len(held) < len(self.scalars) or not all(map(_numeric, held)):
             return  # a damaged unit: what is a number elsewhere is a text here

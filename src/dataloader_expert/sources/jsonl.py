@@ -58,11 +58,12 @@ class Jsonl(Table):
         problems: list[Unreadable] = []
         records: list[dict[str, Any]] = []
         rows: list[int] = []
+        parser = Parser()
         sample = unit.start
         for line in utf8(raw, unit.file, problems, unit.start).split(b"\n"):
             if not line.strip():
                 continue
-            record = parse_record(line, unit.file, sample, problems)
+            record = parse_record(line, unit.file, sample, problems, parser)
             if record is not None:
                 records.append(record)
                 rows.append(sample - unit.start)
@@ -73,28 +74,45 @@ class Jsonl(Table):
         return Block(unit, columns_of_records(records, [f.name for f in self.fields]), (), problems, rows=kept)
 
 
-def parse_record(line: bytes, file: str, sample: int, problems: list[Unreadable]) -> dict[str, Any] | None:
-    """The object of one line; None and a problem if it is not one."""
+class Parser:
+    """Parses one record after another: a decoder for each would take as long as the record."""
+
+    def __init__(self) -> None:
+        self.twice: list[str] = []
+        """Keys that stand twice in an object of the last record."""
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._pairs)
+
+    def parsed(self, line: bytes) -> Any:
+        """Raises: ValueError: if the line is not JSON."""
+        self.twice = []
+        if b"\0" in line or line.startswith(b"\xef\xbb\xbf"):  # maybe in another encoding, which json looks for
+            return json.loads(line, object_pairs_hook=self._pairs)
+        return self._decoder.decode(line.decode("utf-8"))
+
+    def _pairs(self, items: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(items)
+        if len(made) < len(items):
+            self.twice.append(next(k for i, (k, _) in enumerate(items) if k in dict(items[:i])))
+        return made
+
+
+def parse_record(
+    line: bytes, file: str, sample: int, problems: list[Unreadable], parser: Parser | None = None
+) -> dict[str, Any] | None:
+    """The object of one line; None and a problem if it is not one. ``parser``: the one of the lines before."""
     if too_deep(line):
         problems.append(Unreadable("bomb", f"nested deeper than {MAX_DEPTH}", file=file, sample=sample))
         return None
-    twice: list[str] = []
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(items)
-        if len(made) < len(items):
-            twice.append(next(k for i, (k, _) in enumerate(items) if k in dict(items[:i])))
-        return made
-
+    parser = parser or Parser()
     try:
-        record = json.loads(line, object_pairs_hook=pairs)
+        record = parser.parsed(line)
     except (ValueError, RecursionError) as e:
         problems.append(Unreadable("parse-error", f"not JSON: {str(e)[:100]}", file=file, sample=sample))
         return None
     if b"\\ud" in line.lower() and _half_characters(record):
         problems.append(Unreadable("encoding-error", "a lone surrogate", file=file, sample=sample))
-    if twice:
-        problems.append(Unreadable("duplicate-keys", f"key {twice[0]!r} twice", file=file, sample=sample))
+    if parser.twice:
+        problems.append(Unreadable("duplicate-keys", f"key {parser.twice[0]!r} twice", file=file, sample=sample))
     if not isinstance(record, dict):
         problems.append(
             Unreadable("parse-error", f"a {type(record).__name__}, not an object", file=file, sample=sample)
