@@ -151,6 +151,11 @@ SILENT = {
             splits=["train"] * 24 + ["test"] * 24,
         ),
         "pictures of all sizes": Data({"image": [picture(i, size=48 + 6 * (i % 5)) for i in range(12)]}, splits=HALVES),
+        "numbers of rows that begin anew in each split": Data(
+            {"x": np.r_[np.arange(1, 301), np.arange(1, 101)]}, splits=["train"] * 300 + ["test"] * 100
+        ),
+        "a trend and its end": Data({"x": 200 + np.arange(400) + NOISE}, splits=["train"] * 320 + ["test"] * 80),
+        "a country and one of its towns": Data({"x": 52 + np.r_[NOISE[:200], NOISE[200:] / 12]}, splits=LARGE_HALVES),
         "whole numbers that only one split has": Data(
             {"x": [np.float64(v) for v in (1.5, 2.5, 3.5) * 100] + [np.int64(v) for v in (1, 2, 3) * 100]},
             splits=["train"] * 300 + ["test"] * 300,
@@ -433,6 +438,24 @@ SPEAKS = {
             "preprocessing-differs",
             "error",
         ),
+        "inches for centimetres": (
+            Data({"x": np.r_[170 + 10 * NOISE[:200], (170 + 10 * NOISE[200:]) / 2.54]}, splits=LARGE_HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
+        "one split normalised": (
+            Data(
+                {"x": np.r_[170 + 10 * NOISE[:200], (NOISE[200:] - NOISE[200:].mean()) / NOISE[200:].std()]},
+                splits=LARGE_HALVES,
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
+        "logarithms in one split": (
+            Data({"x": np.r_[np.exp(8 + NOISE[:200]), 8 + NOISE[200:]]}, splits=LARGE_HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
         "another dtype": (
             Data(
                 {"x": [NOISE[:20].astype(np.float32)] * 200 + [NOISE[:20].astype(np.int64)] * 200},
@@ -593,7 +616,15 @@ SPEAKS = {
             Data({"town": ["York"] * 40 + ["Bath"] * 39 + ["BATH "]}, kinds={"town": "category"}),
             "label-twins",
             "warning",
-        )
+        ),
+        "two names in another case": (
+            Data(
+                {"town": [*["York"] * 60, *["Bath"] * 57, "BATH", "bath", "YORK"]},
+                kinds={"town": "category"},
+            ),
+            "label-twins",
+            "warning",
+        ),
     },
     "texts": {
         "blanks": (Data({"text": [*TEXTS, " \n"]}, kinds={"text": "text"}), "blank-text", "warning"),

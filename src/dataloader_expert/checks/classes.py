@@ -157,8 +157,8 @@ class Classes(Check):
             for value, n in self.counts["train"].items():
                 named[self.context.class_name(value)] += n
             train = _classes(named, counts)
-            # a class that training never sees is worse than any ratio: it counts as one sample
-            yield Fact(TRAIN_IMBALANCE, max(train.values()) / min(n or 1 for n in train.values()), evidence)
+            seen = [n for n in train.values() if n]  # a class that training never sees is another finding
+            yield Fact(TRAIN_IMBALANCE, max(seen) / min(seen), evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         all_ = facts.find(CLASS_COUNTS, split=None)
