@@ -13,6 +13,7 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks.looking import Data, judged
 
 rng = np.random.default_rng(29)
+RUNS = [np.arange(1, 4 + i % 7) for i in range(40)]
 NOISE = rng.normal(0, 1, 400)
 RATE = 8000
 
@@ -135,6 +136,10 @@ SILENT = {
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
         "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
         "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
+    },
+    "lengths": {
+        "tokens and their marks": Data({"tokens": RUNS, "marks": [run % 2 for run in RUNS]}),
+        "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
     "drift": {
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
@@ -404,6 +409,13 @@ SPEAKS = {
             Data({"class_name": [["cat", "dog"][c] for c in CLASS], "label": CLASS}, "label"),
             "label-leaked-by-field",
             "info",
+        ),
+    },
+    "lengths": {
+        "a tag short in one sample": (
+            Data({"tokens": RUNS, "tags": [RUNS[0][:-1], *RUNS[1:]]}),
+            "length-mismatch",
+            "error",
         ),
     },
     "drift": {

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import STATISTICS, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
@@ -77,6 +77,9 @@ class ConstantSamples(Check):
             v, name = fact.value, str(fact.at["field"])
             if name in self.whole and v["count"] * FEW > v["varied"]:
                 continue  # masks may well be empty
+            values = facts.value(STATISTICS, {"min": None}, field=name)
+            if name in self.whole and values["min"] is not None and 0 <= values["min"] <= values["max"] <= 1:
+                continue  # marks, such as which tokens count: all of a sample's may be set
             if v["count"] and v["varied"]:
                 yield finding(
                     "constant-samples",

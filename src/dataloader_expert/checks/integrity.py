@@ -393,7 +393,7 @@ class Integrity(Check):
                 common = f"[{common}"
         few = total - most <= rare
         axes, tail = common.partition("[")[2], next(iter(tails))
-        long = field.kind in LONG  # different lengths are not a fault
+        long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
         places = self._odd(fact, lambda shape: _tail(shape) != tail if long else _axes(shape) != axes)
         if few or fact.value["ranks"] > 1:
             yield finding(

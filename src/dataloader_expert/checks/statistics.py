@@ -285,6 +285,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
     kind = field.kind if field is not None else ""
     text = kind in ("text", "category")  # its statistics are of lengths
+    # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
+    marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
     for code, word in (("nan", "NaN"), ("inf", "infinite values")):
         if s[code]:
             places = facts.value(NAN_PLACES, [], field=name, code=code)
@@ -300,6 +302,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     if (
         s["distribution"] == "constant"
         and not rare
+        and not marks
         and (context.samples or 2) > 1
         and s["n"] > 1
         and name not in (context.label, "sample_rate")
