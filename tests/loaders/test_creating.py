@@ -129,7 +129,7 @@ def test_set_epoch_moves_order_and_curriculum(folder: Path) -> None:
 def test_a_batch_larger_than_the_split_is_warned_of(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """No batch comes of it, which nobody wants in silence."""
     assert len(create_loader(folder, "train", 100)) == 0
-    assert "fewer than a batch of 100" in caplog.text
+    assert "fewer than one batch of 100" in caplog.text
     assert len(create_loader(folder, "train", 100, drop_last=False)) == 1
 
 

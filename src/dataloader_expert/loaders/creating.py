@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Sampler
+from torch.utils.data import DataLoader, Sampler
 
 from dataloader_expert.loaders.collate import pad_collate
-from dataloader_expert.loaders.epochs import EpochLoader, with_epoch
+from dataloader_expert.loaders.epochs import EpochLoader, gives_batches, with_epoch
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, ranks_asked
-from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
+from dataloader_expert.loaders.jasper.loading import jasper_loader
 from dataloader_expert.loaders.jasper.tables import is_jasper
 from dataloader_expert.loaders.opening import open_dataset
-from dataloader_expert.samplers import BlockShuffleSampler, DistributedShuffleSampler, OrderedSampler, ShuffleSampler
-from dataloader_expert.samplers.base import EpochBatchSampler
+from dataloader_expert.samplers import BlockShuffleSampler
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +84,7 @@ def create_loader(
         named: Any = split  # another name is answered with the names there are
         dataset = JASPERSteeringDataset(dataset_dir, named, epoch, device, storage_format, **how)
         workers = {"num_workers": num_workers or 0, "pin_memory": pin_memory is not False}
-        loader = _jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
+        loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
         opened = open_dataset(
             dataset_dir,
@@ -106,48 +105,18 @@ def create_loader(
         given |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
         keywords = {"collate_fn": pad_collate, **{k: v for k, v in given.items() if v is not None}, **keywords}
         config = DataLoaderConfig(batch_size=batch_size, shuffle=split == "train", seed=seed, **keywords)
-        _warn_of_no_batch(split, len(opened), batch_size, config.drop_last)
         loader = DataLoaderFactory().create_dataloader(opened, config)
-    loader.set_epoch(epoch)
-    return loader
-
-
-def _jasper_loader(
-    dataset: JASPERSteeringDataset,
-    batch_size: int,
-    distributed: bool,
-    drop_last: bool | None,
-    sampler: Sampler[Any] | None,
-    **keywords: Any,
-) -> EpochLoader:
-    """A JASPER loader, with the defaults that its name has always had."""
-    if dataset.device.type != "cpu":
-        if keywords["num_workers"] or keywords["pin_memory"]:
-            logger.info("the data are on %s: no workers and no pinning, there is nothing left to fetch", dataset.device)
-        keywords |= {"num_workers": 0, "pin_memory": False}
-    train, seed = dataset.split == "train", dataset.seed
-    drop = train if drop_last is None else drop_last
-    _warn_of_no_batch(dataset.split, len(dataset), batch_size, drop)
-    keywords = {"collate_fn": collate_gathered, **keywords}
-    if distributed and sampler is None:
-        sampler = DistributedShuffleSampler(dataset, shuffle=train, seed=seed, drop_last=drop)
-    elif sampler is None:
-        # One replica in a process group too: nobody asked to shard.
-        sampler = ShuffleSampler(dataset, seed, num_replicas=1) if train else OrderedSampler(dataset, num_replicas=1)
-    if gives_batches(sampler):
-        return EpochLoader(dataset, batch_sampler=sampler, **keywords)
-    return EpochLoader(dataset, batch_size=batch_size, sampler=sampler, drop_last=drop, **keywords)
-
-
-def _warn_of_no_batch(split: str | None, count: int, batch_size: int, drop_last: bool) -> None:
-    if drop_last and 0 < count < batch_size:
+    count = len(loader.dataset_obj)
+    if loader.drop_last and 0 < count < batch_size:
         logger.warning(
-            "split %s has %d samples, fewer than a batch of %d: with drop_last the loader gives no batch; make batches "
-            "smaller, or pass drop_last=False",
+            "split %s has %d samples, fewer than one batch of %d, and drop_last leaves it out: the loader gives no "
+            "batch. Reduce batch_size, or pass drop_last=False",
             split,
             count,
             batch_size,
         )
+    loader.set_epoch(epoch)
+    return loader
 
 
 def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
@@ -171,8 +140,3 @@ def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
         owner.set_epoch(epoch)
     if isinstance(loader, EpochLoader):
         loader.set_epoch(epoch)
-
-
-def gives_batches(sampler: Any) -> bool:
-    """Whether a sampler is for ``batch_sampler=``."""
-    return isinstance(sampler, EpochBatchSampler | BatchSampler)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     DistributedSampler,
     IterableDataset,
@@ -304,6 +305,11 @@ def wrapped(dataset: Any) -> list[Any]:
         inner = [getattr(one, "dataset", None), *(several if isinstance(several, list | tuple) else ())]
         found += [i for i in inner if i is not None and all(i is not f for f in found)]
     return found
+
+
+def gives_batches(sampler: Any) -> bool:
+    """Whether a sampler is for ``batch_sampler=``."""
+    return isinstance(sampler, EpochBatchSampler | BatchSampler)
 
 
 class _Counted:

@@ -12,14 +12,12 @@ from torch.utils.data import DataLoader, Subset
 
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.epochs import samplers_of, wrapped
-from dataloader_expert.loaders.jasper.dataset import KEYS, JASPERSteeringDataset
-from dataloader_expert.loaders.jasper.integrity import ROUNDING
+from dataloader_expert.loaders.jasper.batches import check_ranges, check_shapes
+from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.loaders.layouts.images import GenericImageDataset
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.loaders.seeding import states_kept
 from dataloader_expert.samplers.base import EpochSampler
-
-VECTORS = ("question_emb", "target_source_emb", "steering", "negative_embs")
 
 
 def validate_first_batch(loader: DataLoader[Any]) -> bool:
@@ -39,7 +37,9 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
     datasets = wrapped(loader.dataset)
     own = next((d for d in datasets if isinstance(d, JASPERSteeringDataset)), None)
     if own is not None:
-        _check_jasper(batch, len(own.centroid_embs))
+        check_shapes(batch)
+        _check_any(batch)
+        check_ranges(batch, len(own.centroid_embs))
         return True
     _check_any(batch)
     for dataset in datasets:
@@ -91,35 +91,6 @@ def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
             dataset.restore(state)
         if progress is not None:
             progress.batches = delivered
-
-
-def _check_jasper(batch: Any, clusters: int) -> None:
-    if not isinstance(batch, Mapping) or set(batch) != set(KEYS):
-        found = sorted(batch) if isinstance(batch, Mapping) else type(batch).__name__
-        raise AssertionError(f"the batch has {found}, expected the keys {sorted(KEYS)}")
-    size, width = (*batch["question_emb"].shape, -1, -1)[:2]
-    negatives = batch["negative_embs"].shape[1] if batch["negative_embs"].ndim > 1 else -1
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(KEYS, (size,))
-    shapes |= dict.fromkeys(VECTORS, (size, width))
-    shapes |= {"negative_embs": (size, negatives, width), "negative_tiers": (size, negatives)}
-    for name, shape in shapes.items():
-        if tuple(batch[name].shape) != shape:
-            raise AssertionError(f"{name} has shape {list(batch[name].shape)}, expected {list(shape)}")
-    for name in VECTORS:
-        _finite(batch[name], name)
-    ranges = {
-        "cluster_id": (0, clusters - 1),
-        "relevance": (0.0, 1.0),
-        "centroid_distance": (0.0, 2.0),
-        "steering_variant": (0, 3),
-        "negative_tiers": (1, 4),
-    }
-    for name, (low, high) in ranges.items():
-        _finite(batch[name], name)
-        slack = ROUNDING if batch[name].is_floating_point() else 0
-        least, most = (v.item() for v in torch.aminmax(batch[name]))
-        if least < low - slack or most > high + slack:
-            raise AssertionError(f"{name} is from {least} to {most}, expected [{low}, {high}]")
 
 
 def _check_any(batch: Any) -> None:
