@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import (
     TOGETHER,
     Indices,
@@ -20,6 +20,7 @@ from dataloader_expert.samplers.ordering import (
     key_type,
     shuffled_segments,
 )
+from dataloader_expert.samplers.rules import at_least
 
 
 class ClassBalancedBatchSampler(EpochBatchSampler):
@@ -64,10 +65,9 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
             raise ValueError("labels are empty; one per sample is needed")
         n = len(self._counts)
         p = n if classes_per_batch is None else classes_per_batch
-        if p < 1 or samples_per_class < 1:
-            raise ValueError(f"got {p} classes by {samples_per_class} samples; both must be at least 1")
+        at_least(1, classes_per_batch=p, samples_per_class=samples_per_class)
         if p > n:
-            raise ValueError(f"classes_per_batch is {p}, but there are {n} classes")
+            raise ValueError(f"classes_per_batch is {p}, but labels have {n} classes")
         self.classes_per_batch, self.samples_per_class, self.shuffle = p, samples_per_class, shuffle
         self._all = classes_per_batch is None
         self._members = grouped_by(codes)
@@ -88,7 +88,7 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         """Samples of a batch: P classes by K."""
         return self.classes_per_batch * self.samples_per_class
 
-    def _plan(self) -> BlockPlan:
+    def _plan(self) -> Plan:
         rng = self._rng()
         p, k = self.classes_per_batch, self.samples_per_class
         turns = _Turns(self._dealt(rng), len(self._counts))
@@ -99,14 +99,15 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
             supply, held = self._members, self._counts
         starts = np.cumsum(held) - held
 
-        def made(first: int, until: int) -> Plan:
+        def made(first: int, until: int) -> list[list[int]]:
             classes, places = turns.between(first * p, until * p)
             nth = (places * k)[:, None] + np.arange(k)
             if not self.shuffle:
                 nth %= held[classes][:, None]
-            return Plan(supply[starts[classes][:, None] + nth].reshape(-1), size=self.batch_size)
+            batches: list[list[int]] = supply[starts[classes][:, None] + nth].reshape(-1, self.batch_size).tolist()
+            return batches
 
-        return BlockPlan(self._batches, TOGETHER // self.batch_size, made)
+        return Plan(self._batches, TOGETHER // self.batch_size, made)
 
     def _dealt(self, rng: np.random.Generator) -> Keys:
         """The classes of every batch, one batch after the other, [batches * P].

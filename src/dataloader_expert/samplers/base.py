@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain, repeat
 from itertools import count as counter
 from operator import length_hint
@@ -16,6 +15,7 @@ from torch.utils.data import DistributedSampler, Sampler
 from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.ordering import Indices, index_type
 from dataloader_expert.samplers.ranks import asked_by_wrapper, own_share, process_group, share_asked
+from dataloader_expert.samplers.rules import at_least
 
 T = TypeVar("T", int, list[int])
 State: TypeAlias = int | float | str | None
@@ -56,8 +56,7 @@ class EpochSampler(Sampler[T]):
         self._ranks: tuple[int, int] | None = None
         if num_replicas is not None or rank is not None:
             self._ranks = share_asked(num_replicas, rank)
-        if seed < 0:
-            raise ValueError(f"seed is {seed}; it must be at least 0")
+        at_least(0, seed=seed)
         self.seed, self.epoch, self.drop_last = seed, 0, drop_last
         self.draws_named = False
         self._start = self._taken = 0
@@ -90,8 +89,7 @@ class EpochSampler(Sampler[T]):
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next pass, at least 0; it starts at its beginning, or where a state just loaded was taken."""
-        if epoch < 0:
-            raise ValueError(f"epoch is {epoch}; it must be at least 0")
+        at_least(0, epoch=epoch)
         if self._start and int(epoch) == self.epoch:
             return  # training loops name each epoch, the one that they resume in too
         self.epoch, self._start, self._begun = int(epoch), 0, False
@@ -258,41 +256,18 @@ class IndexSampler(EpochSampler[int]):
             yield head[places % len(head)]
 
 
-@dataclass(frozen=True)
 class Plan:
-    """Batches of ``flat`` indices: from ``starts`` to ``ends`` [batches], or equal parts of ``size`` where None.
-
-    Without ``starts`` each batch begins where the one before it ends.
-    """
-
-    flat: Indices
-    ends: Indices | None = None
-    size: int = 1
-    starts: Indices | None = None
-
-    def __len__(self) -> int:
-        return len(self.flat) // self.size if self.ends is None else len(self.ends)
-
-    def batch(self, i: int) -> list[int]:
-        """The indices of batch ``i``."""
-        if self.ends is None:
-            return list(self.flat[i * self.size : (i + 1) * self.size].tolist())
-        start = self.starts[i] if self.starts is not None else self.ends[i - 1] if i else 0
-        return list(self.flat[start : self.ends[i]].tolist())
-
-
-class BlockPlan:
-    """Batches that are made block by block, when they are asked for: an epoch is never there as a whole.
+    """An epoch's batches, made a block at a time when they are asked for: the epoch is never in memory as a whole.
 
     Args:
         count: batches.
         per_block: batches that are made together.
-        made: the plan of the batches from its first argument up to its second; the same whenever it is asked for.
+        made: the batches from its first argument up to its second; the same whenever it is called.
     """
 
-    def __init__(self, count: int, per_block: int, made: Callable[[int, int], Plan]) -> None:
+    def __init__(self, count: int, per_block: int, made: Callable[[int, int], list[list[int]]]) -> None:
         self._count, self._per_block, self._made = count, max(1, per_block), made
-        self._block, self._held = -1, Plan(np.zeros(0, np.int32))
+        self._block, self._held = -1, list[list[int]]()
 
     def __len__(self) -> int:
         return self._count
@@ -303,7 +278,7 @@ class BlockPlan:
         if block != self._block:
             first = block * self._per_block
             self._held, self._block = self._made(first, min(first + self._per_block, self._count)), block
-        return self._held.batch(place)
+        return list(self._held[place])
 
 
 class EpochBatchSampler(EpochSampler[list[int]]):
@@ -325,7 +300,7 @@ class EpochBatchSampler(EpochSampler[list[int]]):
         """Batches in this epoch, of all ranks."""
 
     @abstractmethod
-    def _plan(self) -> Plan | BlockPlan:
+    def _plan(self) -> Plan:
         """This epoch's batches."""
 
     def __len__(self) -> int:
@@ -347,17 +322,17 @@ class EpochBatchSampler(EpochSampler[list[int]]):
 class PackedBatchSampler(EpochBatchSampler):
     """How many batches an epoch has follows from its plan alone, which is therefore kept until the next epoch's."""
 
-    _kept: tuple[tuple[int, int], Plan | BlockPlan] | None = None
+    _kept: tuple[tuple[int, int], Plan] | None = None
 
     @property
     def batches(self) -> int:
         return len(self._plan())
 
     @abstractmethod
-    def _packed(self) -> Plan | BlockPlan:
+    def _packed(self) -> Plan:
         """This epoch's batches, made anew."""
 
-    def _plan(self) -> Plan | BlockPlan:
+    def _plan(self) -> Plan:
         asked = self.epoch, self._world
         if self._kept is None or self._kept[0] != asked:
             self._kept = None  # two epochs never wait side by side

@@ -10,6 +10,7 @@ import numpy as np
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
+from dataloader_expert.samplers.rules import at_least
 
 
 class BlockShuffleSampler(IndexSampler):
@@ -44,8 +45,9 @@ class BlockShuffleSampler(IndexSampler):
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         self._sizes = np.asarray(sizes, dtype=np.int64)
-        if mixed_blocks < 1 or self._sizes.ndim != 1 or (len(self._sizes) and self._sizes.min() < 0):
-            raise ValueError(f"got mixed_blocks {mixed_blocks} (at least 1) and sizes of blocks (each at least 0)")
+        at_least(1, mixed_blocks=mixed_blocks)
+        if self._sizes.ndim != 1 or (len(self._sizes) and self._sizes.min() < 0):
+            raise ValueError("sizes must be one number of samples per block, each at least 0")
         self.mixed_blocks = mixed_blocks
         self._starts = np.cumsum(self._sizes) - self._sizes
         self.mixing = min(1.0, mixed_blocks / max(1, len(self._sizes)))

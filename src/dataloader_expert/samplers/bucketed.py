@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
+from dataloader_expert.samplers.rules import at_least, finite, per_sample
 
 
 class _ByLength(EpochBatchSampler):
@@ -19,14 +20,8 @@ class _ByLength(EpochBatchSampler):
         self, lengths: Any, seed: int, drop_last: bool, num_replicas: int | None = None, rank: int | None = None
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        self._lengths = np.asarray(lengths)
-        if self._lengths.ndim != 1 or self._lengths.dtype.kind not in "iuf":
-            raise ValueError(
-                f"lengths are {self._lengths.dtype} of {self._lengths.ndim} dimensions; one each is needed"
-            )
-        if len(self._lengths) and not (float(self._lengths.min()) >= 0 and np.isfinite(float(self._lengths.max()))):
-            first = int(np.flatnonzero(~(np.isfinite(self._lengths) & (self._lengths >= 0)))[0])
-            raise ValueError(f"length {first} is {self._lengths[first]}; lengths must be finite and at least 0")
+        self._lengths = per_sample("lengths", lengths, "iuf")
+        finite("lengths", self._lengths)
         if len(self._lengths) and self._lengths.dtype.kind in "iu":
             narrow = np.uint16 if int(self._lengths.max()) < 1 << 16 else self._lengths.dtype
             self._lengths = self._lengths.astype(narrow)  # 16 bits are sorted by radix
@@ -92,8 +87,7 @@ class LengthBucketBatchSampler(_ByLength):
         rank: int | None = None,
     ) -> None:
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
-        if batch_size < 1 or window < 1:
-            raise ValueError(f"got batch_size {batch_size} and window {window}; both must be at least 1")
+        at_least(1, batch_size=batch_size, window=window)
         self._batch_size, self.window = batch_size, window
         self._shape |= {"batch_size": batch_size, "window": window, "drop_last": drop_last}
 
@@ -108,7 +102,7 @@ class LengthBucketBatchSampler(_ByLength):
         order = self._windows(rng, b * self.window)
         ends = np.minimum(np.arange(1, self.batches + 1) * b, n)  # the smaller batch is its window's longest
         places = self._order_of(rng, self._lengths[order[ends - 1]])
-        return Plan(order, ends[places], starts=places * b)
+        return _planned(order, places * b, ends[places])
 
 
 class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
@@ -141,17 +135,17 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
         rank: int | None = None,
     ) -> None:
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
-        if max_tokens < 1 or (max_samples is not None and max_samples < 1) or (window is not None and window < 1):
-            raise ValueError(f"got {max_tokens=}, {max_samples=}, {window=}; each must be at least 1")
+        limits = {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
+        at_least(1, **{name: value for name, value in limits.items() if value is not None})
         over = np.flatnonzero(self._lengths > max_tokens)
         if len(over):
             first = int(over[0])
             raise ValueError(
-                f"{len(over)} samples are over the budget of {max_tokens} tokens by themselves, the first is sample "
+                f"{len(over)} samples are over the budget of {max_tokens} tokens by themselves; the first is sample "
                 f"{first} with {self._lengths[first]}: leave them out, cut them, or raise max_tokens"
             )
         self.max_tokens, self.max_samples, self.window = max_tokens, max_samples, window
-        self._shape |= {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
+        self._shape |= limits
 
     def _packed(self) -> Plan:
         rng = self._rng()
@@ -165,7 +159,17 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
         begins = np.concatenate(starts)
         ends = np.append(begins[1:], n) if n else begins
         places = self._order_of(rng, self._lengths[order[ends - 1]])
-        return Plan(order, ends[places], starts=begins[places])
+        return _planned(order, begins[places], ends[places])
+
+
+def _planned(order: Indices, starts: NDArray[Any], ends: NDArray[Any]) -> Plan:
+    """The batches ``order[start:end]``."""
+
+    def made(first: int, until: int) -> list[list[int]]:
+        bounds = zip(starts[first:until].tolist(), ends[first:until].tolist(), strict=True)
+        return [order[start:end].tolist() for start, end in bounds]
+
+    return Plan(len(ends), 64, made)
 
 
 def _cut(ascending: Any, budget: int, most: int) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
+from dataloader_expert.samplers.rules import at_least, per_sample
 
 
 class CurriculumSampler(IndexSampler):
@@ -36,15 +37,13 @@ class CurriculumSampler(IndexSampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        if not 0 < start <= 1 or epochs < 1:
-            raise ValueError(f"got start {start} and {epochs} epochs; start is in (0, 1], epochs at least 1")
-        values = np.asarray(difficulty)
-        if values.ndim != 1:
-            raise ValueError(f"difficulty has {values.ndim} dimensions; one number per sample is needed")
-        if values.dtype.kind == "f" and np.isnan(values).any():
-            raise ValueError(
-                f"difficulty {int(np.flatnonzero(np.isnan(values))[0])} is NaN: it has no place in an order"
-            )
+        at_least(1, epochs=epochs)
+        if not 0 < start <= 1:
+            raise ValueError(f"start is {start}; it must be in (0, 1]")
+        values = per_sample("difficulty", difficulty, "biuf")
+        missing = np.flatnonzero(np.isnan(values))
+        if len(missing):
+            raise ValueError(f"difficulty[{missing[0]}] is NaN; samples are sorted by numbers")
         self._order = np.argsort(values, kind="stable").astype(index_type(len(values)))
         self.epochs, self.start = epochs, start
         self._shape = {"samples": len(values), "epochs": epochs, "start": start}

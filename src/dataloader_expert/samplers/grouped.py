@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, PackedBatchSampler, Plan
+from dataloader_expert.samplers.base import PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import CHUNK, TOGETHER, Indices, class_codes, grouped_by, index_type
+from dataloader_expert.samplers.rules import at_least
 
 
 class GroupBatchSampler(PackedBatchSampler):
@@ -38,27 +39,27 @@ class GroupBatchSampler(PackedBatchSampler):
         rank: int | None = None,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        at_least(1, batch_size=batch_size)
         codes, self._counts = class_codes(groups)
         self._members = grouped_by(codes)
         self._batch_size = batch_size
         self._shape = {"batch_size": batch_size, "samples": len(codes)}
 
-    def _packed(self) -> BlockPlan:
+    def _packed(self) -> Plan:
         turns = self._rng().permutation(len(self._counts)).astype(index_type(len(self._counts)))
         cuts = self._cuts(turns)
         starts = np.cumsum(self._counts)
         starts -= self._counts
 
-        def made(first: int, until: int) -> Plan:
+        def made(first: int, until: int) -> list[list[int]]:
             groups = turns[cuts[first] : cuts[until]]
             sizes = self._counts[groups]
             ends = np.cumsum(sizes)
             at = np.arange(int(ends[-1])) + np.repeat(starts[groups] - (ends - sizes), sizes)
-            return Plan(self._members[at], ends[cuts[first + 1 : until + 1] - cuts[first] - 1])
+            last_ones = cuts[first + 1 : until] - cuts[first] - 1
+            return [batch.tolist() for batch in np.split(self._members[at], ends[last_ones])]
 
-        return BlockPlan(len(cuts) - 1, TOGETHER * len(cuts) // max(1, len(self._members)), made)
+        return Plan(len(cuts) - 1, TOGETHER * len(cuts) // max(1, len(self._members)), made)
 
     def _cuts(self, turns: Indices) -> NDArray[np.int64]:
         """Before how many groups each batch begins, and how many there are, [batches + 1]."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dataloader_expert.samplers.rules import per_sample
+
 Indices = NDArray[np.signedinteger[Any]]
 Keys = NDArray[np.unsignedinteger[Any]]
 CHUNK = 1 << 19
@@ -180,9 +182,7 @@ def key_type(count: int) -> type[np.unsignedinteger[Any]]:
 
 def class_codes(labels: Any) -> tuple[Keys, NDArray[np.intp]]:
     """Codes 0, 1, … of ``labels`` (sequence, array or tensor) in sorted order, and how many samples each has."""
-    values = np.asarray(labels)
-    if values.ndim != 1:
-        raise ValueError(f"labels have {values.ndim} dimensions; one label per sample is needed")
+    values = per_sample("labels", labels)
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:  # small integers: counted, not sorted

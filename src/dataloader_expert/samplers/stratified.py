@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
+from dataloader_expert.samplers.rules import at_least
 
 
 class StratifiedBatchSampler(EpochBatchSampler):
@@ -41,8 +42,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         codes, self._counts = class_codes(labels)
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        at_least(1, batch_size=batch_size)
         if not len(codes):
             raise ValueError("labels are empty; one per sample is needed")
         self._members = grouped_by(codes)
@@ -54,7 +54,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
         full, rest = divmod(len(self._members), self._batch_size)
         return full + bool(rest and not self.drop_last)
 
-    def _plan(self) -> BlockPlan:
+    def _plan(self) -> Plan:
         rng = self._rng()
         n, counts = len(self._members), self._counts
         full, rest = divmod(n, self._batch_size)
@@ -72,18 +72,15 @@ class StratifiedBatchSampler(EpochBatchSampler):
         circle = even.sum() + np.arange(self._batch_size - int(each.sum()) if full else 0) * full
         key = int(rng.integers(1 << 63))
 
-        def made(first: int, until: int) -> Plan:
+        def made(first: int, until: int) -> list[list[int]]:
             rng, whole = np.random.Generator(np.random.SFC64([key, first])), min(until, full)
             evenly = begins + steps * np.arange(first, whole)[:, None]
             batches = dealt[np.hstack([evenly, circle + turns[first:whole, None]])].astype(np.int64)
             rng.permuted(batches, axis=1, out=batches)  # within a batch the classes come in no order
-            if until == whole:
-                return Plan(batches.reshape(-1), size=self._batch_size)
-            short = rng.permutation(dealt[n - rest :])
-            ends = np.append(np.arange(1, whole - first + 1) * self._batch_size, batches.size + rest)
-            return Plan(np.append(batches, short), ends)
+            smaller = [rng.permutation(dealt[n - rest :]).tolist()] if until > whole else []
+            return [*batches.tolist(), *smaller]
 
-        return BlockPlan(self.batches, TOGETHER // self._batch_size, made)
+        return Plan(self.batches, TOGETHER // self._batch_size, made)
 
     def _dealt(self, rng: np.random.Generator, sizes: NDArray[np.int64], places: NDArray[np.int64]) -> Indices:
         """The samples of each class in random order, cut into parts of ``sizes`` that go to ``places`` [classes, 3]."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import CHUNK, Indices, after, index_type, shuffled, shuffled_blocks
+from dataloader_expert.samplers.rules import at_least, finite, per_sample
 
 BLOCK = 1 << 20
 """Draws made at a time: small enough for the processor's cache, large enough to be vectorised."""
@@ -59,23 +60,17 @@ class WeightedSampler(IndexSampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        kept = np.asarray(weights)
-        if kept.ndim != 1 or kept.dtype.kind not in "fiub":
-            raise ValueError(f"weights are {kept.dtype} of {kept.ndim} dimensions; one number per sample is needed")
+        kept = per_sample("weights", weights, "biuf")
+        finite("weights", kept)
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(kept.sum(dtype=np.float64)) if len(kept) else 0.0
-        if len(kept) and not (np.isfinite(total) and float(kept.min()) >= 0):
-            bad = np.flatnonzero(~(np.isfinite(kept) & (kept >= 0)))
-            if len(bad):
-                raise ValueError(f"weight {bad[0]} is {kept[bad[0]]}; weights must be finite and at least 0")
         if total <= 0:
             raise ValueError("all weights are 0: there is nothing to draw")
         if not (np.isfinite(total) and np.isfinite(len(kept) / total)):  # too large or too small to be summed up
             kept = kept / float(kept.max())
             total = float(kept.sum(dtype=np.float64))
         self.num_samples = len(kept) if num_samples is None else num_samples
-        if self.num_samples < 1:
-            raise ValueError(f"num_samples is {num_samples}; it must be at least 1")
+        at_least(1, num_samples=self.num_samples)
         self.replacement, self.repeats, self._size = replacement, replacement, len(kept)
         self._shape = {"samples": len(kept), "num_samples": self.num_samples, "replacement": replacement}
         self._weights: Any = None
