@@ -11,8 +11,7 @@ import torch
 
 from dataloader_expert.loaders import BatchTransform, LanguageModelingDataCollator, TaskSpec, VisionDataCollator
 from dataloader_expert.loaders.collators.audio import AudioCollator
-from dataloader_expert.loaders.collators.base import cast, labels_of, values_of
-from dataloader_expert.loaders.collators.default import DefaultCollator
+from dataloader_expert.loaders.collators.base import DefaultCollator, cast, labels_of
 from dataloader_expert.loaders.collators.detection import DetectionCollator
 from dataloader_expert.loaders.collators.multimodal import MultimodalCollator
 from dataloader_expert.loaders.collators.padding import lengths_of, mask_of, pad_rows, pad_tokens
@@ -139,9 +138,9 @@ def test_a_cast_goes_through_any_nesting() -> None:
 def test_a_sample_that_lacks_a_field_is_named() -> None:
     """Which one, and what it has instead."""
     with pytest.raises(ValueError, match=r"sample 1 of the batch has no 'x'; it has y, z"):
-        values_of([{"x": 1}, {"y": 1, "z": 2}], "x")
+        ArrayCollator()([{"x": 1}, {"y": 1, "z": 2}])
     with pytest.raises(ValueError, match="it has nothing"):
-        values_of([{}], "x")
+        ArrayCollator()([{"x": 1}, {}])
 
 
 @pytest.mark.parametrize(
@@ -396,8 +395,8 @@ def test_special_tokens_and_padding_are_never_masked(tokenizer: Any, side: Any) 
 def test_what_a_text_collator_cannot_do_is_said_at_once() -> None:
     """Before the first batch."""
     for keywords, words in (
-        ({"padding_side": "top"}, "padding_side is 'top'; it is 'left' or 'right'"),
-        ({"mlm_probability": 0}, r"mlm_probability is 0; it is in \(0, 1\]"),
+        ({"padding_side": "top"}, "padding_side is 'top'; it must be one of 'left', 'right'"),
+        ({"mlm_probability": 0}, r"mlm_probability is 0; it must be in \(0, 1\]"),
         ({"mlm_probability": 1.5}, "mlm_probability is 1.5"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -40,7 +40,7 @@ from dataloader_expert.loaders import (
     create_seeded_generator,
     get_default_task_specs,
 )
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.seeding import SeededSamples
 from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tensor_rows import TensorRows

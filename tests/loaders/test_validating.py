@@ -27,7 +27,7 @@ from dataloader_expert.loaders import (
     validate_first_batch,
     validating,
 )
-from dataloader_expert.loaders.gathered import collate_gathered
+from dataloader_expert.loaders.collate import collate_gathered
 from tests.loaders.looking import joined, same
 from tests.making import jasper
 from tests.making.tiny import TINY, Made

@@ -8,7 +8,8 @@ from typing import Any
 from dataloader_expert.loaders.caching import CachedDataset
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.collators.base import Batch, CollatorInfo
-from dataloader_expert.loaders.collators.registry import CollatorRegistry
+from dataloader_expert.loaders.collators.registry import CollatorRegistry, get_collator
+from dataloader_expert.loaders.collators.registry import get_collator as _get_collator  # noqa: F401  # kept importable by its older name
 from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
 from dataloader_expert.loaders.collators.transform import BatchTransform
 from dataloader_expert.loaders.collators.vision import VisionDataCollator
@@ -28,8 +29,6 @@ from dataloader_expert.loaders.layouts.images import (
 from dataloader_expert.loaders.layouts.parameters import FeatureStatistics, ModelParameterDataset
 from dataloader_expert.loaders.layouts.tokens import DatasetTokenDataset, build_dataset_token_loader
 from dataloader_expert.loaders.modules.module import DataModuleProtocol, UniversalDataModule
-from dataloader_expert.loaders.modules.selecting import get_collator
-from dataloader_expert.loaders.modules.selecting import get_collator as _get_collator  # noqa: F401  # kept importable by its older name
 from dataloader_expert.loaders.opening import load_reference, open_dataset
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.loaders.seeding import create_seeded_generator, seed_worker, set_random_seed

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch.utils.data import IterableDataset, Sampler
 
+from dataloader_expert.loaders.collate import collate_gathered
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.drawing import may_draw
 from dataloader_expert.loaders.epochs import EpochLoader
-from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
 from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tasks import TaskSpec

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.plain import nearest
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.sources.base import Block, Source, bytes_of

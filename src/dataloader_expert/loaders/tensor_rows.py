@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import Subset, TensorDataset, get_worker_info
 
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.samplers.base import IndexSampler
 
 

@@ -8,16 +8,7 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import (
-    Batch,
-    Collator,
-    Samples,
-    as_tensors,
-    first_of,
-    free_name,
-    labels_of,
-    values_of,
-)
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, labels_of
 from dataloader_expert.loaders.collators.padding import mask_of, pad_rows
 
 WAVE_NAMES = ("waveform", "input_values", "audio", "wave")
@@ -49,8 +40,8 @@ class AudioCollator(Collator):
     max_length: int | None = None
 
     def _batch(self, samples: Samples) -> Batch:
-        name = first_of(WAVE_NAMES, samples)
-        waves = [self._scaled(w) for w in as_tensors([_wave(v) for v in values_of(samples, name)])]
+        name = self._first(WAVE_NAMES, samples)
+        waves = [self._scaled(w) for w in as_tensors([_wave(v) for v in self._values(samples, name)])]
         if len({w.shape[:-1] for w in waves}) > 1:
             shapes = sorted({tuple(w.shape) for w in waves})
             raise ValueError(f"waveforms of shapes {shapes[:4]}; bring all to one number of channels")
@@ -58,13 +49,12 @@ class AudioCollator(Collator):
         padded = pad_rows([w.movedim(-1, 0) for w in waves])
         batch: Batch = {
             name: padded.movedim(1, -1).contiguous() if padded.ndim > 2 else padded,
-            free_name("lengths", name, samples[0]): lengths,
-            free_name("attention_mask", name, samples[0]): mask_of(lengths, padded.shape[1]),
+            self._free_name("lengths", name, samples): lengths,
+            self._free_name("attention_mask", name, samples): mask_of(lengths, padded.shape[1]),
         }
-        for other in samples[0]:
-            if other != name:
-                own = "labels" if other == "label" and "labels" not in samples[0] else other
-                batch[own] = labels_of(values_of(samples, other))
+        for other, values in self._others(samples, name).items():
+            own = "labels" if other == "label" and "labels" not in samples[0] else other
+            batch[own] = labels_of(values)
         return batch
 
     def _scaled(self, wave: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -60,6 +60,39 @@ class Collator(ABC):
     def _batch(self, samples: Samples) -> Batch:
         """The batch of at least one sample."""
 
+    def _first(self, names: Sequence[str], samples: Samples) -> str:
+        """The first of ``names`` that the first sample has; without one ``names[0]``, which is then reported missing."""
+        return next((name for name in names if name in samples[0]), names[0])
+
+    def _values(self, samples: Samples, name: str) -> list[Any]:
+        """The field ``name`` of every sample.
+
+        Raises:
+            ValueError: if a sample lacks it, saying which sample and what it has.
+        """
+        try:
+            return [sample[name] for sample in samples]
+        except KeyError:
+            at = next(i for i, sample in enumerate(samples) if name not in sample)
+            has = ", ".join(map(str, samples[at])) or "nothing"
+            raise ValueError(f"sample {at} of the batch has no {name!r}; it has {has}") from None
+
+    def _others(self, samples: Samples, *names: str) -> dict[str, list[Any]]:
+        """The values of every field of the first sample, without ``names``."""
+        return {name: self._values(samples, name) for name in samples[0] if name not in names}
+
+    def _free_name(self, name: str, field: str, samples: Samples) -> str:
+        """``name`` for what is added about ``field``, or ``field_name`` where samples have a field of that name.
+
+        Raises:
+            ValueError: if both names are taken.
+        """
+        names = name, f"{field}_{name}"
+        found = next((n for n in names if n not in samples[0]), None)
+        if found is None:
+            raise ValueError(f"samples have the fields {' and '.join(names)}, one of which is added here: rename one")
+        return found
+
 
 def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     """``value`` with every tensor in it changed; what is not a tensor stays."""
@@ -79,38 +112,6 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 def cast(value: Any, dtype: torch.dtype | None) -> Any:
     """``value`` with every floating tensor in it of ``dtype``; integers, masks and what is not a tensor stay."""
     return value if dtype is None else mapped(value, lambda t: t.to(dtype) if t.is_floating_point() else t)
-
-
-def first_of(names: Sequence[str], samples: Samples) -> str:
-    """The first of ``names`` that the first sample has; where it has none, the first, which is then missed."""
-    return next((name for name in names if name in samples[0]), names[0])
-
-
-def values_of(samples: Samples, name: str) -> list[Any]:
-    """The field ``name`` of every sample.
-
-    Raises:
-        ValueError: if a sample lacks it; says which, and what it has.
-    """
-    try:
-        return [sample[name] for sample in samples]
-    except KeyError:
-        at = next(i for i, sample in enumerate(samples) if name not in sample)
-        has = ", ".join(map(str, samples[at])) or "nothing"
-        raise ValueError(f"sample {at} of the batch has no {name!r}; it has {has}") from None
-
-
-def free_name(name: str, field: str, taken: Container[str]) -> str:
-    """``name`` of what a collator adds about ``field``; where samples have such a field of their own, ``field_name``.
-
-    Raises:
-        ValueError: if both names are taken.
-    """
-    names = name, f"{field}_{name}"
-    found = next((n for n in names if n not in taken), None)
-    if found is None:
-        raise ValueError(f"samples have fields {' and '.join(names)}: rename one, the collator adds one of them")
-    return found
 
 
 def as_tensors(values: list[Any]) -> list[torch.Tensor]:
@@ -146,6 +147,23 @@ def _stacked(values: list[Any]) -> Any:
     stacked = torch.stack(tensors)
     integral = not stacked.is_floating_point() and not stacked.is_complex()
     return stacked.to(torch.int64) if stacked.ndim == 1 and integral else stacked
+
+
+class DefaultCollator:
+    """Stacks samples of any nesting as torch's ``default_collate`` does; a field ``label`` becomes ``labels``.
+
+    Args:
+        dtype: of floating fields.
+    """
+
+    def __init__(self, *, dtype: torch.dtype | None = None) -> None:
+        self.dtype = dtype
+
+    def __call__(self, samples: Any) -> Any:
+        batch = default_collate(samples)
+        if isinstance(batch, dict) and "label" in batch and "labels" not in batch:
+            batch["labels"] = batch.pop("label")
+        return cast(batch, self.dtype)
 
 
 def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:

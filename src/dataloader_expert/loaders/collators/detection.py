@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import (
-    Batch,
-    Collator,
-    Samples,
-    as_tensors,
-    first_of,
-    free_name,
-    labels_of,
-    values_of,
-)
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, labels_of
 from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator
 
 RAGGED = ("boxes", "bboxes", "labels", "masks", "area", "iscrowd", "keypoints", "category")
 
 
+@dataclass(eq=False, repr=False)
 class DetectionCollator(Collator):
     """Stacks images of one size, and keeps each image's boxes and their labels apart.
 
@@ -40,30 +33,23 @@ class DetectionCollator(Collator):
     """
 
     called = "detection collator"
+    normalize: bool = False
+    mean: Sequence[float] | str | None = None
+    std: Sequence[float] | None = None
 
-    def __init__(
-        self,
-        normalize: bool = False,
-        mean: Sequence[float] | str | None = None,
-        std: Sequence[float] | None = None,
-        *,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(dtype=dtype)
-        self.vision = VisionDataCollator(normalize, mean, std)
+    def __post_init__(self) -> None:
+        self.vision = VisionDataCollator(self.normalize, self.mean, self.std)
 
     def _batch(self, samples: Samples) -> Batch:
-        name = first_of(IMAGE_NAMES, samples)
-        images = as_tensors(values_of(samples, name))
+        name = self._first(IMAGE_NAMES, samples)
+        images = as_tensors(self._values(samples, name))
         alone = [self.vision([{"pixel_values": image}])["pixel_values"][0] for image in images]
         batch: Batch = {"pixel_values": torch.stack(alone) if len({i.shape for i in alone}) == 1 else alone}
-        for other in samples[0]:
-            if other != name:
-                values = values_of(samples, other)
-                batch[other] = [_own(v, other) for v in values] if other in RAGGED else labels_of(values)
+        for other, values in self._others(samples, name).items():
+            batch[other] = [_own(v, other) for v in values] if other in RAGGED else labels_of(values)
         boxes = next((n for n in ("boxes", "bboxes") if n in batch), None)
         if boxes is not None:
-            batch[free_name("box_counts", boxes, samples[0])] = torch.tensor([len(b) for b in batch[boxes]])
+            batch[self._free_name("box_counts", boxes, samples)] = torch.tensor([len(b) for b in batch[boxes]])
             for i, labels in enumerate(batch.get("labels", [])):
                 if len(labels) != len(batch[boxes][i]):
                     raise ValueError(f"sample {i} has {len(batch[boxes][i])} boxes and {len(labels)} labels")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, first_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples
 from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
 from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator, of_task
 
@@ -56,7 +56,7 @@ class MultimodalCollator(Collator):
         self.text.set_epoch(epoch)
 
     def _batch(self, samples: Samples) -> Batch:
-        name = first_of(IMAGE_NAMES, samples)
+        name = self._first(IMAGE_NAMES, samples)
         images = self.vision([{"pixel_values": s[name]} if name in s else {} for s in samples])
         words = self.text([{k: v for k, v in s.items() if k != name} for s in samples])
         return {**images, **words}

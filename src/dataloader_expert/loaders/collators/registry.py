@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from dataloader_expert.loaders.collators import audio, default, detection, multimodal, sequence, tabular, text, vision
-from dataloader_expert.loaders.collators.base import CollatorInfo
+from dataloader_expert.loaders.collators import audio, detection, multimodal, sequence, tabular, text, vision
+from dataloader_expert.loaders.collators.base import CollatorInfo, DefaultCollator
 from dataloader_expert.loaders.tasks import TaskSpec
 
 logger = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 BUILT_IN = (
     CollatorInfo("text", text.make, "text", "pads tokens; attention masks; labels for causal or masked modelling"),
     CollatorInfo("vision", vision.make, "vision", "stacks images and normalises each channel; RGB and grey"),
-    CollatorInfo("default", default.DefaultCollator, "any", "stacks as torch does"),
+    CollatorInfo("default", DefaultCollator, "any", "stacks as torch does"),
     CollatorInfo("audio", audio.AudioCollator, "audio", "pads waveforms with silence; lengths and mask"),
     CollatorInfo("multimodal", multimodal.make, "multimodal", "images by the vision, words by the text collator"),
     CollatorInfo("detection", detection.DetectionCollator, "detection", "stacks images; boxes and labels by image"),
@@ -132,3 +132,40 @@ def _made(info: CollatorInfo, task_spec: Any, keywords: dict[str, Any]) -> Any:
     elif given.get("tokenizer", ...) is None and "tokenizer" not in parameters:
         given.pop("tokenizer")
     return info.factory(**given)
+
+
+def get_collator(
+    task_spec: TaskSpec | None = None,
+    tokenizer: Any = None,
+    use_dynamic_collator: bool = False,
+    padding_side: Any = "right",
+) -> Any:
+    """The text or vision collator of ``task_spec``; without one, or unless asked for, transformers' default.
+
+    :class:`CollatorRegistry` knows more modalities, and collators of your own.
+
+    Args:
+        task_spec: its modality selects, its ``preprocessing_config`` holds the arguments of the vision collator.
+        tokenizer: of texts.
+        use_dynamic_collator: False: transformers' ``default_data_collator``, and without transformers ours.
+        padding_side: of texts.
+
+    Raises:
+        ValueError: without a tokenizer for texts, and for other modalities.
+    """
+    if task_spec is None or not use_dynamic_collator:
+        try:
+            from transformers import default_data_collator
+        except ImportError:
+            return DefaultCollator()
+        return default_data_collator
+    if task_spec.modality == "vision":
+        return vision.make(task_spec)
+    if task_spec.modality != "text":
+        raise ValueError(
+            f"Unsupported modality: {task_spec.modality}. Supported modalities are: 'text', 'vision'; others are "
+            "CollatorRegistry's"
+        )
+    if tokenizer is None:
+        raise ValueError("tokenizer is required for text modality tasks")
+    return text.make(task_spec, tokenizer, padding_side, ignore_padding=False)

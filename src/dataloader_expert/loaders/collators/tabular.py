@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of, values_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of
 
 LABELS = ("labels", "label", "target", "y")
 
@@ -40,19 +40,18 @@ class TabularCollator(Collator):
 
     def _batch(self, samples: Samples) -> Batch:
         label = self.label or next((n for n in LABELS if n in samples[0]), None)
-        columns = self.columns or tuple(n for n in samples[0] if n != label and _is_column(values_of(samples, n)))
+        columns = self.columns or tuple(n for n in samples[0] if n != label and _is_column(self._values(samples, n)))
         batch: Batch = {}
         if columns:
             matrix = np.empty((len(columns), len(samples)), np.float32)
             for i, name in enumerate(columns):
                 try:
-                    matrix[i] = [np.nan if v is None else v for v in values_of(samples, name)]
+                    matrix[i] = [np.nan if v is None else v for v in self._values(samples, name)]
                 except (TypeError, ValueError) as e:
                     raise ValueError(f"column {name!r} holds what is no number: {e}") from None
             batch["features"] = torch.from_numpy(np.ascontiguousarray(matrix.T))
-        for name in samples[0]:
-            if name not in columns:
-                batch["labels" if name == label else name] = labels_of(values_of(samples, name))
+        for name, values in self._others(samples, *columns).items():
+            batch["labels" if name == label else name] = labels_of(values)
         return batch
 
 
@@ -74,4 +73,4 @@ class ArrayCollator(Collator):
     called = "array collator"
 
     def _batch(self, samples: Samples) -> Batch:
-        return {name: labels_of(values_of(samples, name)) for name in samples[0]}
+        return {name: labels_of(values) for name, values in self._others(samples).items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import zlib
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from dataloader_expert.loaders.collators.base import (
     collated,
     labels_of,
     tokenised,
-    values_of,
     worded,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
+from dataloader_expert.samplers.rules import one_of
 
 BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 """Ends of the names of fields with one value per token, of other sequences too, as ``decoder_input_ids``."""
@@ -32,6 +33,7 @@ MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
 """Of the chosen tokens 80 % become the mask token, and half of the rest a random one (Devlin et al. 2018)."""
 
 
+@dataclass(eq=False, repr=False)
 class LanguageModelingDataCollator(Collator):
     """Pads tokenised samples to the longest of the batch, and makes masks and labels.
 
@@ -63,34 +65,26 @@ class LanguageModelingDataCollator(Collator):
     """
 
     called = "text collator"
+    tokenizer: Any
+    mlm: bool = False
+    mlm_probability: float = 0.15
+    padding_side: Side = "right"
+    task_spec: Any = None
+    _: KW_ONLY
+    ignore_padding: bool = False
+    max_length: int | None = None
+    seed: int | None = None
 
-    def __init__(
-        self,
-        tokenizer: Any,
-        mlm: bool = False,
-        mlm_probability: float = 0.15,
-        padding_side: Side = "right",
-        task_spec: Any = None,
-        *,
-        ignore_padding: bool = False,
-        max_length: int | None = None,
-        seed: int | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        if tokenizer is None:
+    def __post_init__(self) -> None:
+        if self.tokenizer is None:
             raise ValueError("tokenizer required for text collator: it says which token pads; pass tokenizer=")
-        if padding_side not in ("left", "right"):
-            raise ValueError(f"padding_side is {padding_side!r}; it is 'left' or 'right'")
-        if not 0 < mlm_probability <= 1:
-            raise ValueError(f"mlm_probability is {mlm_probability}; it is in (0, 1]")
-        if mlm and getattr(tokenizer, "mask_token_id", None) is None:
-            raise ValueError(f"mlm=True hides tokens behind a mask token, and {_name(tokenizer)} has no mask_token_id")
-        super().__init__(dtype=dtype)
-        self.tokenizer, self.mlm, self.mlm_probability = tokenizer, mlm, mlm_probability
-        self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
-        self.max_length, self.seed = max_length, seed
-        self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
-        if mlm:
+        one_of(("left", "right"), padding_side=self.padding_side)
+        if not 0 < self.mlm_probability <= 1:
+            raise ValueError(f"mlm_probability is {self.mlm_probability}; it must be in (0, 1]")
+        if self.mlm and getattr(self.tokenizer, "mask_token_id", None) is None:
+            raise ValueError(f"mlm=True needs a mask token, and {_name(self.tokenizer)} has no mask_token_id: set it")
+        self._classifies = getattr(self.task_spec, "task_type", None) in CLASSIFYING
+        if self.mlm:
             self._epoch, self._came = shared(-1), np.zeros(1 << 16, np.uint32)
 
     def apart(self) -> LanguageModelingDataCollator:
@@ -112,7 +106,7 @@ class LanguageModelingDataCollator(Collator):
     def _batch(self, samples: Samples) -> Batch:
         if "input_ids" not in samples[0] and "text" in samples[0]:
             samples = self._tokenised(samples)
-        rows = [self._cut(row) for row in values_of(samples, "input_ids")]
+        rows = [self._cut(row) for row in self._values(samples, "input_ids")]
         pad = _padding_id(self.tokenizer)
         lengths = lengths_of(rows)
         batch: Batch = {} if pad is not None else self._padded_by_tokenizer(rows)
@@ -146,7 +140,7 @@ class LanguageModelingDataCollator(Collator):
         return row[: self.max_length] if self.padding_side == "right" else row[-self.max_length :]
 
     def _tokenised(self, samples: Samples) -> Samples:
-        texts = values_of(samples, "text")
+        texts = self._values(samples, "text")
         encoded = tokenised(self.tokenizer, list(map(worded, texts)), self.max_length)
         fields = {name: values for name, values in encoded.items() if len(values) == len(texts)}
         return [
@@ -155,10 +149,10 @@ class LanguageModelingDataCollator(Collator):
         ]
 
     def _padded(self, samples: Samples, name: str, value: int, longest: int, present: torch.Tensor) -> torch.Tensor:
-        return pad_tokens([self._cut(row) for row in values_of(samples, name)], value, longest, present)
+        return pad_tokens([self._cut(row) for row in self._values(samples, name)], value, longest, present)
 
     def _labels(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
-        values = values_of(samples, name)
+        values = self._values(samples, name)
         if all(_has_length(v) and len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True)):
             if all(_integral(v) for v in values):
                 return self._padded(samples, name, IGNORED, longest, present)
@@ -167,7 +161,7 @@ class LanguageModelingDataCollator(Collator):
         return labels_of(values)
 
     def _other(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
-        values = values_of(samples, name)
+        values = self._values(samples, name)
         if all(_has_length(v) for v in values) and not isinstance(values[0], str):
             by_token = all(len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True))
             if by_token and all(_integral(v) for v in values):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of, values_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of
+from dataloader_expert.samplers.rules import at_least
 
 
 @dataclass(eq=False, repr=False)
@@ -36,12 +37,11 @@ class BatchTransform(Collator):
     def __post_init__(self) -> None:
         if self.tokenizer is None:
             raise ValueError("tokenizer required: it turns the texts of a batch into tokens")
-        if self.max_length < 1:
-            raise ValueError(f"max_length is {self.max_length}; it must be at least 1")
+        at_least(1, max_length=self.max_length)
 
     def _batch(self, samples: Samples) -> Batch:
         encoded = self.tokenizer(
-            values_of(samples, self.text),
+            self._values(samples, self.text),
             padding=True,
             truncation=True,
             max_length=self.max_length,
@@ -49,5 +49,5 @@ class BatchTransform(Collator):
         )
         batch: Batch = {name: encoded[name] for name in encoded}
         if self.label in samples[0]:
-            batch["labels"] = labels_of(values_of(samples, self.label))
+            batch["labels"] = labels_of(self._values(samples, self.label))
         return batch

@@ -7,16 +7,7 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import (
-    Batch,
-    Collator,
-    Samples,
-    as_tensors,
-    collated,
-    first_of,
-    labels_of,
-    values_of,
-)
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, collated, labels_of
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
@@ -70,9 +61,9 @@ class VisionDataCollator(Collator):
         self._ready: dict[tuple[int, torch.dtype, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
 
     def _batch(self, samples: Samples) -> Batch:
-        name = first_of(IMAGE_NAMES, samples)
+        name = self._first(IMAGE_NAMES, samples)
         try:
-            images = as_tensors(values_of(samples, name))
+            images = as_tensors(self._values(samples, name))
         except (TypeError, RuntimeError) as e:
             raise ValueError(f"{name} is no tensor or array ({e}): turn images into tensors in the dataset") from None
         try:
@@ -83,13 +74,11 @@ class VisionDataCollator(Collator):
                 f"Inconsistent pixel_values shapes: {shapes[:4]}; resize or crop images to one size in the dataset"
             ) from None
         batch: Batch = {"pixel_values": self._normalised(stacked) if self.normalize else stacked}
-        label = _label(samples)
+        # also where only some samples have a label: it is then reported missing in the others
+        label = next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)
         if label is not None:
-            batch["labels"] = labels_of(values_of(samples, label))
-        for other in samples[0]:
-            if other != name and other != label:
-                batch[other] = collated(values_of(samples, other))
-        return batch
+            batch["labels"] = labels_of(self._values(samples, label))
+        return batch | {other: collated(values) for other, values in self._others(samples, name, label or "").items()}
 
     def _normalised(self, images: torch.Tensor) -> torch.Tensor:
         if images.ndim != 4:
@@ -113,14 +102,6 @@ class VisionDataCollator(Collator):
             mean, std = (torch.tensor(v[:channels], dtype=torch.float64).view(-1, 1, 1) for v in (self.mean, self.std))
             self._ready[key] = (mean.to(device, dtype), (1 / std).to(device, dtype))
         return self._ready[key]
-
-
-def _label(samples: Samples) -> str | None:
-    """The field of the label, also where only some samples have it: then it is missed in the others."""
-    for name in ("labels", "label"):
-        if name in samples[0]:
-            return name
-    return next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)
 
 
 def of_task(task_spec: Any, **given: Any) -> dict[str, Any]:

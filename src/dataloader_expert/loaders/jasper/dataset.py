@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.curriculum import VARIANTS, Curriculum, base_probabilities, probabilities
 from dataloader_expert.loaders.jasper.integrity import check, check_negatives, check_split

@@ -7,8 +7,8 @@ from typing import Any
 
 from torch.utils.data import Sampler
 
+from dataloader_expert.loaders.collate import collate_gathered
 from dataloader_expert.loaders.epochs import EpochLoader, gives_batches
-from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.samplers import DistributedShuffleSampler, OrderedSampler, ShuffleSampler
 
