@@ -181,7 +181,7 @@ def test_settings_reach_the_loaders() -> None:
         module(Numbers(3), colour="red")
     with pytest.raises(ValueError, match="batch_size is 0"):
         module(Numbers(3), batch_size=0)
-    with pytest.raises(ValueError, match="list_split is 'head'; it is 'seeded' or 'tail'"):
+    with pytest.raises(ValueError, match="list_split is 'head'; it must be one of 'seeded', 'tail'"):
         module(Numbers(3), list_split="head")
 
 

@@ -339,7 +339,7 @@ def test_a_parser_of_ones_own_gets_every_line(tmp_path: Path) -> None:
 
 def test_what_cannot_be_a_stream_is_said(tmp_path: Path) -> None:
     """At once where it can be known, else with the path."""
-    with pytest.raises(ValueError, match="urls is a list of at least one URL"):
+    with pytest.raises(ValueError, match="urls must be a list of at least one URL"):
         StreamingDataset("http://x/a")
     with pytest.raises(ValueError, match="urls is a list"):
         StreamingDataset([])

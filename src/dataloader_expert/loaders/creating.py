@@ -18,6 +18,7 @@ from dataloader_expert.loaders.jasper.loading import jasper_loader
 from dataloader_expert.loaders.jasper.tables import is_jasper
 from dataloader_expert.loaders.opening import open_dataset
 from dataloader_expert.samplers import BlockShuffleSampler
+from dataloader_expert.samplers.rules import at_least
 
 logger = logging.getLogger(__name__)
 
@@ -129,8 +130,7 @@ def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
     Raises:
         ValueError: if nothing in the loader has an epoch, or ``epoch`` is negative.
     """
-    if epoch < 0:
-        raise ValueError(f"epoch is {epoch}; it must be at least 0")
+    at_least(0, epoch=epoch)
     owners = with_epoch(loader)
     if not owners:
         raise ValueError(

@@ -23,6 +23,7 @@ from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
+from dataloader_expert.samplers.rules import given, whole
 
 logger = logging.getLogger(__name__)
 
@@ -78,20 +79,16 @@ class DataLoaderConfig:
         """Checks the settings.
 
         Raises:
-            ValueError: that names the setting, its value, and what it may be.
+            ValueError: naming the setting, its value and the rule.
         """
-        whole = {"num_workers": (self.num_workers, 0), "seed": (self.seed, 0)}
-        whole |= {"batch_size": (self.batch_size, 1)} if self.batch_size is not None else {}
-        whole |= {"prefetch_factor": (self.prefetch_factor, 1)} if self.prefetch_factor is not None else {}
-        for name, (value, least) in whole.items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} is {value!r}; it is a whole number of at least {least}")
+        whole(0, num_workers=self.num_workers, seed=self.seed)
+        whole(1, **given(batch_size=self.batch_size, prefetch_factor=self.prefetch_factor))
         if not (math.isfinite(self.timeout) and self.timeout >= 0):
-            raise ValueError(f"timeout is {self.timeout}; it is seconds, at least 0")
+            raise ValueError(f"timeout is {self.timeout}; it must be a number of seconds, at least 0")
         if self.persistent_workers and not self.num_workers:
-            raise ValueError("persistent_workers=True needs workers: num_workers is 0")
+            raise ValueError("persistent_workers=True needs workers, but num_workers is 0")
         if self.sampler is not None and self.batch_sampler is not None:
-            raise ValueError("sampler and batch_sampler exclude each other: pass one")
+            raise ValueError("sampler and batch_sampler exclude each other: pass one of them")
 
 
 class DataLoaderFactory:
@@ -147,15 +144,19 @@ class DataLoaderFactory:
             dataset = by_batch(dataset)
             collate = collate_gathered if gathers(dataset) and config.batch_size is not None else None
         _check_sent(config, collate)
+        drop_last = config.drop_last and config.batch_size is not None  # torch refuses it where there are no batches
+        order: dict[str, Any] = {"batch_size": config.batch_size, "drop_last": drop_last}
         if streams:
             if config.sampler is not None or config.batch_sampler is not None:
                 raise ValueError("an iterable dataset has its own order: it takes no sampler")
-            order = _size(config)
             own = config.worker_init_fn is not None  # it may shard the stream across workers
             num_replicas, rank = ranks_asked(config.distributed)
             dataset = ShardedStream(dataset, num_replicas, rank, config.seed, across_workers=not own)
         else:
-            order = self._order(dataset, config)
+            if config.batch_sampler is not None:
+                order = {"batch_sampler": config.batch_sampler}
+            else:
+                order["sampler"] = self._sampler(dataset, config) if config.sampler is None else config.sampler
             if may_draw(dataset) if config.seed_samples is None else config.seed_samples:
                 dataset = SeededSamples(dataset, config.seed)
         workers: dict[str, Any] = {} if config.in_order else {"in_order": False}  # torch before 2.6 does not know it
@@ -188,24 +189,12 @@ class DataLoaderFactory:
                 "(data_collator=) that needs none; 3. pass no task_spec, where samples are tensors of one length"
             ) from None
 
-    def _order(self, dataset: Any, config: DataLoaderConfig) -> dict[str, Any]:
-        """What decides the order of a map-style dataset, as keyword arguments of a DataLoader."""
-        if config.batch_sampler is not None:
-            return {"batch_sampler": config.batch_sampler}
-        sampler: Any = config.sampler
-        if sampler is None:
-            num_replicas, rank = ranks_asked(config.distributed)
-            shard: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
-            if config.shuffle:
-                sampler = TorchShuffleSampler(dataset, config.seed, **shard)
-            else:
-                sampler = OrderedSampler(dataset, **shard)
-        return {"sampler": sampler, **_size(config)}
-
-
-def _size(config: DataLoaderConfig) -> dict[str, Any]:
-    dropping = {} if config.batch_size is None else {"drop_last": config.drop_last}
-    return {"batch_size": config.batch_size, **dropping}
+    def _sampler(self, dataset: Any, config: DataLoaderConfig) -> Sampler[int]:
+        num_replicas, rank = ranks_asked(config.distributed)
+        shard: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
+        return (
+            TorchShuffleSampler(dataset, config.seed, **shard) if config.shuffle else OrderedSampler(dataset, **shard)
+        )
 
 
 def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:

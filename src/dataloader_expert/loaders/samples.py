@@ -15,6 +15,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.plain import nearest
 from dataloader_expert.loaders.seeding import NothingReadable, shared
+from dataloader_expert.samplers.rules import one_of
 from dataloader_expert.sources.base import Block, Source, bytes_of
 from dataloader_expert.sources.pictures import in_colour
 
@@ -101,10 +102,8 @@ class SourceDataset(Dataset[Any]):
         channels: int | None = None,
         transform: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:
-        if unreadable not in ("raise", "skip", "replace"):
-            raise ValueError(f"unreadable is {unreadable!r}; it is 'raise', 'skip' or 'replace'")
-        if channels not in (None, 1, 3):
-            raise ValueError(f"channels is {channels!r}; it is 1, 3 or None")
+        one_of(("raise", "skip", "replace"), unreadable=unreadable)
+        one_of((1, 3, None), channels=channels)
         self.source, self.size, self.unreadable, self.channels = source, size, unreadable, channels
         self.transform = transform
         self._skipped = shared(0) if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor

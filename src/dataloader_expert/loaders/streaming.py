@@ -15,6 +15,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from dataloader_expert.loaders.fetching import Patience, StreamError, read_lines
 from dataloader_expert.loaders.seeding import mixed
 from dataloader_expert.loaders.stream_state import StreamEpoch, StreamRanks
+from dataloader_expert.samplers.rules import at_least, one_of
 
 Place: TypeAlias = tuple[int, int]
 """Number of a URL, and of an element in it."""
@@ -69,16 +70,14 @@ class StreamingDataset(IterableDataset[Any]):
         shard_by: Literal["samples", "urls"] = "samples",
     ) -> None:
         if isinstance(urls, str) or not urls:
-            raise ValueError("urls is a list of at least one URL")
-        if buffer_size < 1 or retries < 0 or timeout <= 0 or wait < 0 or seed < 0:
-            raise ValueError(
-                f"buffer_size {buffer_size} (at least 1), retries {retries} (at least 0), timeout {timeout} (above 0), "
-                f"wait {wait} and seed {seed} (at least 0): one is too small"
-            )
+            raise ValueError("urls must be a list of at least one URL")
+        at_least(1, buffer_size=buffer_size)
+        at_least(0, retries=retries, wait=wait, seed=seed)
+        if not timeout > 0:
+            raise ValueError(f"timeout is {timeout}; it must be a number of seconds above 0")
+        one_of(("samples", "urls"), shard_by=shard_by)
         self.urls, self.buffer_size, self.parse = [str(url) for url in urls], buffer_size, parse
         self.shuffle, self.seed, self.patience = shuffle, seed, Patience(timeout, retries, wait)
-        if shard_by not in ("samples", "urls"):
-            raise ValueError(f"shard_by is {shard_by!r}; it is 'samples' or 'urls'")
         self.shard_by = shard_by
         self.ranks, self._epoch = StreamRanks(num_replicas, rank), StreamEpoch()
         self._pass: _Pass | None = None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
-from dataloader_expert.samplers.rules import at_least, finite, per_sample
+from dataloader_expert.samplers.rules import at_least, finite, given, per_sample
 
 
 class _ByLength(EpochBatchSampler):
@@ -136,7 +136,7 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
     ) -> None:
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
         limits = {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
-        at_least(1, **{name: value for name, value in limits.items() if value is not None})
+        at_least(1, **given(**limits))
         over = np.flatnonzero(self._lengths > max_tokens)
         if len(over):
             first = int(over[0])

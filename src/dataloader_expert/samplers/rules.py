@@ -9,6 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def given(**values: Any) -> dict[str, Any]:
+    """The values that are not None, where None stands for a default."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def at_least(least: float, **values: Any) -> None:
     """Numbers that must not be below ``least``, nor NaN."""
     for name, value in values.items():

@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import Dataset
 
 from dataloader_expert.loaders.layouts.archives import files_below, read_array
+from dataloader_expert.samplers.rules import one_of
 
 KEPT = 256 << 20
 """Bytes of tensors that are kept in memory once read."""
@@ -68,8 +69,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         on_corrupt: str = "raise",
         cache_bytes: int = KEPT,
     ) -> None:
-        if on_corrupt not in ("raise", "skip"):
-            raise ValueError(f"on_corrupt is {on_corrupt!r}; it is raise or skip")
+        one_of(("raise", "skip"), on_corrupt=on_corrupt)
         self.root_dir, self.dtype, self.flatten = Path(root_dir), dtype, flatten
         self.normalize, self.epsilon, self._cache_bytes = normalize, epsilon, cache_bytes
         self.files = files_below(self.root_dir, "*", file_extensions or (".npz",))

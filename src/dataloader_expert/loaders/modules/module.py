@@ -14,6 +14,7 @@ from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactor
 from dataloader_expert.loaders.modules.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
 from dataloader_expert.loaders.modules.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
+from dataloader_expert.samplers.rules import one_of
 
 logger = logging.getLogger(__name__)
 
@@ -92,8 +93,7 @@ class UniversalDataModule:
                 f"train_data is a {type(train_data).__name__} of {', '.join(map(str, train_data))}: pick a split, such as "
                 "train_data['train']"
             )
-        if list_split not in ("seeded", "tail"):
-            raise ValueError(f"list_split is {list_split!r}; it is 'seeded' or 'tail'")
+        one_of(("seeded", "tail"), list_split=list_split)
         self.config = DataLoaderConfig(batch_size=batch_size, num_workers=num_workers, seed=seed, **settings)
         self.config.check()
         self.factory = DataLoaderFactory(collator_registry)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from dataloader_expert.loaders.collators.base import mapped
+from dataloader_expert.samplers.rules import at_least
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,7 @@ def profile_dataloader(
     Raises:
         ValueError: if ``num_batches`` is below 1, or the loader has no batch.
     """
-    if num_batches < 1:
-        raise ValueError(f"num_batches is {num_batches}; it is at least 1")
+    at_least(1, num_batches=num_batches)
     where = torch.device(device) if device is not None else None
     if where is None and torch.cuda.is_available():
         where = torch.device("cuda")

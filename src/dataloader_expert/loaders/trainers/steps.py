@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 from torch.utils.data import DataLoader
 
 from dataloader_expert.loaders.epochs import samplers_of
+from dataloader_expert.samplers.rules import at_least, given, whole
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,8 @@ def get_epoch_length(dataloader: Iterable[Any], length: int | None = None) -> in
         ValueError: if ``length`` is below 1, or neither is known.
     """
     if length is not None:
-        return _at_least_one("length", length)
+        whole(1, length=length)
+        return length
     return _length(dataloader, "Please specify training_parameters.{stage}_steps_per_epoch instead.")
 
 
@@ -100,8 +102,8 @@ def get_train_dataloader_steps(
         names = ("train_steps_per_epoch", "gradient_accumulation_steps", "dp_size", "train_batch_size")
         found: TrainSteps = get_train_dataloader_steps(train_steps_per_epoch, **_said(dataloader, names))
         return found.num_train_steps
-    _at_least_one("gradient_accumulation_steps", gradient_accumulation_steps)
-    _at_least_one("dp_size", dp_size)
+    whole(1, gradient_accumulation_steps=gradient_accumulation_steps, dp_size=dp_size)
+    whole(1, **given(train_steps_per_epoch=train_steps_per_epoch, train_batch_size=train_batch_size))
     batch_size = _batch_size(dataloader)
     length = get_dataloader_length(dataloader)
     if length == 0:
@@ -109,13 +111,20 @@ def get_train_dataloader_steps(
             f"Training dataloader yielded 0 batches (batch_size={batch_size}): its dataset has fewer samples than a "
             "batch and drop_last leaves them out, or none"
         )
+    each = batch_size * dp_size
     if train_batch_size is not None:
-        gradient_accumulation_steps = _accumulation(train_batch_size, batch_size * dp_size)
-    total = batch_size * dp_size * gradient_accumulation_steps
+        if each > train_batch_size:
+            raise ValueError(f"Effective minibatch size, {each}, is greater than train_batch_size, {train_batch_size}")
+        gradient_accumulation_steps, rest = divmod(train_batch_size, each)
+        if rest:
+            raise ValueError(
+                f"train_batch_size, {train_batch_size}, is not a multiple of the effective minibatch size, {each}"
+            )
+    total = each * gradient_accumulation_steps
     if train_steps_per_epoch is None:
         hint = "Please specify training_parameters.{stage}_steps_per_epoch or train_steps_per_epoch instead."
         return TrainSteps(total, _length(dataloader, hint), gradient_accumulation_steps)
-    steps = _at_least_one("train_steps_per_epoch", train_steps_per_epoch) * gradient_accumulation_steps
+    steps = train_steps_per_epoch * gradient_accumulation_steps
     if length is not None and steps > length:
         logger.warning(
             "train_steps_per_epoch, %d, is greater than the number of batches in the dataloader, %d: it needs %d "
@@ -155,24 +164,23 @@ def get_val_dataloader_steps(
         names = ("val_steps_per_epoch", "num_sanity_val_steps", "dp_size")
         found: ValSteps = get_val_dataloader_steps(val_steps_per_epoch, **_said(dataloader, names))
         return found.num_val_steps
-    _at_least_one("dp_size", dp_size)
-    if num_sanity_val_steps < 0:
-        raise ValueError(f"num_sanity_val_steps is {num_sanity_val_steps}; it is at least 0")
+    whole(1, dp_size=dp_size, **given(val_steps_per_epoch=val_steps_per_epoch))
+    at_least(0, num_sanity_val_steps=num_sanity_val_steps)
     sanity = math.ceil(num_sanity_val_steps / dp_size)
     length = get_dataloader_length(dataloader)
     if length == 0:
         raise ValueError("Validation dataloader yielded 0 batches: its dataset is empty, or drop_last leaves all out")
     shared = is_sharded(dataloader)
     if val_steps_per_epoch is None:
-        whole = _length(dataloader, "Please specify val_steps_per_epoch instead.")
-        return ValSteps(whole if shared else max(1, whole // dp_size), sanity)
-    steps = max(1, _at_least_one("val_steps_per_epoch", val_steps_per_epoch) // dp_size)
-    own = None if length is None else length if shared else max(1, length // dp_size)
-    if own is not None and steps > own:
+        own = _length(dataloader, "Please specify val_steps_per_epoch instead.")
+        return ValSteps(own if shared else max(1, own // dp_size), sanity)
+    steps = max(1, val_steps_per_epoch // dp_size)
+    each = None if length is None else length if shared else max(1, length // dp_size)
+    if each is not None and steps > each:
         logger.warning(
             "val_batches_per_epoch, %d, is greater than the number of batches in the dataloader, %d per rank",
             steps,
-            own,
+            each,
         )
     return ValSteps(steps, sanity)
 
@@ -230,31 +238,17 @@ def _length(dataloader: Any, hint: str) -> int:
     return length
 
 
-def _at_least_one(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} is {value!r}; it is a whole number of at least 1")
-    return value
-
-
 def _batch_size(dataloader: Any) -> int:
     owners = (dataloader, getattr(dataloader, "batch_sampler", None), getattr(dataloader, "dataset", None))
     for owner in owners:
         value = getattr(owner, "batch_size", None)
         if value is not None:
-            return _at_least_one("batch_size", value)
+            whole(1, batch_size=value)
+            return int(value)
     raise ValueError(
         "Neither dataloader nor dataloader.dataset has non-None 'batch_size' attribute, nor has its batch sampler: give "
         "one of them the number of samples of a batch"
     )
-
-
-def _accumulation(wanted: int, each: int) -> int:
-    _at_least_one("train_batch_size", wanted)
-    if each > wanted:
-        raise ValueError(f"Effective minibatch size, {each}, is greater than train_batch_size, {wanted}")
-    if wanted % each:
-        raise ValueError(f"train_batch_size, {wanted}, is no multiple of the effective minibatch size, {each}")
-    return wanted // each
 
 
 def _is_loader(value: Any) -> bool:
