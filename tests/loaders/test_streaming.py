@@ -341,7 +341,7 @@ def test_what_cannot_be_a_stream_is_said(tmp_path: Path) -> None:
     """At once where it can be known, else with the path."""
     with pytest.raises(ValueError, match="urls must be a list of at least one URL"):
         StreamingDataset("http://x/a")
-    with pytest.raises(ValueError, match="urls is a list"):
+    with pytest.raises(ValueError, match="urls must be a list"):
         StreamingDataset([])
     small: dict[str, Any]
     for keyword, value in (("buffer_size", 0), ("retries", -1), ("timeout", 0), ("wait", -1), ("seed", -1)):
