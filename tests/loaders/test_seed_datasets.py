@@ -160,7 +160,9 @@ def test_files_that_cannot_be_used_may_be_left_out(tmp_path: Path, values: Any) 
         pytest.param(None, {}, FileNotFoundError, "directory not found", id="no folder"),
         pytest.param([], {}, ValueError, "no files ending in .npz", id="no archive"),
         pytest.param([[1.0], [1.0, 2.0]], {}, RuntimeError, "2 features, those before it 1", id="two shapes"),
-        pytest.param([[1.0]], {"on_corrupt": "guess"}, ValueError, "it must be one of 'raise', 'skip'", id="no such choice"),
+        pytest.param(
+            [[1.0]], {"on_corrupt": "guess"}, ValueError, "it must be one of 'raise', 'skip'", id="no such choice"
+        ),
         pytest.param([[1.0]], {"fit_on": []}, ValueError, "no file .* to take statistics from", id="no statistics"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What all samplers share: an order that depends on seed and epoch only, sharded across ranks, resumable within an epoch."""
+"""The base of all samplers: an order that depends on seed and epoch only, sharded across ranks, resumable."""
 
 from __future__ import annotations
 
@@ -27,24 +27,21 @@ LISTED = 1 << 12
 class EpochSampler(Sampler[T]):
     """Seeded, epoch-aware, sharded across ranks, resumable.
 
-    The order of an epoch is a pure function of ``seed`` and epoch. In a single process each pass after the first
-    starts the next epoch; :meth:`set_epoch` chooses one. With several ranks only :meth:`set_epoch` starts a new epoch,
-    because ranks that counted for themselves could disagree.
-
-    ``isinstance`` takes it for a ``DistributedSampler``, unless it is for a single process: trainers that shard other
-    samplers then leave it as it is.
+    The order of an epoch is a pure function of ``seed`` and epoch. In a single process each pass starts the next epoch;
+    :meth:`set_epoch` chooses one. With several ranks only :meth:`set_epoch` starts a new epoch, because ranks that
+    count for themselves could disagree. Unless it is for a single process, ``isinstance`` takes it for a
+    ``DistributedSampler``, so that trainers that shard other samplers leave it alone.
 
     Args:
-        seed: of every random choice; at least 0.
-        num_replicas, rank: processes that share an epoch, and which of them this is; None: those of the default
-            process group at the time of a pass, or one, where there is none or a wrapper (accelerate's ``prepare``)
-            shards the batches itself. Every rank gets as many items: the last ones repeat the epoch's first, or with
-            ``drop_last`` are left out.
+        seed: of all random choices; at least 0.
+        num_replicas, rank: world size and rank; None: those of the default process group when a pass begins, or one
+            process without a group, or if a wrapper (accelerate's ``prepare``) shards the batches. All ranks get
+            equally many items: the last ones repeat the epoch's first, or are left out with ``drop_last``.
 
     Attributes:
-        repeats: whether an index may come several times in an epoch.
-        draws_named: indices are given as :class:`~dataloader_expert.samplers.draws.Draw`, for datasets whose random
-            choices follow from the draw.
+        repeats: whether an index may occur several times in an epoch.
+        draws_named: yield each index as a :class:`~dataloader_expert.samplers.draws.Draw`, for datasets whose random
+            choices depend on the draw.
 
     Raises:
         ValueError: if ``seed`` is negative or ``rank`` is not below ``num_replicas``.
@@ -74,21 +71,21 @@ class EpochSampler(Sampler[T]):
 
     @property
     def num_replicas(self) -> int:
-        """Processes that share an epoch."""
+        """World size."""
         return (self._ranks or own_share())[0]
 
     @property
     def rank(self) -> int:
-        """Which of them this is."""
+        """Rank of this process."""
         return (self._ranks or own_share())[1]
 
     @property
     def _world(self) -> int:
-        """Processes that train in step, whoever deals the batches to them."""
+        """World size, whoever shards the batches."""
         return (self._ranks or process_group())[0]
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next pass, at least 0; it starts at its beginning, or where a state just loaded was taken."""
+        """Sets the epoch of the next pass, at least 0; it starts at its beginning, or resumes a state of it just loaded."""
         at_least(0, epoch=epoch)
         if self._start and int(epoch) == self.epoch:
             return  # training loops name each epoch, the one that they resume in too
@@ -96,47 +93,46 @@ class EpochSampler(Sampler[T]):
         self._move(0)
 
     def state_dict(self, taken: int | None = None) -> dict[str, State]:
-        """Where this rank stands in its epoch.
+        """The position of this rank in its epoch.
 
         Args:
-            taken: items (indices, or batches of a batch sampler) that training has consumed. None: those that were
-                handed out, which with DataLoader workers runs ahead of training by what they prefetch.
+            taken: items (indices; batches of a batch sampler) that training has consumed. None: those yielded, which
+                includes what DataLoader workers have prefetched.
         """
         return {**self._identity(), "epoch": self.epoch, "taken": self._taken if taken is None else taken}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass resumes where ``state`` was taken.
+        """The next pass resumes at ``state``.
 
         Raises:
-            ValueError: if ``state`` is of another sampler, seed, number of samples or number of ranks.
+            ValueError: if ``state`` is of another sampler, seed, number of samples or world size.
         """
         for name, value in self._identity().items():
             if state.get(name, value) != value:
-                raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: not the same order")
+                raise ValueError(
+                    f"the state is of {name} {state[name]}, this sampler has {value}: the order would differ"
+                )
         self.restart()
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
         self._move(self._start)
 
     def restart(self) -> None:
-        """The next pass starts this epoch at its beginning, even if a state was loaded."""
+        """The next pass starts this epoch from its beginning, even if a state was loaded."""
         self._start, self._begun = 0, False
         self._move(0)
 
     def move_on(self) -> None:
-        """Goes to the next epoch if a pass of this one was begun in a single process; a new pass does it by itself."""
+        """Advances the epoch if a pass of it was begun in a single process; each pass does so when it begins."""
         if self._begun and self.num_replicas == 1:
             self.set_epoch(self.epoch + 1)
 
     def _identity(self) -> dict[str, State]:
-        """What the order follows from, ``_shape`` among it; a state is only for a sampler that is equal in all of it."""
+        """Everything that the order depends on, ``_shape`` included; a loaded state must agree in all of it."""
         return {"sampler": type(self).__name__, "seed": self.seed, "num_replicas": self.num_replicas, **self._shape}
 
     def _begin(self) -> int:
-        """Where the pass that begins now starts.
-
-        Called with the first item, not by ``iter``: a DataLoader with workers asks for an iterator twice and uses one.
-        """
+        """The start of the pass that begins now; called for the first item, as a DataLoader makes an iterator it never uses."""
         self.move_on()
         start, self._start, self._begun = self._start, 0, True
         self._move(start)
@@ -146,12 +142,12 @@ class EpochSampler(Sampler[T]):
         self._taken = taken
 
     def _share(self, total: int) -> int:
-        """Items of each rank out of ``total`` of an epoch."""
+        """Items per rank if an epoch has ``total``."""
         whole, rest = divmod(total, self.num_replicas)
         return whole + bool(rest and not self.drop_last)
 
     def _rng(self, *more: int) -> np.random.Generator:
-        """The generator of this epoch (and of the part ``more`` of it)."""
+        """The generator of this epoch, or of its part ``more``."""
         return np.random.Generator(np.random.SFC64([self.seed, self.epoch, *more]))
 
 
@@ -173,7 +169,7 @@ def _unpickled(kind: type[Any], state: dict[str, Any]) -> Any:
 
 
 class IndexSampler(EpochSampler[int]):
-    """An epoch is a sequence of indices, drawn in blocks: the first comes long before the last."""
+    """An epoch is a sequence of indices, drawn block by block so that the first comes early."""
 
     _ahead: Iterator[int] = iter(())
 
@@ -226,12 +222,12 @@ class IndexSampler(EpochSampler[int]):
         self._taken, self._ahead = taken, iter(())
 
     def state_dict(self, taken: int | None = None) -> dict[str, State]:
-        """Where this rank stands in its epoch; ``taken`` as of :class:`EpochSampler`."""
+        """The position of this rank in its epoch; ``taken`` as of :class:`EpochSampler`."""
         handed_out = self._taken - length_hint(self._ahead)
         return super().state_dict(handed_out if taken is None else taken)
 
     def _of_rank(self, start: int) -> Iterator[Indices]:
-        """Every ``num_replicas``-th index from this rank's ``start``-th on; what is short wraps around."""
+        """This rank's share, every ``num_replicas``-th index, from its ``start``-th on; the last round wraps around."""
         world, wanted = self.num_replicas, len(self) - start
         at = start * world + self.rank
         position = start * world
@@ -288,10 +284,7 @@ class EpochBatchSampler(EpochSampler[list[int]]):
 
     @property
     def batch_size(self) -> int | None:
-        """Samples of a full batch; None where batches have no size.
-
-        For a wrapper that deals batches to ranks None too: accelerate's keeps a round back whose last batch is smaller.
-        """
+        """Samples of a full batch; None if it varies, and for accelerate's wrapper, which drops a round with a smaller one."""
         return None if asked_by_wrapper() else getattr(self, "_batch_size", None)
 
     @property
@@ -320,7 +313,7 @@ class EpochBatchSampler(EpochSampler[list[int]]):
 
 
 class PackedBatchSampler(EpochBatchSampler):
-    """How many batches an epoch has follows from its plan alone, which is therefore kept until the next epoch's."""
+    """The number of batches is known from the epoch's plan only, which is therefore kept for the epoch."""
 
     _kept: tuple[tuple[int, int], Plan] | None = None
 

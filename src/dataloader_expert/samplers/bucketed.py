@@ -1,4 +1,4 @@
-"""Batches of samples of similar length: less padding, still shuffled."""
+"""Shuffled batches of samples of similar length, which need less padding."""
 
 from __future__ import annotations
 
@@ -43,11 +43,10 @@ class _ByLength(EpochBatchSampler):
         return np.argsort(self._lengths[samples], axis=-1, kind="stable")
 
     def _order_of(self, rng: np.random.Generator, longest: NDArray[Any]) -> NDArray[np.intp]:
-        """A random order of the batches, in which those that the ranks get at one step are of similar length.
+        """A random order of the batches, in which those of one step have similar lengths across ranks.
 
         A step takes as long as its longest batch. So the batches, sorted by ``longest`` [batches], are cut into rounds
-        of one batch a rank; the rounds come in random order, and a round's batches go to random ranks. Batches that
-        do not fill a round come last, where they shift no other round.
+        of one batch per rank; rounds, and the ranks within one, are shuffled. An incomplete round comes last.
         """
         count, world = len(longest), self._world
         if world == 1:
@@ -61,18 +60,18 @@ class _ByLength(EpochBatchSampler):
 
 
 class LengthBucketBatchSampler(_ByLength):
-    """Shuffles, sorts windows of ``window`` batches by length, cuts them into batches, shuffles the batches.
+    """Shuffles, sorts windows of ``window`` batches by length, cuts them into batches, and shuffles these.
 
-    With several ranks, those get batches of similar length at each step.
+    The batches of one step have similar lengths across ranks.
 
     Args:
         lengths: one length per sample, [samples].
         batch_size: samples per batch; the last may be smaller unless ``drop_last``.
-        window: batches that are sorted together; larger pads less and shuffles less.
+        window: batches that are sorted together; more means less padding and less shuffling.
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: if ``batch_size`` or ``window`` is below 1, or lengths are not numbers.
+        ValueError: if ``batch_size`` or ``window`` is below 1, or lengths are not finite numbers of at least 0.
     """
 
     def __init__(
@@ -106,20 +105,20 @@ class LengthBucketBatchSampler(_ByLength):
 
 
 class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
-    """Batches of as many samples of similar length as fit ``max_tokens`` when padded to their longest.
+    """Batches of as many samples of similar length as fit into ``max_tokens`` when padded to the longest.
 
-    With several ranks, those get batches of similar length at each step.
+    The batches of one step have similar lengths across ranks.
 
     Args:
         lengths: tokens per sample, [samples]; none above ``max_tokens``.
-        max_tokens: the most that ``samples * longest`` of a batch may be.
-        max_samples: the most samples in a batch; None: no limit.
-        window: samples that are sorted together; None: all of them, which pads least.
+        max_tokens: the maximum of ``samples * longest`` of a batch.
+        max_samples: the maximum of samples in a batch; None: no limit.
+        window: samples that are sorted together; None: all, for the least padding.
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`;
             ``drop_last`` leaves out batches that do not fill a whole round of the ranks.
 
     Raises:
-        ValueError: if a sample alone is over the budget (naming the first), or a number is below 1.
+        ValueError: if a single sample exceeds the budget (naming the first), or a number is below 1.
     """
 
     def __init__(
@@ -173,7 +172,7 @@ def _planned(order: Indices, starts: NDArray[Any], ends: NDArray[Any]) -> Plan:
 
 
 def _cut(ascending: Any, budget: int, most: int) -> list[int]:
-    """Where batches of ascending lengths begin: each as long as (its samples) x (its last length) fits."""
+    """Where batches of ascending lengths begin: each takes samples as long as their number x the last length fits."""
     n, at = len(ascending), 0
     lengths = np.maximum(ascending, 1).tolist()
     starts = []

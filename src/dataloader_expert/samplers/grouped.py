@@ -1,4 +1,4 @@
-"""Groups that stay together: in batches, and in splits."""
+"""Batches and splits of whole groups."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from dataloader_expert.samplers.rules import at_least
 class GroupBatchSampler(PackedBatchSampler):
     """Packs whole groups, in shuffled order, into batches of at most ``batch_size`` samples.
 
-    A group larger than ``batch_size`` is a batch of its own.
-
     Args:
         groups: one group per sample, [samples].
-        batch_size: the most samples in a batch of several groups.
+        batch_size: the maximum of samples; a larger group is a batch of its own.
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
@@ -62,7 +60,7 @@ class GroupBatchSampler(PackedBatchSampler):
         return Plan(len(cuts) - 1, TOGETHER * len(cuts) // max(1, len(self._members)), made)
 
     def _cuts(self, turns: Indices) -> NDArray[np.int64]:
-        """Before how many groups each batch begins, and how many there are, [batches + 1]."""
+        """The first group of each batch, and the number of groups, [batches + 1]."""
         cuts = array("q", [0])
         held = 0
         for start in range(0, len(turns), CHUNK):  # not all at once as Python integers
@@ -77,24 +75,24 @@ class GroupBatchSampler(PackedBatchSampler):
 
 
 def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], seed: int = 0) -> dict[str, Indices]:
-    """Splits samples so that no group is in two splits, each split as near its share as whole groups allow.
+    """Splits samples so that no group is in two splits; sizes are as close to the shares as whole groups allow.
 
-    Groups are taken from the largest to the smallest, equals in random order, each into the split that is furthest
-    below its share. No split is left empty while there are as many groups as splits.
+    Groups are taken from largest to smallest, equals in random order, each into the split that is furthest below its
+    share. No split is empty if there are as many groups as splits.
 
     Args:
         groups: one group per sample, [samples].
-        shares: split to share of the samples, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; they sum to 1.
-        seed: of the order among groups of one size.
+        shares: split to its share, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; they sum to 1.
+        seed: of the order of groups of one size.
 
     Returns:
-        split to ascending sample indices, int32 where they fit.
+        split to ascending sample indices [samples of the split], int32 where they fit.
 
     Raises:
-        ValueError: if shares are not above 0 or do not sum to 1.
+        ValueError: if a share is not above 0, or they do not sum to 1.
     """
     if not shares or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 1e-6:
-        raise ValueError(f"shares are {shares}; each must be above 0, and all must sum to 1")
+        raise ValueError(f"shares is {shares}; each must be above 0, and together they must sum to 1")
     codes, counts = class_codes(groups)
     rng = np.random.Generator(np.random.SFC64([seed]))
     order = rng.permutation(len(counts))

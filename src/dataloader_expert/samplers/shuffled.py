@@ -1,4 +1,4 @@
-"""Plain shuffling, and plain order, sharded across ranks."""
+"""Plain shuffling and stored order, sharded across ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataloader_expert.samplers.ordering import Indices, after, index_type, shuf
 
 
 class _EachOnce(IndexSampler):
-    """Each sample of ``data``, a dataset or the number of its samples, once an epoch."""
+    """Each sample of ``data``, a dataset or a number of samples, once per epoch."""
 
     def __init__(
         self, data: Sized | int, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool
@@ -32,10 +32,10 @@ class _EachOnce(IndexSampler):
 
 
 class ShuffleSampler(_EachOnce, RandomSampler):
-    """Each sample once an epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
+    """Each sample once per epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
 
     Args:
-        data: the dataset, or how many samples it has.
+        data: the dataset, or its number of samples.
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
@@ -56,10 +56,10 @@ class ShuffleSampler(_EachOnce, RandomSampler):
 
 
 class OrderedSampler(_EachOnce, SequentialSampler):
-    """The samples in their stored order, for validation and test; a subclass of ``SequentialSampler``.
+    """The samples in stored order, for validation and test; a subclass of ``SequentialSampler``.
 
     Args:
-        data: the dataset, or how many samples it has.
+        data: the dataset, or its number of samples.
         num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
@@ -88,13 +88,13 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # typ
     """:class:`ShuffleSampler` sharded across ranks: a subclass of ``DistributedSampler`` with the same arguments.
 
     Args:
-        dataset: the dataset, or how many samples it has.
+        dataset: the dataset, or its number of samples.
         num_replicas, rank: None: those of the default process group.
         shuffle: False keeps the stored order.
         seed, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: without ``num_replicas`` where no process group was initialised.
+        ValueError: without ``num_replicas`` if no process group is initialised.
     """
 
     def __init__(
@@ -117,12 +117,12 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # typ
 
     @property
     def total_size(self) -> int:  # type: ignore[override]  # torch's is an attribute
-        """Indices of all ranks."""
+        """Indices of an epoch, of all ranks."""
         return len(self) * self.num_replicas
 
     @property
     def num_samples(self) -> int:  # type: ignore[override]  # torch's two samplers mean two things; a rank's share here
-        """Indices of a rank."""
+        """Indices of an epoch, per rank."""
         return len(self)
 
     def _identity(self) -> dict[str, State]:

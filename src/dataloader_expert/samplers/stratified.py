@@ -14,16 +14,16 @@ from dataloader_expert.samplers.rules import at_least
 
 
 class StratifiedBatchSampler(EpochBatchSampler):
-    """Each sample once an epoch, in batches whose class counts differ from the data's shares by less than one.
+    """Each sample once per epoch, in batches whose class counts differ from the data's shares by less than one.
 
-    A class's samples are dealt to the batches so that each gets the share rounded down, and what is left goes to
-    neighbouring batches, class after class around the circle: row and column sums then come out exactly (controlled
-    rounding, Cox 1987). Batches then come in random order, the smaller last one at the end.
+    Each batch gets the share of a class rounded down; the remaining samples go to neighbouring batches, class after
+    class around a circle, so that row and column sums are exact (controlled rounding, Cox 1987). The batches are
+    shuffled, with the smaller last one at the end.
 
     Args:
         labels: one class per sample: sequence, array or tensor, [samples].
         batch_size: samples per batch.
-        drop_last: leaves out the smaller last batch, and with ranks what does not fill a whole round.
+        drop_last: leave out the smaller last batch, and batches that do not fill a whole round of the ranks.
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
@@ -44,7 +44,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
         codes, self._counts = class_codes(labels)
         at_least(1, batch_size=batch_size)
         if not len(codes):
-            raise ValueError("labels are empty; one per sample is needed")
+            raise ValueError("labels are empty; pass one per sample")
         self._members = grouped_by(codes)
         self._batch_size = batch_size
         self._shape = {"batch_size": batch_size, "samples": len(codes)}
@@ -96,7 +96,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
 
 
 def _before(sizes: NDArray[Any], order: NDArray[Any] | None = None) -> NDArray[Any]:
-    """What comes before each, if they stand one behind the other: in their order, or in ``order``."""
+    """Exclusive cumulated sums, in their order or in ``order``."""
     if order is None:
         before = np.cumsum(sizes)
         before -= sizes
@@ -107,7 +107,7 @@ def _before(sizes: NDArray[Any], order: NDArray[Any] | None = None) -> NDArray[A
 
 
 def _rounded(shares: Any, total: int, rng: np.random.Generator) -> Any:
-    """Integers next to ``shares`` that sum to ``total``: the largest fractions go up, ties at random."""
+    """``shares`` rounded to integers that sum to ``total``: the largest fractions go up, ties at random."""
     whole = np.floor(shares + 1e-9).astype(np.int64)
     missing = total - int(whole.sum())
     if missing > 0:

@@ -11,19 +11,16 @@ from dataloader_expert.samplers.shuffled import ShuffleSampler
 
 
 class TorchShuffleSampler(ShuffleSampler):
-    """Epoch ``k`` has the order of pass ``k`` (from 0) of a plain shuffling DataLoader whose generator is seeded with ``seed``.
+    """Epoch ``k`` has the order of pass ``k``, from 0, of a plain DataLoader whose generator is seeded with ``seed``.
 
-    A pass of a plain one draws a seed for its workers, the order, and at its end one order more, so that an epoch is
-    found by drawing those before it: about 30 ns a sample and epoch, once.
-    :class:`~dataloader_expert.samplers.ShuffleSampler` has any epoch at once; this one is for orders that must equal
-    torch's.
-
-    Arguments are those of :class:`~dataloader_expert.samplers.ShuffleSampler`.
+    Such a pass draws a seed for its workers, the order, and at its end another order; an epoch is found by drawing all
+    before it: about 30 ns per sample and epoch, once. Unless the order must equal torch's, use
+    :class:`~dataloader_expert.samplers.ShuffleSampler`, which has the same arguments and any epoch at once.
     """
 
     _at = 0
     _state: torch.Tensor | None = None
-    """The generator's state at the beginning of epoch ``_at``: what was drawn once is not drawn again."""
+    """The generator's state at the beginning of epoch ``_at``, so that nothing is drawn twice."""
 
     def start_state(self) -> torch.Tensor:
         """The state of the plain loader's generator when this epoch begins; uint8 [5056]."""

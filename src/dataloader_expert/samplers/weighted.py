@@ -1,4 +1,4 @@
-"""Draws by weight, of any number of samples."""
+"""Draws by weight, from any number of samples."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ Floats = NDArray[np.float64]
 class WeightedSampler(IndexSampler):
     """Indices drawn in proportion to their weights, as ``WeightedRandomSampler`` does, without its 2^24 limit.
 
-    With replacement: an alias table (Walker 1977, built here by one vectorised merge) gives each draw in constant
-    time; above 2^25 samples blocks of sorted uniforms are looked up in the cumulated weights, which needs no table.
-    Without: exponential keys (Efraimidis and Spirakis 2006) choose the samples, which then come in random order.
+    With replacement: an alias table (Walker 1977) gives each draw in constant time; above 2^25 samples, blocks of
+    sorted uniforms are looked up in the cumulated weights, which needs no table. Without replacement: exponential keys
+    (Efraimidis and Spirakis 2006) choose the samples, which are then shuffled.
 
     Args:
         weights: one per sample, finite, at least 0, not all 0, [samples]; any scale.
-        num_samples: draws in an epoch, of all ranks; None: as many as samples.
-        replacement: whether a sample may come twice.
+        num_samples: draws in an epoch, of all ranks; None: the number of samples.
+        replacement: whether a sample may be drawn twice.
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
