@@ -592,11 +592,11 @@ def test_a_stream_keeps_its_length_and_attributes() -> None:
 
 def test_a_stream_has_no_order_to_change() -> None:
     """Neither by shuffling nor by a sampler; what helps is said."""
-    with pytest.raises(ValueError, match="Stream is iterable and has no order to shuffle: pass shuffle=False"):
+    with pytest.raises(ValueError, match="Stream is iterable and cannot be shuffled by a loader: pass shuffle=False"):
         made(Stream(4))
     orders: list[dict[str, Any]] = [{"sampler": [1, 2]}, {"batch_sampler": [[1, 2]]}]
     for order in orders:
-        with pytest.raises(ValueError, match="has its own order: it takes no sampler"):
+        with pytest.raises(ValueError, match="has its own order: pass neither sampler"):
             made(Stream(4), shuffle=False, **order)
     assert [int(v) for v in made(Stream(3), shuffle=False, batch_size=None)] == [0, 1, 2]
 
@@ -738,7 +738,7 @@ def test_functions_that_workers_cannot_get_are_named(name: str) -> None:
     """Before a worker starts; forked ones get them, and so does nobody where there is no worker."""
     own: dict[str, Any] = {name: lambda values: values}
     for context in ("spawn", torch.multiprocessing.get_context("spawn")):
-        with pytest.raises(ValueError, match=f"{name} .*lambda.* cannot be sent to workers that are started by spawn"):
+        with pytest.raises(ValueError, match=f"{name} .*lambda.* cannot be sent to workers started by spawn"):
             made(Numbers(3), num_workers=1, multiprocessing_context=context, **own)
     assert len(made(Numbers(3), num_workers=1, multiprocessing_context="fork", **own)) == 1
     assert len(made(Numbers(3), multiprocessing_context="spawn", **own)) == 1

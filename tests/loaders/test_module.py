@@ -23,7 +23,7 @@ from dataloader_expert.loaders import (
     create_seeded_generator,
     get_default_task_specs,
 )
-from dataloader_expert.loaders.modules.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, label_column, pixels
+from dataloader_expert.loaders.layouts.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, label_column, pixels
 from dataloader_expert.loaders.modules.splitting import Part, StreamPart, split
 from tests.loaders.looking import in_children
 from tests.loaders.material import (

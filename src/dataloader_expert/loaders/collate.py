@@ -16,10 +16,10 @@ from dataloader_expert.loaders.plain import pad
 
 
 class Gathered(Sequence[Any]):
-    """What ``__getitems__`` of a dataset returns: a batch, and as a sequence its samples.
+    """A batch that ``__getitems__`` of a dataset read as a whole; as a sequence, its samples.
 
     Args:
-        batch: key to tensor [B, …] or list of length B, with dictionaries as samples; or tensors [B, …], with tuples.
+        batch: key to tensor [B, …] or list of length B (samples are dictionaries); or tensors [B, …] (tuples).
         size: B.
     """
 
@@ -37,21 +37,24 @@ class Gathered(Sequence[Any]):
 
     @cached_property
     def _samples(self) -> list[Any]:
-        """Made once: torch's own collate function goes through all samples for every key."""
+        """Made once: torch's collate function iterates over all samples for every key."""
         columns = self.batch.values() if isinstance(self.batch, dict) else self.batch
         rows = zip(*(v.unbind() if isinstance(v, torch.Tensor) else v for v in columns), strict=True)
         return [dict(zip(self.batch, row, strict=True)) for row in rows] if isinstance(self.batch, dict) else list(rows)
 
 
 def collate_gathered(samples: Any) -> Any:
-    """Takes a gathered batch as it is, and stacks anything else as torch does."""
+    """A gathered batch as it is; anything else stacked as torch does."""
     return samples.batch if isinstance(samples, Gathered) else default_collate(samples)
 
 
 def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Stacks what stacks; pads tensors that vary in their first dimension with zeros; leaves the rest as lists.
+    """Stacks what stacks, pads tensors of varying first dimension with zeros, and leaves the rest as lists.
 
-    A padded field ``x`` has shape [batch, longest, …] and brings ``x_lengths``, shape [batch], int64.
+    A padded field ``x`` has shape [batch, longest, …]; ``x_lengths``, int64 [batch], is added.
+
+    Raises:
+        ValueError: if the samples of a field differ in more than their first dimension.
     """
     if isinstance(samples, Gathered):
         batch: dict[str, Any] = samples.batch
@@ -60,7 +63,7 @@ def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
         shapes = {tuple(s[name].shape) for s in samples} if isinstance(first, torch.Tensor) and first.ndim else set()
         if len({shape[1:] for shape in shapes}) > 1:
             raise ValueError(
-                f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad; images can be brought to one: "
+                f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: resize images with "
                 "size=(height, width)"
             )
     return pad(samples)

@@ -1,4 +1,4 @@
-"""One call to a loader that is ready for training, from a JASPER directory or any supported data set."""
+"""A loader that is ready for training in one call, from a JASPER directory or any supported data set."""
 
 from __future__ import annotations
 
@@ -48,30 +48,29 @@ def create_loader(
     mixed_blocks: int | None = None,
     **keywords: Any,
 ) -> EpochLoader:
-    """A loader over one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
+    """A loader of one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
 
     Except for JASPER directories, the defaults are those of :class:`DataLoaderConfig`.
 
     Args:
         dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.
-        split: which one; None: all samples of a data set without splits.
+        split: its name; None: all samples of a data set without splits.
         batch_size: samples per batch, per rank.
-        num_workers: worker processes. Order and content do not depend on it. None: the default, for JASPER 0.
-        distributed: shard the epoch across the ranks of the default process group; None: where there is one, for JASPER
-            never.
-        epoch: of order and curriculum, from 0; later by :func:`set_epoch`.
-        drop_last: leave out a smaller last batch; None: the default, for JASPER in ``train`` only.
-        pin_memory: copy batches to pinned memory, where there is an accelerator; None: the default, for JASPER True.
-        device: hold a JASPER data set's tensors there; then without workers and without pinning, which is logged.
+        num_workers: worker processes, which change neither order nor content. None: the default; for JASPER 0.
+        distributed: shard the epoch across the ranks of the default process group. None: if there is one; for JASPER
+            False.
+        epoch: of order and curriculum, from 0; change it with :func:`set_epoch`.
+        drop_last: leave out a smaller last batch. None: the default; for JASPER in ``train`` only.
+        pin_memory: copy batches to pinned memory if there is an accelerator. None: the default; for JASPER True.
+        device: where the tensors of a JASPER data set are held; on a device without workers and pinning, which is logged.
         seed: of order, augmentation and steering variants.
         storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
-        sampler: another order, such as one of ``dataloader_expert.samplers``; batch samplers too.
-        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`, for data sets that are not
-            JASPER directories. Random choices in ``transform`` follow from seed, epoch and draw.
-        mixed_blocks: shuffle by blocks (row groups, shards), so many at a time
-            (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); of ``train`` only. None: a full shuffle.
-        keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; for
-            JASPER further arguments of ``DataLoader``.
+        sampler: a sampler or batch sampler of your own, such as one of ``dataloader_expert.samplers``.
+        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
+            in ``transform`` depend on seed, epoch and draw only.
+        mixed_blocks: in ``train``, shuffle so many blocks (row groups, shards) at a time
+            (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
+        keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
 
     Returns:
         A ``DataLoader`` with ``dataset_obj``, ``sampler_obj``, ``set_epoch``, ``state_dict``, ``load_state_dict``.
@@ -121,10 +120,10 @@ def create_loader(
 
 
 def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
-    """Sets the epoch of whatever in ``loader`` has one: curriculum, order, a wrapped dataset (``Subset``) too.
+    """Sets the epoch of the samplers and datasets in ``loader`` that have one, also of those in a ``Subset``.
 
     Args:
-        loader: ours, or any ``DataLoader``.
+        loader: any ``DataLoader``.
         epoch: from 0.
 
     Raises:
@@ -134,7 +133,7 @@ def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
     owners = with_epoch(loader)
     if not owners:
         raise ValueError(
-            f"neither {type(loader.dataset).__name__} nor {type(loader.sampler).__name__} has an epoch: nothing to set"
+            f"neither {type(loader.dataset).__name__} nor {type(loader.sampler).__name__} has set_epoch: use a sampler that has"
         )
     for owner in owners:
         owner.set_epoch(epoch)

@@ -1,4 +1,4 @@
-"""DataLoaders by configuration: plain ones, seeded, sharded, and read by the batch where that can be."""
+"""DataLoaders by configuration: seeded, sharded, and read by the batch where possible."""
 
 from __future__ import annotations
 
@@ -33,28 +33,27 @@ class DataLoaderConfig:
     """Settings of a DataLoader.
 
     Attributes:
-        batch_size: samples per batch, per rank; None: samples one by one, not batched.
+        batch_size: samples per batch, per rank; None: single samples, not batched.
         shuffle: a new order every epoch, from ``seed``.
         num_workers: worker processes.
-        pin_memory: None: where CUDA is available.
-        prefetch_factor: batches that each worker keeps ready; without workers it is not used.
-        persistent_workers: None: with workers.
+        pin_memory: None: if CUDA is available.
+        prefetch_factor: batches that each worker prefetches; unused without workers.
+        persistent_workers: None: True with workers.
         drop_last: leave out a smaller last batch.
         seed: of order and workers.
         collate_fn: samples to batch; None: by the task, else torch's.
-        timeout: seconds that a batch of the workers may take; 0: any time.
-        distributed: shard the epoch across the ranks of the process group; None: where there is one.
-        sampler, batch_sampler: a sampler of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
-            ``drop_last``) are not used, and it has to shard itself.
-        worker_init_fn: called in each worker after :func:`seed_worker`. With one, sharding an iterable dataset across
-            workers is left to it, as with torch.
-        multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
-        seed_samples: random choices made in ``__getitem__`` depend on seed, epoch and draw only, not on workers
-            and ranks: the global random states are set before each sample, and restored after the batch.
-            None: where the dataset's code names a source of random numbers (:func:`may_draw`). False: as torch has
-            it, from the worker's own state, or without workers the process's.
-        in_order: batches in the sampler's order; False: whichever worker is done first, which one slow sample does not
-            hold up. A state then counts batches of another order: not for resuming.
+        timeout: seconds to wait for a batch of the workers; 0: no limit.
+        distributed: shard the epoch across the ranks of the process group; None: if there is one.
+        sampler, batch_sampler: your own, which replaces ``shuffle`` (a batch sampler ``batch_size`` and ``drop_last``
+            too) and has to shard itself.
+        worker_init_fn: called in each worker after :func:`seed_worker`. With one, an iterable dataset is not sharded
+            across workers here: as with torch, this is up to the function.
+        multiprocessing_context: start method: ``"fork"``, ``"spawn"`` or ``"forkserver"``; None: the default.
+        seed_samples: whether random choices in ``__getitem__`` depend on seed, epoch and draw only, not on workers and
+            ranks: the global random states are set before each sample, and restored after the batch. None: if the
+            dataset's code names a source of random numbers (:func:`may_draw`). False: as with torch.
+        in_order: False: batches as workers finish them, so that a slow sample delays no other batch; such an epoch
+            cannot be resumed.
     """
 
     batch_size: int | None = 32
@@ -92,12 +91,11 @@ class DataLoaderConfig:
 
 
 class DataLoaderFactory:
-    """Makes DataLoaders that behave like torch's, without their defects.
+    """Makes DataLoaders that are reproducible, sharded and resumable: see :class:`EpochLoader`.
 
-    Order and contents are those of ``DataLoader(dataset, shuffle=…, generator=create_seeded_generator(seed))`` in
-    every epoch, and the workers' seeds too. Tensors, and lists of tensors, are gathered by the batch. A dataset that
-    draws random numbers draws the same ones for a sample of an epoch, whichever worker reads it. An epoch is sharded across
-    ranks, an iterable dataset across workers as well. State is kept: see :class:`EpochLoader`.
+    Order, contents and worker seeds of every epoch are those of ``DataLoader(dataset, shuffle=…,
+    generator=create_seeded_generator(seed))``. Tensors and lists of tensors are gathered by the batch. Random choices
+    of a dataset do not depend on the worker. An epoch is sharded across ranks, an iterable dataset across workers too.
 
     Args:
         collator_registry: None: the process's own.
@@ -117,17 +115,17 @@ class DataLoaderFactory:
         """A loader of ``dataset``.
 
         Args:
-            dataset: map-style, iterable, or a list; a list of tensors of one shape gives batches of one tensor, as
-                ``TensorDataset`` does. An empty one gives no batches.
+            dataset: map-style, iterable, or a list; a list of tensors of one shape is read as a ``TensorDataset``. An
+                empty one gives no batches.
             config: None: the defaults.
-            task_spec: selects a collator, where neither ``data_collator`` nor ``config.collate_fn`` is given.
+            task_spec: selects a collator if neither ``data_collator`` nor ``config.collate_fn`` is given.
             tokenizer: of that collator.
             data_collator: takes precedence over all other collate functions.
 
         Raises:
-            ValueError: for an invalid setting; tensors that do not stack; a collator that lacks its tokenizer or
-                refuses its arguments; an iterable dataset that is to be shuffled; a collate function that cannot
-                be sent to workers started by spawn.
+            ValueError: for an invalid setting; for tensors that do not stack; if a collator lacks its tokenizer or
+                refuses its arguments; if an iterable dataset is to be shuffled; if a collate function cannot be sent
+                to spawned workers.
         """
         config = config or DataLoaderConfig()
         config.check()
@@ -137,8 +135,8 @@ class DataLoaderFactory:
         streams = isinstance(dataset, IterableDataset)
         if streams and config.shuffle:
             raise ValueError(
-                f"{type(dataset).__name__} is iterable and has no order to shuffle: pass shuffle=False, and shuffle in "
-                "the dataset, with a buffer (StreamingDataset does)"
+                f"{type(dataset).__name__} is iterable and cannot be shuffled by a loader: pass shuffle=False, and "
+                "shuffle in the dataset with a buffer, as StreamingDataset does"
             )
         if collate is None and not streams:
             dataset = by_batch(dataset)
@@ -148,7 +146,7 @@ class DataLoaderFactory:
         order: dict[str, Any] = {"batch_size": config.batch_size, "drop_last": drop_last}
         if streams:
             if config.sampler is not None or config.batch_sampler is not None:
-                raise ValueError("an iterable dataset has its own order: it takes no sampler")
+                raise ValueError("an iterable dataset has its own order: pass neither sampler nor batch_sampler")
             own = config.worker_init_fn is not None  # it may shard the stream across workers
             num_replicas, rank = ranks_asked(config.distributed)
             dataset = ShardedStream(dataset, num_replicas, rank, config.seed, across_workers=not own)
@@ -198,9 +196,11 @@ class DataLoaderFactory:
 
 
 def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:
-    """World size and rank; None: as the process group is when a pass begins."""
+    """World size and rank; None: those of the process group when a pass begins."""
     if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
+        raise ValueError(
+            "distributed=True, but there is no process group: call torch.distributed.init_process_group first"
+        )
     return (1, 0) if distributed is False else (None, None)
 
 
@@ -214,7 +214,7 @@ def _both(own: Callable[[int], None], worker_id: int) -> None:
 
 
 def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
-    """Refuses, before any worker starts, functions that workers cannot get."""
+    """Refuses, before any worker starts, functions that cannot be pickled for it."""
     context = config.multiprocessing_context
     method = (context if isinstance(context, str) else context.get_start_method()) if context else None
     method = method or multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
@@ -225,6 +225,6 @@ def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
             pickle.dumps(function)
         except Exception as e:  # pickling runs code of the user's, which may raise anything
             raise ValueError(
-                f"{name} {function!r} cannot be sent to workers that are started by {method}: {e}. Define it at the "
-                "top level of a module, or set num_workers=0"
+                f"{name} {function!r} cannot be sent to workers started by {method}: {e}. Define it at the top level of "
+                "a module, or set num_workers=0"
             ) from None

@@ -1,4 +1,4 @@
-"""Opening what is on disk, or what a Python reference names."""
+"""Opening a data set on disk, or by a Python reference."""
 
 from __future__ import annotations
 
@@ -28,12 +28,10 @@ def open_dataset(
 
     Args:
         source: folder, file or glob in any format that ``characterize_dataset`` reads.
-        format, split, label: as there; None: found.
-        columns: the fields to read, and the one that names each sample's split if there is one; None: all.
-        size: height and width to which images and their masks are resized; None where they all agree.
+        format, split, label: as there; None: detected.
+        columns: the fields to read, with the one that names the split of each sample if there is one; None: all.
+        size, nullable, unreadable, channels, transform: as of :class:`SourceDataset`.
         classes: class names in index order; None: as the data set declares them.
-        nullable: fields in which some sample has no value, which become float64; None: found by reading once.
-        unreadable, channels, transform: as of :class:`SourceDataset`.
 
     Raises:
         ValueError: as of :class:`SourceDataset`.
@@ -49,7 +47,7 @@ def open_dataset(
 
 
 def load_reference(reference: str, **arguments: Any) -> Any:
-    """What ``file.py:name`` or ``package.module:name`` names, called with ``arguments`` if it is a class or function."""
+    """The object that ``file.py:name`` or ``package.module:name`` names; a class or function is called with ``arguments``."""
     from dataloader_expert.sources.reference import load
 
     return load(reference, arguments, ("/", str(Path.cwd())))

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
-from dataloader_expert.loaders.modules.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
+from dataloader_expert.loaders.layouts.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
 from dataloader_expert.loaders.modules.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.samplers.rules import one_of

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, Subset
 
-from dataloader_expert.loaders.modules.hub_rows import is_hub
+from dataloader_expert.loaders.layouts.hub_rows import is_hub
 from dataloader_expert.loaders.seeding import create_seeded_generator, mixed
 from dataloader_expert.loaders.sharding import whole
 from dataloader_expert.loaders.streaming import StreamingDataset
