@@ -252,7 +252,7 @@ def test_set_epoch_reaches_a_sampler_of_torch(kind: Any) -> None:
 
 def test_set_epoch_says_where_there_is_nothing_to_set(folder: Path) -> None:
     """A loader without any epoch, and an epoch below 0, are errors rather than silence."""
-    with pytest.raises(ValueError, match="TensorDataset nor SequentialSampler has an epoch"):
+    with pytest.raises(ValueError, match="TensorDataset nor SequentialSampler has set_epoch"):
         set_epoch(DataLoader(TensorDataset(torch.zeros(4))), 1)
     for loader in (create_loader(folder, "val", 8), DataLoader(JASPERSteeringDataset(folder, "val"))):
         with pytest.raises(ValueError, match="epoch is -1"):

@@ -567,7 +567,7 @@ def test_a_stream_that_knows_its_workers_may_not_know_its_ranks(caplog: pytest.L
         assert type(torch_worker._worker_info).__name__ == "WorkerInfo"
     finally:
         torch_worker._worker_info = kept
-    assert "OwnShards shards itself across workers: it must shard itself across ranks too" in caplog.text
+    assert "OwnShards shards itself across workers, so it must shard itself across ranks too" in caplog.text
 
 
 class Sized(Stream):

@@ -116,7 +116,7 @@ def test_one_sample_is_for_training(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("share", [1.5, 1.0, -0.1, float("nan")])
 def test_a_share_that_cannot_be_is_refused(share: float) -> None:
     """Unless validation data are given, and it is not used."""
-    with pytest.raises(ValueError, match=r"val_split is .*; it is the share of validation, in \[0, 1\)"):
+    with pytest.raises(ValueError, match=r"val_split is .*; it must be a share in \[0, 1\)"):
         module(Numbers(10), val_split=share)
     assert flat(validation(module(Numbers(10), Numbers(3), val_split=share))) == [0, 1, 2]
 
@@ -264,7 +264,7 @@ def test_states_of_what_has_not_begun() -> None:
     resumed.load_state_dict(state)
     resumed.set_epoch(0)
     assert flat(resumed.train_dataloader()) == due[0]
-    with pytest.raises(ValueError, match="the state is of seed 42, this module has 1: not the same order"):
+    with pytest.raises(ValueError, match="the state is of seed 42, this module has 1: the order would differ"):
         module(Numbers(9), seed=1).load_state_dict(state)
 
 

@@ -314,8 +314,8 @@ def test_a_packed_file_that_is_cut_short_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.jsonl", b"1\n{x\n", "a.jsonl: line 2 is no sample: "),
-        ("a.txt", b"x\n\xff\n", "a.txt: line 2 is no sample: "),
+        ("a.jsonl", b"1\n{x\n", "a.jsonl: line 2 is not a sample: "),
+        ("a.txt", b"x\n\xff\n", "a.txt: line 2 is not a sample: "),
         ("a.csv", b"a,b\n1,\xff\n", "a.csv"),
     ],
 )
@@ -345,7 +345,7 @@ def test_what_cannot_be_a_stream_is_said(tmp_path: Path) -> None:
         StreamingDataset([])
     small: dict[str, Any]
     for keyword, value in (("buffer_size", 0), ("retries", -1), ("timeout", 0), ("wait", -1), ("seed", -1)):
-        with pytest.raises(ValueError, match=f"{keyword} {value}.*one is too small"):
+        with pytest.raises(ValueError, match=f"{keyword} is {value}; it must be"):
             small = {keyword: value}
             StreamingDataset(["a"], **small)
     with pytest.raises(ValueError, match="rank is 2 of 2 replicas"):
@@ -446,7 +446,7 @@ def test_a_state_of_another_share_is_refused(paths: list[str]) -> None:
     next(iter(one))
     other = StreamingDataset(paths, num_replicas=2, rank=1)
     other.load_state_dict(one.state_dict())
-    with pytest.raises(ValueError, match="the state is of share 0 of 2, this is share 1 of 2: resume with as many"):
+    with pytest.raises(ValueError, match="the state is of shard 0 of 2, this is shard 1 of 2: resume with as many"):
         next(iter(other))
 
 

@@ -26,7 +26,7 @@ from dataloader_expert.loaders.tensor_rows import Slices, gathers
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler, IndexSampler
 from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.ranks import process_group
-from dataloader_expert.samplers.torch_order import TorchShuffleSampler
+from dataloader_expert.samplers.shuffled import TorchShuffleSampler
 
 logger = logging.getLogger(__name__)
 

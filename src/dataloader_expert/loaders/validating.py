@@ -1,4 +1,4 @@
-"""A check of the first batch, before hours of training."""
+"""A check of the first batch before training."""
 
 from __future__ import annotations
 
@@ -21,17 +21,14 @@ from dataloader_expert.samplers.base import EpochSampler
 
 
 def validate_first_batch(loader: DataLoader[Any]) -> bool:
-    """Checks keys, shapes, NaN and infinities, and ranges of the first batch.
+    """Checks keys, shapes and ranges of the first batch, and that it has no NaN and infinities; returns True.
 
-    The batch is made in this process and every random state is put back: what the loader gives afterwards is what it
-    would have given. Of a JASPER loader all nine keys are checked, rows of clusters and tiers too; of any other that
-    tensors agree in their batch dimension, are finite, and that labels are classes that exist.
-
-    Returns:
-        True.
+    The batch is made in this process, and random states are restored: the loader's batches do not change. Of a JASPER
+    loader all nine keys are checked, clusters and tiers too; of others, that tensors agree in their batch dimension and
+    are finite, and that labels are existing classes.
 
     Raises:
-        AssertionError: naming the key and what is wrong with it; also for a loader that gives no batch.
+        AssertionError: naming the key and its fault; also if there is no batch.
     """
     batch = _first(loader)
     datasets = wrapped(loader.dataset)
@@ -63,13 +60,13 @@ def _first(loader: DataLoader[Any]) -> Any:
         except (RuntimeError, ValueError) as error:
             raise AssertionError(f"the first batch could not be made: {error}") from error
     if batch is None:
-        raise AssertionError("the loader gives no batch: fewer samples than batch_size with drop_last, or none at all")
+        raise AssertionError("the loader gives no batch: it has no samples, or with drop_last fewer than batch_size")
     return batch
 
 
 @contextmanager
 def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
-    """Puts back the global random states, those of generators, and where sampler and dataset stand."""
+    """Restores global random states, generators, and the positions of samplers and datasets."""
     samplers = [s for s in samplers_of(loader) if isinstance(s, EpochSampler)]
     datasets = [d for d in wrapped(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
     kept = [vars(s).copy() for s in samplers]
@@ -107,10 +104,10 @@ def _check_any(batch: Any) -> None:
 
 
 def _check_fields(batch: Any, dataset: SourceDataset) -> None:
-    """All fields of the data set are there, each with the shape that it has in every sample."""
+    """All fields of the data set must be there, with the shape that they have in every sample."""
     missing = [f.name for f in dataset.source.fields if f.name not in batch]
     if missing:
-        raise AssertionError(f"the batch has {sorted(batch)}, and of the data set's fields not {missing}")
+        raise AssertionError(f"the batch has {sorted(batch)}, without the fields {missing} of the data set")
     for field in dataset.source.fields:
         shape, values = field.shape, batch[field.name]
         if field.kind == "image" and len(shape) == 3:
@@ -125,7 +122,7 @@ def _classes(labels: Any, count: int, name: str) -> None:
     least, most = (int(v) for v in torch.aminmax(labels))
     if least < 0 or most >= count:
         bad = least if least < 0 else most
-        raise AssertionError(f"{name} holds {bad}, expected a class in [0, {count - 1}]; -1 is a missing one")
+        raise AssertionError(f"{name} holds {bad}, expected a class in [0, {count - 1}]; -1 is a missing label")
 
 
 def _finite(tensor: torch.Tensor, name: str) -> None:

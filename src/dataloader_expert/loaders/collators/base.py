@@ -1,4 +1,4 @@
-"""What collators share: the name to register them by, the refusal of an empty batch, the cast of floating fields."""
+"""What collators share: their base class, and conversions of fields."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class CollatorInfo:
     """A registered collator.
 
     Attributes:
-        name: by which it is asked for.
-        factory: called with the keyword arguments that it takes, returns the collate function.
-        modality: of the task descriptions that select it.
-        description: in a sentence.
+        name: unique in a registry.
+        factory: returns the collate function; called with the keyword arguments that it takes.
+        modality: of the tasks that select it.
+        description: one sentence.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Collator(ABC):
     """A collate function for samples that are mappings.
 
     Args:
-        dtype: of floating fields; integers and masks keep theirs. None: as they are.
+        dtype: of floating fields; integers and masks keep theirs. None: unchanged.
 
     Attributes:
-        called: what messages call it.
+        called: its name in messages.
 
     Raises:
-        ValueError: when called with no samples, or with samples that lack a field of the first.
+        ValueError: on a call without samples, or with samples that lack a field of the first.
     """
 
     called: ClassVar[str]
@@ -95,13 +95,13 @@ class Collator(ABC):
 
 
 def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """``value`` with every tensor in it changed; what is not a tensor stays."""
+    """``value`` with ``change`` applied to every tensor in it."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, Mapping):
         return {name: mapped(v, change) for name, v in value.items()}
     if isinstance(value, PackedSequence):
-        return value._replace(data=change(value.data))  # its lengths stay on the host
+        return value._replace(data=change(value.data))  # its lengths must stay on the host
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(mapped(v, change) for v in value))
     if isinstance(value, list | tuple):
@@ -110,19 +110,19 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 
 def cast(value: Any, dtype: torch.dtype | None) -> Any:
-    """``value`` with every floating tensor in it of ``dtype``; integers, masks and what is not a tensor stay."""
+    """``value`` with every floating tensor in it converted to ``dtype``."""
     return value if dtype is None else mapped(value, lambda t: t.to(dtype) if t.is_floating_point() else t)
 
 
 def as_tensors(values: list[Any]) -> list[torch.Tensor]:
-    """``values`` as tensors; arrays and tensors share their memory."""
+    """``values`` as tensors, which share the memory of arrays."""
     if set(map(type, values)) == {torch.Tensor}:
         return values
     return [v if isinstance(v, torch.Tensor) else torch.as_tensor(v) for v in values]
 
 
 def labels_of(values: list[Any]) -> Any:
-    """Labels of a batch: class indices int64 [B], vectors (multi-label, soft) stacked as they are, strings a list."""
+    """Labels of a batch: classes as int64 [B], vectors (multi-label, soft) stacked, strings as a list."""
     kinds = set(map(type, values))
     if kinds <= {int, bool}:
         return torch.from_numpy(np.array(values, dtype=np.int64))
@@ -130,7 +130,7 @@ def labels_of(values: list[Any]) -> Any:
 
 
 def collated(values: list[Any]) -> Any:
-    """Values of a field as torch stacks them; those that do not stack stay a list."""
+    """Values of a field stacked as torch does, or the list if they do not stack."""
     try:
         return default_collate(values)
     except (TypeError, RuntimeError, KeyError):
@@ -167,7 +167,7 @@ class DefaultCollator:
 
 
 def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
-    """What a tokenizer makes of a text or of several, cut to ``max_length`` tokens."""
+    """The fields of a tokenizer for one text or several, truncated to ``max_length`` tokens."""
     limit = {"truncation": True, "max_length": max_length} if max_length else {}
     encoded = tokenizer(texts, **limit)
     return {name: encoded[name] for name in encoded}
@@ -180,5 +180,5 @@ def worded(text: Any) -> str:
         ValueError: if there is none.
     """
     if text is None:
-        raise ValueError("a row has no text; filter such rows out, check_quality counts them")
+        raise ValueError("a row has no text: filter such rows out; check_quality counts them")
     return str(text)

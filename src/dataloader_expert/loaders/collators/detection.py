@@ -1,4 +1,4 @@
-"""Images with any number of boxes each."""
+"""Batches of images with different numbers of boxes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ RAGGED = ("boxes", "bboxes", "labels", "masks", "area", "iscrowd", "keypoints", 
 
 @dataclass(eq=False, repr=False)
 class DetectionCollator(Collator):
-    """Stacks images of one size, and keeps each image's boxes and their labels apart.
+    """Stacks images, and lists the boxes and labels of each image.
 
-    A sample brings ``pixel_values`` [C, H, W] (``image``, ``img``), ``boxes`` [n, 4] and ``labels`` [n]; n may be 0.
+    A sample has ``pixel_values`` (or ``image``, ``img``, ``images``) [C, H, W], ``boxes`` [n, 4] and ``labels`` [n].
 
     Args:
-        normalize, mean, std: as of :class:`VisionDataCollator`; False leaves images as they are.
+        normalize, mean, std: as of :class:`VisionDataCollator`.
         dtype: of floating fields.
 
     Returns:
-        ``pixel_values`` [B, C, H, W], or a list of B images where sizes differ; ``boxes`` a list of B tensors [n_i, 4]
-        float32, ``labels`` a list of B tensors [n_i] int64; ``box_counts`` int64 [B]; other fields stacked.
+        ``pixel_values`` [B, C, H, W], or a list of B images of different sizes; ``boxes``, B tensors float32 [n_i, 4];
+        ``labels``, B tensors int64 [n_i]; ``box_counts`` int64 [B]; other fields stacked.
 
     Raises:
-        ValueError: for an empty batch, boxes that are not [n, 4], and labels that are more or fewer than the boxes.
+        ValueError: for an empty batch, boxes that are not [n, 4], or a different number of labels.
     """
 
     called = "detection collator"
@@ -62,6 +62,6 @@ def _own(value: Any, name: str) -> torch.Tensor:
         if not tensor.numel():
             return torch.zeros((0, 4))
         if tensor.ndim != 2 or tensor.shape[1] != 4:
-            raise ValueError(f"{name} of shape {list(tensor.shape)}; boxes are [n, 4]")
+            raise ValueError(f"{name} has shape {list(tensor.shape)}; boxes must be [n, 4]")
         return tensor.to(torch.float32)
     return tensor.to(torch.int64) if name == "labels" else tensor

@@ -1,4 +1,4 @@
-"""Images and text of the same samples."""
+"""Batches of images with text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCo
 
 
 class MultimodalCollator(Collator):
-    """The image of each sample by the vision collator, all else by the text collator.
+    """Collates images with the vision collator, and all other fields with the text collator.
 
     Args:
         tokenizer: as of :class:`LanguageModelingDataCollator`.
@@ -26,7 +26,7 @@ class MultimodalCollator(Collator):
         ``pixel_values`` [B, C, H, W] beside ``input_ids``, ``attention_mask`` and ``labels`` [B, longest].
 
     Raises:
-        ValueError: as of the two.
+        ValueError: as of the two collators.
     """
 
     called = "multimodal collator"
@@ -52,7 +52,7 @@ class MultimodalCollator(Collator):
         return made
 
     def set_epoch(self, epoch: int) -> None:
-        """Tokens are hidden for ``epoch`` from now on."""
+        """Sets the epoch that masks depend on."""
         self.text.set_epoch(epoch)
 
     def _batch(self, samples: Samples) -> Batch:
@@ -71,6 +71,6 @@ def make(
     ignore_padding: bool = True,
     **keywords: Any,
 ) -> MultimodalCollator:
-    """The multimodal collator of a task; what ``task_spec.preprocessing_config`` says takes precedence over the arguments."""
+    """The multimodal collator of a task; its ``preprocessing_config`` takes precedence over the arguments."""
     said = of_task(task_spec, normalize=normalize, mean=mean, std=std)
     return MultimodalCollator(tokenizer, **said, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)

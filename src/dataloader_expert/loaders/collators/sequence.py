@@ -10,21 +10,20 @@ from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_o
 
 @dataclass(eq=False, repr=False)
 class SequenceCollator(Collator):
-    """Pads what varies in its first dimension; stacks the rest.
+    """Pads fields that vary in their first dimension; stacks the others.
 
     Args:
-        field: the sequence whose lengths count; None: the first field that is one.
-        padding_value: of padded places.
+        field: the sequence whose lengths are returned; None: the first that is one.
+        padding_value: at padded positions.
         padding_side: ``"right"`` or ``"left"``.
         dtype: of floating fields.
 
     Returns:
-        Every field stacked or padded, [B, longest, …]; ``lengths`` int64 [B] and ``mask`` bool [B, longest] of
-        ``field``, called ``field_lengths`` and ``field_mask`` where samples have fields of these names. A field that
-        neither stacks nor pads stays a list.
+        Every field stacked or padded, [B, longest, …], or a list if it can be neither; ``lengths`` int64 [B] and
+        ``mask`` bool [B, longest] of ``field`` (``field_lengths``, ``field_mask`` if samples have such fields).
 
     Raises:
-        ValueError: for an empty batch, and where no field, or not ``field``, is a sequence.
+        ValueError: for an empty batch, or if no field, or not ``field``, is a sequence.
     """
 
     called = "sequence collator"
@@ -35,10 +34,12 @@ class SequenceCollator(Collator):
     def _batch(self, samples: Samples) -> Batch:
         name = self.field or next((n for n, v in samples[0].items() if is_sequence(v)), None)
         if name is None:
-            raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence; name one: field=")
+            raise ValueError(
+                f"no field of {', '.join(map(str, samples[0]))} is a sequence: add one, or pass its name as field="
+            )
         rows = as_tensors(self._values(samples, name))
         if not all(row.ndim for row in rows):
-            raise ValueError(f"field {name!r} is no sequence: it has samples of one number; name another: field=")
+            raise ValueError(f"field {name!r} is not a sequence, its samples are single numbers: pass another field=")
         lengths = lengths_of(rows)
         batch: Batch = {name: pad_rows(rows, self.padding_value, self.padding_side)}
         for other, values in self._others(samples, name).items():

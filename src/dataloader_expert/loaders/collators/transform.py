@@ -1,4 +1,4 @@
-"""Texts with labels, tokenised by the batch."""
+"""Batches of texts with labels, tokenised together."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class BatchTransform(Collator):
     """Tokenises the texts of a batch in one call; for ``collate_fn``.
 
     Args:
-        tokenizer: called as transformers' tokenizers are.
-        max_length: longer texts are cut, in tokens.
-        text, label: names of the two fields; a sample without ``label`` is one for prediction.
+        tokenizer: of transformers, or called like one.
+        max_length: texts are truncated to so many tokens.
+        text, label: names of the fields; without ``label``, samples are for prediction.
         dtype: of floating fields.
 
     Returns:
-        ``input_ids`` and ``attention_mask`` int64 [B, longest], further fields of the tokenizer, and ``labels``: int64
-        [B] of classes.
+        ``input_ids`` and ``attention_mask`` int64 [B, longest], further fields of the tokenizer, and ``labels``, for
+        classes int64 [B].
 
     Raises:
-        ValueError: for an empty batch, a sample without its text, a missing tokenizer, ``max_length`` below 1.
+        ValueError: for an empty batch, a sample without text, no tokenizer, or ``max_length`` below 1.
     """
 
     called = "batch transform"
@@ -36,7 +36,7 @@ class BatchTransform(Collator):
 
     def __post_init__(self) -> None:
         if self.tokenizer is None:
-            raise ValueError("tokenizer required: it turns the texts of a batch into tokens")
+            raise ValueError("tokenizer required: it tokenises the texts of a batch; pass tokenizer=")
         at_least(1, max_length=self.max_length)
 
     def _batch(self, samples: Samples) -> Batch:
