@@ -298,7 +298,7 @@ def test_without_a_padding_token_the_end_token_pads() -> None:
 
     batch = LanguageModelingDataCollator(Ends())([{"input_ids": [4, 5]}, {"input_ids": [6]}])
     assert batch["input_ids"].tolist() == [[4, 5], [6, 8]]
-    with pytest.raises(ValueError, match=r"object has neither pad_token_id nor pad\(\): set its pad_token_id"):
+    with pytest.raises(ValueError, match=r"object has neither pad_token_id nor pad\(\): set pad_token_id"):
         LanguageModelingDataCollator(object())([{"input_ids": [4]}])
 
 
@@ -458,9 +458,11 @@ def test_bytes_are_scaled_first() -> None:
     due = VisionDataCollator()([{"pixel_values": image / 255}])["pixel_values"]
     for one in (image, image.numpy()):
         torch.testing.assert_close(VisionDataCollator()([{"pixel_values": one}])["pixel_values"], due)
-    with pytest.raises(ValueError, match=r"pixel_values are torch.int64; give uint8"):
+    with pytest.raises(ValueError, match=r"pixel_values has dtype torch.int64; it must be uint8"):
         VisionDataCollator()([{"pixel_values": image.long()}])
-    with pytest.raises(ValueError, match=r"pixel_values of shape \[4, 4\]; an image is \[channels, height, width\]"):
+    with pytest.raises(
+        ValueError, match=r"pixel_values has shape \[4, 4\]; an image must be \[channels, height, width\]"
+    ):
         VisionDataCollator()([{"pixel_values": torch.rand(4, 4)}])
     assert VisionDataCollator(normalize=False)([{"pixel_values": image}])["pixel_values"].dtype == torch.uint8
 
@@ -494,7 +496,7 @@ def test_what_a_vision_collator_cannot_do_is_said() -> None:
         VisionDataCollator()([{"pixel_values": image}, {"pixel_values": image, "labels": 1}])
     with pytest.raises(ValueError, match="sample 0 of the batch has no 'pixel_values'; it has picture"):
         VisionDataCollator()([{"picture": image}])
-    with pytest.raises(ValueError, match="mean is 'mnist'; by name there are imagenet, cifar10"):
+    with pytest.raises(ValueError, match="mean is 'mnist'; the names are imagenet, cifar10"):
         VisionDataCollator(mean="mnist")
     with pytest.raises(ValueError, match="mean and std must have same length, got 3 and 2"):
         VisionDataCollator(mean=(1, 1, 1), std=(1, 1))
@@ -543,7 +545,9 @@ def test_waveforms_are_normalised_one_by_one() -> None:
 
 def test_channels_that_differ_are_refused() -> None:
     """Mono and stereo do not stack."""
-    with pytest.raises(ValueError, match=r"waveforms of shapes \[\(1, 4\), \(2, 4\)\]; bring all to one number"):
+    with pytest.raises(
+        ValueError, match=r"waveforms have the shapes \[\(1, 4\), \(2, 4\)\]: convert all to one number"
+    ):
         AudioCollator()([{"waveform": torch.ones(c, 4)} for c in (1, 2)])
 
 
@@ -580,7 +584,7 @@ def test_images_with_boxes_are_normalised_where_asked() -> None:
 def test_boxes_that_do_not_fit_are_refused() -> None:
     """Their shape, and as many labels as there are boxes."""
     image = torch.rand(3, 2, 2)
-    with pytest.raises(ValueError, match=r"boxes of shape \[2, 3\]; boxes are \[n, 4\]"):
+    with pytest.raises(ValueError, match=r"boxes have shape \[2, 3\]; boxes must be \[n, 4\]"):
         DetectionCollator()([{"image": image, "boxes": torch.ones(2, 3)}])
     with pytest.raises(ValueError, match="sample 1 has 1 boxes and 2 labels"):
         DetectionCollator()([{"image": image, "boxes": torch.ones(n, 4), "labels": [0, 0]} for n in (2, 1)])
@@ -608,7 +612,7 @@ def test_a_column_of_no_values_at_all_is_no_number() -> None:
     """It stays a list; a scalar tensor is one, and what changes its kind is refused by name."""
     batch = TabularCollator()([{"a": None, "b": torch.tensor(2.0)}, {"a": None, "b": torch.tensor(3.0)}])
     assert batch["features"].tolist() == [[2], [3]] and batch["a"] == [None, None]
-    with pytest.raises(ValueError, match="column 'a' holds what is no number"):
+    with pytest.raises(ValueError, match="column 'a' has a value that is not a number"):
         TabularCollator()([{"a": 1}, {"a": "one"}])
     assert set(TabularCollator()([{"note": "x"}])) == {"note"}
 
@@ -633,7 +637,7 @@ def test_sequences_are_padded(side: Any) -> None:
 
 def test_what_is_no_sequence_is_said() -> None:
     """Neither by name, nor where no field is one; what neither stacks nor pads stays a list."""
-    with pytest.raises(ValueError, match="no field of a, b is a sequence; name one: field="):
+    with pytest.raises(ValueError, match="no field of a, b is a sequence: add one, or pass its name as field="):
         SequenceCollator()([{"a": 1, "b": "x"}])
     with pytest.raises(ValueError, match="a"):
         SequenceCollator(field="a")([{"a": 1, "b": [1]}])

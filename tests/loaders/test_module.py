@@ -325,7 +325,7 @@ def test_grey_images_stay_grey() -> None:
     assert batch["pixel_values"].shape == (8, 1, 4, 6) and batch["pixel_values"].dtype == torch.uint8
     assert batch["pixel_values"][:, 0, 0, 0].tolist() == list(range(0, 80, 10))
     assert pixels(Image.new("CMYK", (2, 3)), "RGB").shape == (3, 3, 2)
-    with pytest.raises(ValueError, match="a row has no image; filter such rows out"):
+    with pytest.raises(ValueError, match="a row has no image: filter such rows out"):
         pixels(None, "RGB")
 
 

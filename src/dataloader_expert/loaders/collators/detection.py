@@ -62,6 +62,6 @@ def _own(value: Any, name: str) -> torch.Tensor:
         if not tensor.numel():
             return torch.zeros((0, 4))
         if tensor.ndim != 2 or tensor.shape[1] != 4:
-            raise ValueError(f"{name} has shape {list(tensor.shape)}; boxes must be [n, 4]")
+            raise ValueError(f"{name} have shape {list(tensor.shape)}; boxes must be [n, 4]")
         return tensor.to(torch.float32)
     return tensor.to(torch.int64) if name == "labels" else tensor
