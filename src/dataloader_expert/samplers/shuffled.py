@@ -17,7 +17,13 @@ class _EachOnce(IndexSampler):
     """Each sample of ``data``, a dataset or a number of samples, once per epoch."""
 
     def __init__(
-        self, data: Sized | int, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool
+        self,
+        data: Sized | int,
+        seed: int = 0,
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         self.data_source = range(data) if isinstance(data, int) else data
@@ -39,17 +45,7 @@ class ShuffleSampler(_EachOnce, RandomSampler):
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
-    def __init__(
-        self,
-        data: Sized | int,
-        seed: int = 0,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        drop_last: bool = False,
-    ) -> None:
-        super().__init__(data, seed, num_replicas, rank, drop_last)
-        self.replacement, self._num_samples, self.generator = False, self.draws, None
+    replacement, generator, _num_samples = False, None, None  # of ``RandomSampler``: trainers ask for them
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return after(shuffled_blocks(self._rng(), self.draws), start)
@@ -108,7 +104,7 @@ class OrderedSampler(_EachOnce, SequentialSampler):
         rank: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        super().__init__(data, 0, num_replicas, rank, drop_last)
+        super().__init__(data, num_replicas=num_replicas, rank=rank, drop_last=drop_last)
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return in_order(self.draws, start)
