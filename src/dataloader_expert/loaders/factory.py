@@ -144,12 +144,12 @@ class DataLoaderFactory:
         _check_sent(config, collate)
         drop_last = config.drop_last and config.batch_size is not None  # torch refuses it where there are no batches
         order: dict[str, Any] = {"batch_size": config.batch_size, "drop_last": drop_last}
+        own = config.worker_init_fn  # it may shard a stream across workers
         if streams:
             if config.sampler is not None or config.batch_sampler is not None:
                 raise ValueError("an iterable dataset has its own order: pass neither sampler nor batch_sampler")
-            own = config.worker_init_fn is not None  # it may shard the stream across workers
             num_replicas, rank = ranks_asked(config.distributed)
-            dataset = ShardedStream(dataset, num_replicas, rank, config.seed, across_workers=not own)
+            dataset = ShardedStream(dataset, num_replicas, rank, config.seed, across_workers=own is None)
         else:
             if config.batch_sampler is not None:
                 order = {"batch_sampler": config.batch_sampler}
@@ -168,7 +168,7 @@ class DataLoaderFactory:
             num_workers=config.num_workers,
             pin_memory=torch.cuda.is_available() if config.pin_memory is None else config.pin_memory,
             collate_fn=collate,
-            worker_init_fn=_initialiser(config.worker_init_fn),
+            worker_init_fn=seed_worker if own is None else functools.partial(_both, own),
             generator=create_seeded_generator(config.seed),
             **workers,
             **order,
@@ -202,10 +202,6 @@ def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]
             "distributed=True, but there is no process group: call torch.distributed.init_process_group first"
         )
     return (1, 0) if distributed is False else (None, None)
-
-
-def _initialiser(own: Callable[[int], None] | None) -> Callable[[int], None]:
-    return seed_worker if own is None else functools.partial(_both, own)
 
 
 def _both(own: Callable[[int], None], worker_id: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
@@ -63,8 +64,9 @@ class EpochSampler(Sampler[T]):
     @property  # type: ignore[misc]  # what isinstance asks, after the type
     def __class__(self) -> Any:
         """Also a ``DistributedSampler``, unless it is for one process alone."""
+        kind: Any = type(self)
         ranks = vars(self).get("_ranks", (1, 0))  # not there yet in __init__
-        return _sharded(type(self)) if ranks is None or ranks[0] > 1 else type(self)
+        return _sharded(kind) if ranks is None or ranks[0] > 1 else kind
 
     def __reduce_ex__(self, _: Any) -> Any:
         return _unpickled, (type(self), vars(self))
@@ -151,15 +153,10 @@ class EpochSampler(Sampler[T]):
         return np.random.Generator(np.random.SFC64([self.seed, self.epoch, *more]))
 
 
-_kinds: dict[Any, Any] = {}
-
-
+@functools.cache
 def _sharded(kind: Any) -> Any:
     """A class of ``kind`` and ``DistributedSampler``."""
-    if kind not in _kinds:
-        both = kind if issubclass(kind, DistributedSampler) else type(kind.__name__, (kind, DistributedSampler), {})
-        _kinds[kind] = both
-    return _kinds[kind]
+    return kind if issubclass(kind, DistributedSampler) else type(kind.__name__, (kind, DistributedSampler), {})
 
 
 def _unpickled(kind: type[Any], state: dict[str, Any]) -> Any:

@@ -167,18 +167,14 @@ class DefaultCollator:
 
 
 def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
-    """The fields of a tokenizer for one text or several, truncated to ``max_length`` tokens."""
-    limit = {"truncation": True, "max_length": max_length} if max_length else {}
-    encoded = tokenizer(texts, **limit)
-    return {name: encoded[name] for name in encoded}
-
-
-def worded(text: Any) -> str:
-    """The text of a row.
+    """The fields of a tokenizer for one text or a list of them, truncated to ``max_length`` tokens.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if a text is missing.
     """
-    if text is None:
+    several = isinstance(texts, list)
+    if texts is None or (several and any(text is None for text in texts)):
         raise ValueError("a row has no text: filter such rows out; check_quality counts them")
-    return str(text)
+    limit = {"truncation": True, "max_length": max_length} if max_length else {}
+    encoded = tokenizer(list(map(str, texts)) if several else str(texts), **limit)
+    return {name: encoded[name] for name in encoded}

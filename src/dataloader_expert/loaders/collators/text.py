@@ -19,7 +19,6 @@ from dataloader_expert.loaders.collators.base import (
     collated,
     labels_of,
     tokenised,
-    worded,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
@@ -141,7 +140,7 @@ class LanguageModelingDataCollator(Collator):
 
     def _tokenised(self, samples: Samples) -> Samples:
         texts = self._values(samples, "text")
-        encoded = tokenised(self.tokenizer, list(map(worded, texts)), self.max_length)
+        encoded = tokenised(self.tokenizer, texts, self.max_length)
         fields = {name: values for name, values in encoded.items() if len(values) == len(texts)}
         return [
             {**{k: v for k, v in sample.items() if k != "text"}, **{k: v[i] for k, v in fields.items()}}

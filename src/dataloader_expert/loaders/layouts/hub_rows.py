@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from dataloader_expert.loaders.collators.base import tokenised, worded
+from dataloader_expert.loaders.collators.base import tokenised
 from dataloader_expert.sources.pictures import GREY, in_colour
 
 TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
@@ -63,7 +63,7 @@ class HubRows(Dataset[dict[str, Any]]):
         if self.image is not None:
             columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
         if self.text is not None:
-            columns |= tokenised(self.tokenizer, [worded(text) for text in columns.pop(self.text)], self.max_length)
+            columns |= tokenised(self.tokenizer, list(columns.pop(self.text)), self.max_length)
         named = self.own_format and "labels" in columns  # a transform may have renamed the label
         if self.label in columns and self.label != "labels" and not named:
             columns["labels"] = columns.pop(self.label)
@@ -91,7 +91,7 @@ class HubStream(IterableDataset[dict[str, Any]]):
         text = text_column(known, row) if self.tokenizer is not None and "input_ids" not in row else None
         label = label_column(known, None)
         if text is not None:
-            row |= tokenised(self.tokenizer, worded(row.pop(text)), self.max_length)
+            row |= tokenised(self.tokenizer, row.pop(text), self.max_length)
         for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
             row["pixel_values"] = pixels(row.pop(name), "RGB")
         if label is not None and label != "labels":
