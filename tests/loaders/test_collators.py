@@ -42,7 +42,7 @@ def test_tokens_of_every_kind_are_padded(kind: str, side: Any) -> None:
     """Lists, arrays and tensors give one int64 matrix; the mask says where the tokens are."""
     rows = [KINDS[kind](row) for row in ([5, 6, 7], [8], [9, 5])]
     mask = mask_of(lengths_of(rows), 3, side)
-    padded = pad_tokens(rows, 1, 3, mask)
+    padded = pad_tokens(rows, 1, mask)
     due = [[5, 6, 7], [8, 1, 1], [9, 5, 1]] if side == "right" else [[5, 6, 7], [1, 1, 8], [1, 9, 5]]
     assert padded.dtype == torch.int64 and padded.tolist() == due
     assert mask.sum(1).tolist() == [3, 1, 2]

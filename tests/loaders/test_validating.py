@@ -28,6 +28,7 @@ from dataloader_expert.loaders import (
     validating,
 )
 from dataloader_expert.loaders.collate import collate_gathered
+from dataloader_expert.loaders.jasper import batches
 from tests.loaders.looking import joined, same
 from tests.making import jasper
 from tests.making.tiny import TINY, Made
@@ -128,12 +129,17 @@ def test_a_loader_without_batches_is_refused(folder: Path) -> None:
 
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_the_checks_are_there_under_python_o(folder: Path, level: int) -> None:
-    """Optimised away, a check would check nothing: the module compiled as ``python -OO`` does still refuses."""
-    path = Path(validating.__file__)
+    """Optimised away, a check would check nothing: the modules compiled as ``python -OO`` does still refuse."""
     names: dict[str, Any] = {"__name__": "optimised"}
-    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec", optimize=level), names)
-    with pytest.raises(AssertionError, match="negative_tiers"):
-        names["validate_first_batch"](create_loader(folder, "train", 8, collate_fn=Changed(BAD["tier 9"][0])))
+    for module in (
+        validating,
+        batches,
+    ):  # in this order: the functions of the second replace those that the first imports
+        path = Path(str(module.__file__))
+        exec(compile(path.read_text(encoding="utf-8"), str(path), "exec", optimize=level), names)
+    for case, says in (("tier 9", "negative_tiers"), ("NaN in steering", "NaN detected in steering")):
+        with pytest.raises(AssertionError, match=says):
+            names["validate_first_batch"](create_loader(folder, "train", 8, collate_fn=Changed(BAD[case][0])))
 
 
 LOADERS: dict[str, Callable[[Path], Any]] = {

@@ -35,7 +35,7 @@ DEVICE = "tests/gpu/test_jasper.py::test_"
 
 Dataset: Any = JASPERSteeringDataset
 _init, _read_tensor, _load, _write = Dataset.__init__, load_tensor_artifact, torch.load, hdf5.write
-_check_ranges = validating.check_ranges
+_check_ranges = batches.check_ranges
 
 
 def _drawing_by_access(self: Any, *arguments: Any, **keywords: Any) -> None:
@@ -120,13 +120,18 @@ class _Forgetful(dict[Any, Any]):
 @contextmanager
 def _by_assert() -> Iterator[None]:
     """The validator as if it were written with ``assert``."""
-    source = Path(validating.__file__).read_text(encoding="utf-8")
-    changed = re.sub(r"raise AssertionError\((.*)\)( from error)?\n", r"assert False, (\1)\n", source)
-    assert changed.count("assert False") > 5
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        path = Path(folder) / "validating.py"
-        path.write_text(changed, encoding="utf-8")
-        patch.setattr(validating, "__file__", str(path))
+        for module in (validating, batches):
+            source = Path(str(module.__file__))
+            changed = re.sub(
+                r"raise AssertionError\((.*)\)( from error)?\n",
+                r"assert False, (\1)\n",
+                source.read_text(encoding="utf-8"),
+            )
+            assert changed.count("assert False") > 2
+            path = Path(folder) / source.name
+            path.write_text(changed, encoding="utf-8")
+            patch.setattr(module, "__file__", str(path))
         yield
 
 

@@ -10,8 +10,7 @@ from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.collators.base import Batch, CollatorInfo
 from dataloader_expert.loaders.collators.registry import CollatorRegistry, get_collator
 from dataloader_expert.loaders.collators.registry import get_collator as _get_collator  # noqa: F401  # kept importable by its older name
-from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
-from dataloader_expert.loaders.collators.transform import BatchTransform
+from dataloader_expert.loaders.collators.text import BatchTransform, LanguageModelingDataCollator
 from dataloader_expert.loaders.collators.vision import VisionDataCollator
 from dataloader_expert.loaders.creating import create_loader, load_reference, open_dataset, set_epoch
 from dataloader_expert.loaders.epochs import EpochLoader

@@ -122,9 +122,7 @@ def _values(one: Any) -> list[Any]:
 
 
 def _runs(value: Any) -> bool:
-    if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
-        return True
-    return any(isinstance(getattr(type(value), name, None), types.FunctionType) for name in METHODS)
+    return isinstance(value, types.FunctionType | types.MethodType | functools.partial) or any(_methods(value))
 
 
 def _of_library(function: types.FunctionType) -> bool:

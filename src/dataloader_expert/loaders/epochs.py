@@ -244,13 +244,7 @@ ONCE = frozenset({RandomSampler, SequentialSampler, DistributedSampler, SubsetRa
 
 
 class _Placed:
-    """The batches of a foreign sampler with each index as a draw, with its place if indices may repeat.
-
-    Args:
-        batches: lists of indices, or indices.
-        dataset: which knows the epoch.
-        loader: whose sampler may know the ranks.
-    """
+    """The batches of a foreign sampler with each index as a draw, with its place if indices may repeat."""
 
     def __init__(self, batches: Any, dataset: SeededSamples, loader: DataLoader[Any]) -> None:
         self._batches, self._dataset, self._whole = batches, dataset, loader.batch_sampler is not None

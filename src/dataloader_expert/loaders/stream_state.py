@@ -42,11 +42,7 @@ class StreamEpoch:
         self._first[0] = epoch
 
     def begin(self, moves_on: bool) -> int:
-        """The epoch of the pass that this process begins now.
-
-        Args:
-            moves_on: whether each pass starts the next epoch; else only :meth:`set` changes it.
-        """
+        """The epoch of the pass that begins now: the next one, or unless it ``moves_on`` the one that was set."""
         if not moves_on:
             return int(self._first[0])
         key, slot = self._key()

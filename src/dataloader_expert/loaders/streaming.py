@@ -84,13 +84,7 @@ class StreamingDataset(IterableDataset[Any]):
         self._part: tuple[float, bool, int] | None = None
 
     def part(self, share: float, validation: bool, seed: int) -> StreamingDataset:
-        """The validation part, or with ``validation=False`` the training part, of the samples, the same in every epoch.
-
-        Args:
-            share: of validation, in (0, 1).
-            validation: which part.
-            seed: of the choice by URL and line.
-        """
+        """The validation or training part of the samples, chosen by seed, URL and line; ``share`` is that of validation."""
         part = copy.copy(self)
         part._part, part._pass, part._resumed = (share, validation, seed), None, None
         part._epoch = StreamEpoch(self.epoch)

@@ -28,13 +28,13 @@ def mask_of(lengths: torch.Tensor, longest: int, side: Side = "right") -> torch.
     return torch.from_numpy(places < counts if side == "right" else places >= longest - counts)
 
 
-def pad_tokens(rows: Sequence[Any], value: int, longest: int, mask: torch.Tensor) -> torch.Tensor:
+def pad_tokens(rows: Sequence[Any], value: int, mask: torch.Tensor) -> torch.Tensor:
     """``rows``, B lists, arrays or tensors of integers, padded with ``value`` outside ``mask``: int64 [B, longest].
 
     Raises:
         ValueError: if a row is a matrix.
     """
-    padded = np.full((len(rows), longest), value, np.int64)
+    padded = np.full(tuple(mask.shape), value, np.int64)
     flat = _flat(rows)
     if flat.ndim != 1:
         raise ValueError(

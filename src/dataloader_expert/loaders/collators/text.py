@@ -1,4 +1,4 @@
-"""Batches for language modelling: padding, attention masks, labels, masking."""
+"""Batches of texts: padding, attention masks, labels, masking."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dataloader_expert.loaders.collators.base import (
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
-from dataloader_expert.samplers.rules import one_of
+from dataloader_expert.samplers.rules import at_least, one_of
 
 BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
 """Suffixes of fields with one value per token, of other sequences too, such as ``decoder_input_ids``."""
@@ -112,19 +112,19 @@ class LanguageModelingDataCollator(Collator):
         longest = batch["input_ids"].shape[1] if batch else max(1, int(lengths.max()))
         present = mask_of(lengths, longest, self.padding_side)
         if pad is not None:
-            batch["input_ids"] = pad_tokens(rows, pad, longest, present)
+            batch["input_ids"] = pad_tokens(rows, pad, present)
         own = "attention_mask" in samples[0]
         batch["attention_mask"] = (
-            self._padded(samples, "attention_mask", 0, longest, present) if own else present.to(torch.int64)
+            self._padded(samples, "attention_mask", 0, present) if own else present.to(torch.int64)
         )
         labelled = False
         for name in samples[0]:
             if name in ("input_ids", "attention_mask"):
                 continue
             if name == "labels" or (name == "label" and "labels" not in samples[0]):
-                batch["labels"], labelled = self._labels(samples, name, longest, present), True
+                batch["labels"], labelled = self._labels(samples, name, present), True
             else:
-                batch[name] = self._other(samples, name, longest, present)
+                batch[name] = self._other(samples, name, present)
         if self.mlm:
             batch["input_ids"], batch["labels"] = self._hidden(batch["input_ids"], present)
         elif not labelled and not self._classifies:
@@ -147,25 +147,25 @@ class LanguageModelingDataCollator(Collator):
             for i, sample in enumerate(samples)
         ]
 
-    def _padded(self, samples: Samples, name: str, value: int, longest: int, present: torch.Tensor) -> torch.Tensor:
-        return pad_tokens([self._cut(row) for row in self._values(samples, name)], value, longest, present)
+    def _padded(self, samples: Samples, name: str, value: int, present: torch.Tensor) -> torch.Tensor:
+        return pad_tokens([self._cut(row) for row in self._values(samples, name)], value, present)
 
-    def _labels(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
+    def _labels(self, samples: Samples, name: str, present: torch.Tensor) -> Any:
         values = self._values(samples, name)
         if all(_has_length(v) and len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True)):
             if all(_integral(v) for v in values):
-                return self._padded(samples, name, IGNORED, longest, present)
+                return self._padded(samples, name, IGNORED, present)
         if all(_has_length(v) and _integral(v) for v in values) and len({len(v) for v in values}) > 1:
             return pad_rows(as_tensors(values), IGNORED)  # of another sequence: seq2seq
         return labels_of(values)
 
-    def _other(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
+    def _other(self, samples: Samples, name: str, present: torch.Tensor) -> Any:
         values = self._values(samples, name)
         if all(_has_length(v) for v in values) and not isinstance(values[0], str):
             by_token = all(len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True))
             if by_token and all(_integral(v) for v in values):
                 value = getattr(self.tokenizer, "pad_token_type_id", 0) if name == "token_type_ids" else 0
-                return self._padded(samples, name, value, longest, present)
+                return self._padded(samples, name, value, present)
             if all(_integral(v) for v in values) and name.endswith(BY_TOKEN):
                 rows = as_tensors(values)
                 pad = _padding_id(self.tokenizer) if name.endswith("input_ids") else 0
@@ -213,6 +213,50 @@ class LanguageModelingDataCollator(Collator):
             if kept is not None:
                 self.tokenizer.padding_side = kept
         return {name: _whole(name, padded[name]) for name in padded}
+
+
+@dataclass(eq=False, repr=False)
+class BatchTransform(Collator):
+    """Tokenises the texts of a batch in one call; for ``collate_fn``.
+
+    Args:
+        tokenizer: of transformers, or called like one.
+        max_length: texts are truncated to so many tokens.
+        text, label: names of the fields; without ``label``, samples are for prediction.
+        dtype: of floating fields.
+
+    Returns:
+        ``input_ids`` and ``attention_mask`` int64 [B, longest], further fields of the tokenizer, and ``labels``, for
+        classes int64 [B].
+
+    Raises:
+        ValueError: for an empty batch, a sample without text, no tokenizer, or ``max_length`` below 1.
+    """
+
+    called = "batch transform"
+    tokenizer: Any
+    max_length: int = 512
+    _: KW_ONLY
+    text: str = "text"
+    label: str = "label"
+
+    def __post_init__(self) -> None:
+        if self.tokenizer is None:
+            raise ValueError("tokenizer required: it tokenises the texts of a batch; pass tokenizer=")
+        at_least(1, max_length=self.max_length)
+
+    def _batch(self, samples: Samples) -> Batch:
+        encoded = self.tokenizer(
+            self._values(samples, self.text),
+            padding=True,
+            truncation=True,
+            max_length=self.max_length,
+            return_tensors="pt",
+        )
+        batch: Batch = {name: encoded[name] for name in encoded}
+        if self.label in samples[0]:
+            batch["labels"] = labels_of(self._values(samples, self.label))
+        return batch
 
 
 def _whole(name: str, value: Any) -> torch.Tensor:

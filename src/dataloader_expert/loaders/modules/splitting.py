@@ -36,13 +36,9 @@ class Part(Subset[Any]):
 
 
 class StreamPart(IterableDataset[Any]):
-    """The training or validation part of a stream, whose elements are chosen by seed and position.
+    """The training or validation part of an iterable dataset that has the same elements in the same order each time.
 
-    Args:
-        dataset: iterable, with the same elements in the same order each time.
-        share: of validation, in (0, 1).
-        validation: which part this is.
-        seed: of the choice.
+    ``share`` of the elements, in (0, 1), chosen by seed and position, are for validation.
     """
 
     def __init__(self, dataset: Any, share: float, validation: bool, seed: int) -> None:

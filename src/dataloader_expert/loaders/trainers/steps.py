@@ -207,20 +207,12 @@ class DataLoaderSetupMixin(ABC):
 
     @property
     def train_dataloader(self) -> Iterable[Any]:
-        """Batches to train on.
-
-        Raises:
-            RuntimeError: before :meth:`_setup_dataloaders`.
-        """
+        """Batches to train on; a ``RuntimeError`` before :meth:`_setup_dataloaders`."""
         return self._set_up(self._train_dataloader)
 
     @property
     def val_dataloader(self) -> Iterable[Any]:
-        """Batches to validate on.
-
-        Raises:
-            RuntimeError: before :meth:`_setup_dataloaders`.
-        """
+        """Batches to validate on; a ``RuntimeError`` before :meth:`_setup_dataloaders`."""
         return self._set_up(self._val_dataloader)
 
     def _set_up(self, loader: Iterable[Any] | None) -> Iterable[Any]:
