@@ -460,9 +460,7 @@ def test_bytes_are_scaled_first() -> None:
         torch.testing.assert_close(VisionDataCollator()([{"pixel_values": one}])["pixel_values"], due)
     with pytest.raises(ValueError, match=r"pixel_values has dtype torch.int64; it must be uint8"):
         VisionDataCollator()([{"pixel_values": image.long()}])
-    with pytest.raises(
-        ValueError, match=r"pixel_values has shape \[4, 4\]; an image must be \[channels, height, width\]"
-    ):
+    with pytest.raises(ValueError, match=r"pixel_values has shape \[4, 4\]; images are \[channels, height, width\]"):
         VisionDataCollator()([{"pixel_values": torch.rand(4, 4)}])
     assert VisionDataCollator(normalize=False)([{"pixel_values": image}])["pixel_values"].dtype == torch.uint8
 
@@ -637,7 +635,7 @@ def test_sequences_are_padded(side: Any) -> None:
 
 def test_what_is_no_sequence_is_said() -> None:
     """Neither by name, nor where no field is one; what neither stacks nor pads stays a list."""
-    with pytest.raises(ValueError, match="no field of a, b is a sequence: add one, or pass its name as field="):
+    with pytest.raises(ValueError, match="no field of a, b is a sequence: pass its name as field="):
         SequenceCollator()([{"a": 1, "b": "x"}])
     with pytest.raises(ValueError, match="a"):
         SequenceCollator(field="a")([{"a": 1, "b": [1]}])

@@ -40,10 +40,8 @@ def rebuild(
     """The user's loader with other settings; None keeps the loader's own.
 
     Everything else stays: class, samplers, collate function, worker initialiser, generator, timeout and context. A
-    loader whose class takes other arguments is copied, and the settings are changed in the copy.
-
-    Raises:
-        CannotRebuild: if the batch size is set by a batch sampler, or by a class that takes other arguments.
+    loader whose class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or such
+    a class, sets the batch size.
     """
     keywords: dict[str, Any] = {
         "num_workers": workers,

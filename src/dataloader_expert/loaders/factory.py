@@ -198,9 +198,7 @@ class DataLoaderFactory:
 def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:
     """World size and rank; None: those of the process group when a pass begins."""
     if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        raise ValueError(
-            "distributed=True, but there is no process group: call torch.distributed.init_process_group first"
-        )
+        raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
     return (1, 0) if distributed is False else (None, None)
 
 

@@ -118,19 +118,14 @@ class FollowsEpoch:
 
 
 class SeededSamples(FollowsEpoch, Dataset[Any]):
-    """A dataset whose random choices depend on seed, epoch and draw only, not on workers, ranks or resuming.
+    """A map-style dataset whose random choices depend on seed, epoch and draw only, not on workers, ranks or resuming.
 
     Around each read, the global states of ``random``, numpy and torch are set from these three and put back. If an index
     occurs several times in an epoch, as with weighted draws, its place in the order counts too
     (:class:`~dataloader_expert.samplers.draws.Draw`), so that each draw has an augmentation of its own.
 
-    Args:
-        dataset: map-style.
-        seed: at least 0.
-
-    Attributes:
-        expects_draws: the loader names draws; for indices without one, because a trainer replaced its sampler, a
-            counter of this process and the worker's seed are used instead.
+    A loader that names draws sets ``expects_draws``: for indices without one, because a trainer replaced its sampler, a
+    counter of this process and the worker's seed are used instead.
     """
 
     def __init__(self, dataset: Any, seed: int) -> None:

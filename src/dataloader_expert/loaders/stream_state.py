@@ -70,14 +70,9 @@ class StreamEpoch:
 
 
 class StreamRanks:
-    """World size and rank of a stream.
+    """World size and rank of a stream: as given, else those of the default process group when a pass begins.
 
-    Args:
-        num_replicas, rank: None: those of the default process group when a pass begins; under accelerate one process,
-            because its ``prepare`` shards streams itself, unless a loader called :meth:`claim`.
-
-    Raises:
-        ValueError: if ``rank`` is not below ``num_replicas``.
+    Under accelerate it is one process, because ``prepare`` shards streams itself, unless a loader called :meth:`claim`.
     """
 
     def __init__(self, num_replicas: int | None = None, rank: int | None = None) -> None:

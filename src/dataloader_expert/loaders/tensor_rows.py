@@ -41,11 +41,7 @@ def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 
 def stacked(tensors: list[torch.Tensor]) -> TensorRows:
-    """Tensors of one shape as a dataset of one-tuples.
-
-    Raises:
-        ValueError: if they differ in shape or dtype.
-    """
+    """Tensors of one shape and dtype as a dataset of one-tuples."""
     if not tensors:
         return TensorRows()
     kinds = {(tuple(t.shape), t.dtype) for t in tensors}

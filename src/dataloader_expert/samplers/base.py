@@ -111,9 +111,7 @@ class EpochSampler(Sampler[T]):
         """
         for name, value in self._identity().items():
             if state.get(name, value) != value:
-                raise ValueError(
-                    f"the state is of {name} {state[name]}, this sampler has {value}: the order would differ"
-                )
+                raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: the orders differ")
         self.restart()
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
@@ -250,12 +248,9 @@ class IndexSampler(EpochSampler[int]):
 
 
 class Plan:
-    """An epoch's batches, made a block at a time when they are asked for: the epoch is never in memory as a whole.
+    """``count`` batches, of which ``made`` makes ``per_block`` when they are asked for: an epoch is never in memory.
 
-    Args:
-        count: batches.
-        per_block: batches that are made together.
-        made: the batches from its first argument up to its second; the same whenever it is called.
+    ``made`` returns the batches from its first argument up to its second, the same whenever it is called.
     """
 
     def __init__(self, count: int, per_block: int, made: Callable[[int, int], list[list[int]]]) -> None:

@@ -40,11 +40,7 @@ def asked_by_wrapper() -> bool:
 
 
 def share_asked(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """World size and rank if at least one of them is given; the other is the process group's.
-
-    Raises:
-        ValueError: if ``rank`` is not below ``num_replicas``.
-    """
+    """World size and rank if at least one of them is given; the other is the process group's."""
     world, own = process_group()
     replicas = world if num_replicas is None else num_replicas
     found = rank if rank is not None else own if replicas == world else 0

@@ -36,11 +36,7 @@ def one_of(allowed: Collection[Any], **values: Any) -> None:
 
 
 def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]:
-    """``values``, a sequence, array or tensor, as an array of one value per sample.
-
-    Args:
-        kinds: what numpy's ``dtype.kind`` may be; None: any.
-    """
+    """``values``, a sequence, array or tensor, as an array of one value per sample, of one of these ``dtype.kind``."""
     array = np.asarray(values)
     if array.ndim != 1 or (kinds is not None and array.dtype.kind not in kinds):
         one = "value" if kinds is None else "number"

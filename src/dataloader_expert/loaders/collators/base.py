@@ -65,11 +65,7 @@ class Collator(ABC):
         return next((name for name in names if name in samples[0]), names[0])
 
     def _values(self, samples: Samples, name: str) -> list[Any]:
-        """The field ``name`` of every sample.
-
-        Raises:
-            ValueError: if a sample lacks it, saying which sample and what it has.
-        """
+        """The field ``name`` of every sample; a ``ValueError`` names a sample that lacks it."""
         try:
             return [sample[name] for sample in samples]
         except KeyError:
@@ -82,11 +78,7 @@ class Collator(ABC):
         return {name: self._values(samples, name) for name in samples[0] if name not in names}
 
     def _free_name(self, name: str, field: str, samples: Samples) -> str:
-        """``name`` for what is added about ``field``, or ``field_name`` where samples have a field of that name.
-
-        Raises:
-            ValueError: if both names are taken.
-        """
+        """``name`` for what is added about ``field``, or ``field_name`` if samples have a field of that name."""
         names = name, f"{field}_{name}"
         found = next((n for n in names if n not in samples[0]), None)
         if found is None:
@@ -167,11 +159,7 @@ class DefaultCollator:
 
 
 def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
-    """The fields of a tokenizer for one text or a list of them, truncated to ``max_length`` tokens.
-
-    Raises:
-        ValueError: if a text is missing.
-    """
+    """The fields of a tokenizer for one text or a list of them, truncated to ``max_length`` tokens."""
     several = isinstance(texts, list)
     if texts is None or (several and any(text is None for text in texts)):
         raise ValueError("a row has no text: filter such rows out; check_quality counts them")

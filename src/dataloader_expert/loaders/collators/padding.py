@@ -29,17 +29,11 @@ def mask_of(lengths: torch.Tensor, longest: int, side: Side = "right") -> torch.
 
 
 def pad_tokens(rows: Sequence[Any], value: int, mask: torch.Tensor) -> torch.Tensor:
-    """``rows``, B lists, arrays or tensors of integers, padded with ``value`` outside ``mask``: int64 [B, longest].
-
-    Raises:
-        ValueError: if a row is a matrix.
-    """
+    """``rows``, B lists, arrays or tensors of integers, padded with ``value`` outside ``mask``: int64 [B, longest]."""
     padded = np.full(tuple(mask.shape), value, np.int64)
     flat = _flat(rows)
     if flat.ndim != 1:
-        raise ValueError(
-            f"rows of tokens have {flat.ndim} dimensions; a sample must be one row: tokenise without return_tensors"
-        )
+        raise ValueError(f"rows of tokens have {flat.ndim} dimensions, not one: tokenise without return_tensors")
     padded[mask.numpy()] = flat
     return torch.from_numpy(padded)
 
@@ -47,8 +41,7 @@ def pad_tokens(rows: Sequence[Any], value: int, mask: torch.Tensor) -> torch.Ten
 def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> torch.Tensor:
     """Rows [n_i, …] padded with ``value`` in their first dimension, [B, longest, …], of the rows' dtype.
 
-    Raises:
-        ValueError: if rows differ in more than their length.
+    A ``ValueError`` says so if rows differ in more than their length.
     """
     tensors = as_tensors(list(rows))
     if len({t.shape[1:] for t in tensors}) > 1 or not tensors[0].ndim:

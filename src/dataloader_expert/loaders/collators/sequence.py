@@ -34,9 +34,7 @@ class SequenceCollator(Collator):
     def _batch(self, samples: Samples) -> Batch:
         name = self.field or next((n for n, v in samples[0].items() if is_sequence(v)), None)
         if name is None:
-            raise ValueError(
-                f"no field of {', '.join(map(str, samples[0]))} is a sequence: add one, or pass its name as field="
-            )
+            raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence: pass its name as field=")
         rows = as_tensors(self._values(samples, name))
         if not all(row.ndim for row in rows):
             raise ValueError(f"field {name!r} is not a sequence, its samples are single numbers: pass another field=")

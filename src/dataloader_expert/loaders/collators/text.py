@@ -79,9 +79,7 @@ class LanguageModelingDataCollator(Collator):
         if not 0 < self.mlm_probability <= 1:
             raise ValueError(f"mlm_probability is {self.mlm_probability}; it must be in (0, 1]")
         if self.mlm and getattr(self.tokenizer, "mask_token_id", None) is None:
-            raise ValueError(
-                f"mlm=True needs a mask token, and {type(self.tokenizer).__name__} has no mask_token_id: set it"
-            )
+            raise ValueError(f"mlm=True needs a mask token: {type(self.tokenizer).__name__} has no mask_token_id")
         self._classifies = getattr(self.task_spec, "task_type", None) in CLASSIFYING
         if self.mlm:
             self._epoch, self._came = shared(-1), np.zeros(1 << 16, np.uint32)

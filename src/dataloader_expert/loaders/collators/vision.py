@@ -65,9 +65,7 @@ class VisionDataCollator(Collator):
         try:
             images = as_tensors(self._values(samples, name))
         except (TypeError, RuntimeError) as e:
-            raise ValueError(
-                f"{name} is not a tensor or array ({e}): convert images to tensors in the dataset"
-            ) from None
+            raise ValueError(f"{name} is not a tensor or array ({e}): convert images in the dataset") from None
         try:
             stacked = torch.stack(images)
         except RuntimeError:
@@ -84,9 +82,7 @@ class VisionDataCollator(Collator):
 
     def _normalised(self, images: torch.Tensor) -> torch.Tensor:
         if images.ndim != 4:
-            raise ValueError(
-                f"pixel_values has shape {list(images.shape[1:])}; an image must be [channels, height, width]"
-            )
+            raise ValueError(f"pixel_values has shape {list(images.shape[1:])}; images are [channels, height, width]")
         if images.dtype == torch.uint8:
             images = images.to(torch.float32).div_(255)
         elif not images.is_floating_point():

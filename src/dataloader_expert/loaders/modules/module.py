@@ -14,6 +14,7 @@ from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactor
 from dataloader_expert.loaders.layouts.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
 from dataloader_expert.loaders.modules.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
+from dataloader_expert.loaders.trainers.steps import get_dataloader_length
 from dataloader_expert.samplers.rules import one_of
 
 logger = logging.getLogger(__name__)
@@ -108,7 +109,8 @@ class UniversalDataModule:
         self._ready: dict[int, tuple[Any, Any]] = {}
         self._train: EpochLoader | None = None
         self._resumed: dict[str, Any] | None = None
-        logger.info("training: %s, validation: %s", _size(self.train_data), _size(self.val_data))
+        known = map(get_dataloader_length, (self.train_data, self.val_data))
+        logger.info("training: %s samples, validation: %s (None: a stream, or no validation)", *known)
 
     def train_dataloader(self) -> EpochLoader:
         """A loader of the training part, in a new order each epoch.
@@ -155,9 +157,7 @@ class UniversalDataModule:
             ValueError: if ``state`` is of another seed.
         """
         if state["seed"] != self.seed:
-            raise ValueError(
-                f"the state is of seed {state['seed']}, this module has {self.seed}: the order would differ"
-            )
+            raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: the orders differ")
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
 
     def _next_epoch(self) -> int:
@@ -196,12 +196,3 @@ class UniversalDataModule:
                 made = data if self.data_collator or self.config.collate_fn else as_dataset(data)
             self._ready[id(data)] = data, made
         return self._ready[id(data)][1]
-
-
-def _size(data: Any) -> str:
-    if data is None:
-        return "none"
-    try:
-        return f"{len(data)} samples"
-    except TypeError:
-        return "a stream"

@@ -87,9 +87,7 @@ def split(
         return data, None
     streams = isinstance(data, IterableDataset) or _streams(data)
     if streams and (stratify is not None or groups is not None):
-        raise ValueError(
-            f"{type(data).__name__} is a stream, whose classes and groups are unknown: pass val_data instead"
-        )
+        raise ValueError(f"{type(data).__name__} is a stream with unknown classes and groups: pass val_data instead")
     if isinstance(data, StreamingDataset):  # it identifies elements by URL and line
         return data.part(share, False, seed), data.part(share, True, seed)
     if streams:

@@ -75,9 +75,7 @@ def profile_dataloader(
         moved.append(time.perf_counter() - begun)
         begun = time.perf_counter()
     if not fetched:
-        raise ValueError(
-            "the loader gave no batch: its dataset is empty, or with drop_last has fewer samples than a batch"
-        )
+        raise ValueError("the loader gave no batch: its dataset is empty, or too small with drop_last")
     first = 1 if len(fetched) > 1 else 0
     count = len(fetched) - first
     spent = sum(fetched[first:]) + sum(moved[first:])

@@ -168,9 +168,7 @@ def get_val_dataloader_steps(
     sanity = math.ceil(num_sanity_val_steps / dp_size)
     length = get_dataloader_length(dataloader)
     if length == 0:
-        raise ValueError(
-            "Validation dataloader yielded 0 batches: its dataset has no samples, or with drop_last fewer than a batch"
-        )
+        raise ValueError("Validation dataloader yielded 0 batches: its dataset is empty, or too small with drop_last")
     shared = is_sharded(dataloader)
     if val_steps_per_epoch is None:
         own = _length(dataloader, "Please specify val_steps_per_epoch instead.")
