@@ -6,6 +6,7 @@ import itertools
 import logging
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -31,13 +32,12 @@ from dataloader_expert.samplers.shuffled import TorchShuffleSampler
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
 class Progress:
     """Batches delivered in this pass, and whether it ended; apart from the loader, whose attributes are slow to set."""
 
-    __slots__ = ("batches", "ended")
-
-    def __init__(self) -> None:
-        self.begin()
+    batches: int = 0
+    ended: bool = False
 
     def begin(self) -> None:
         """Starts a pass."""
@@ -158,10 +158,9 @@ class EpochLoader(DataLoader[Any]):
             owner.set_epoch(epoch)
 
     def _begin(self) -> int:
-        """Sets the epoch of everything that has one to that of the pass that begins now.
+        """Sets the epoch of everything to that of the pass that begins now.
 
-        Returns:
-            How many batches to read and drop first: those that an interrupted stream has delivered.
+        Returns how many batches to read and drop first: those that an interrupted stream has delivered.
         """
         resumed, self._resumption = self._resumption, None
         goes_on = resumed is not None and resumed.epoch == self.epoch

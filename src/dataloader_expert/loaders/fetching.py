@@ -1,4 +1,4 @@
-"""The bytes of a URL or file, in order and each once, across stalls, cut connections and retries."""
+"""The bytes of a URL or file, in order and each once, across stalls, broken connections and retries."""
 
 from __future__ import annotations
 
@@ -22,33 +22,29 @@ CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
 """Seconds between two attempts, at most."""
 WORTH_ANOTHER = (408, 425, 429, 500, 502, 503, 504)
-"""Answers that may be another one next time (RFC 9110, 6585, 8470)."""
+"""Status codes after which another attempt may succeed (RFC 9110, 6585, 8470)."""
 
 
 class StreamError(OSError):
-    """A stream could not be read on; ``str()`` says which, how far it was read, and why."""
+    """A stream cannot be read to its end; ``str()`` says which, how far it was read, and why."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How patient to be with a server.
-
-    Attributes:
-        timeout: seconds without a byte, after which a connection is given up.
-        retries: attempts in a row that bring no byte, after the first.
-        wait: seconds before the second attempt; then twice as long each time, at most 30.
-    """
+    """When to retry and when to give up."""
 
     timeout: float = 30.0
+    """Seconds without a byte, after which a connection is closed."""
     retries: int = 5
+    """Consecutive attempts without a byte, after the first."""
     wait: float = 0.5
+    """Seconds before the second attempt, doubled each time, at most 30."""
 
 
 def read_lines(url: str, patience: Patience) -> Iterator[bytes]:
-    """The lines of the content, each with its line end; decompressed where the name ends in ``.gz``.
+    """The lines of the content, each with its line end; decompressed if the name ends in ``.gz``.
 
-    Raises:
-        StreamError: if it cannot be opened or read to its end, or if it changed while it was read.
+    A ``StreamError`` says that it cannot be opened or read to its end, or that it changed while it was read.
     """
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
@@ -94,7 +90,7 @@ def _of_file(path: Path) -> Iterator[bytes]:
 
 
 def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
-    """Goes on behind the last byte that came, by a range request, or by passing over what a server sends again."""
+    """Resumes after the last byte, by a range request, or by skipping what a server sends again."""
     done, failures, tag = 0, 0, None
     while True:
         try:
@@ -151,7 +147,7 @@ def _answer(url: str, done: int, tag: str | None, patience: Patience) -> Any:
 
 
 def _first_byte(answer: Any, asked: int) -> int:
-    """Where what an answer brings begins in the whole."""
+    """The position in the whole of the first byte of an answer."""
     if answer.status != 206:
         return 0
     first = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
@@ -159,6 +155,6 @@ def _first_byte(answer: Any, asked: int) -> int:
 
 
 def _retry_after(headers: Any) -> float | None:
-    """Seconds that the server asks for, at most 30; None where it names none."""
+    """Seconds that the server asks to wait, at most 30; None if it does not say."""
     value = headers.get("Retry-After", "")
     return min(LONGEST_WAIT, float(value)) if value.isdigit() else None

@@ -24,13 +24,8 @@ class ShardedStream(FollowsEpoch, IterableDataset[Any]):
 
     A dataset that asks for its worker (``get_worker_info().id``), or has ``shards_itself``, shards itself across workers
     and ranks and is unchanged; with ``shards_to_workers`` it leaves ranks to this class. Random choices depend on seed
-    and epoch; those of a stream that all processes share are the same in each, so that the shards fit together.
-
-    Args:
-        dataset: iterable; every worker reads all of it, so a dataset in shards is faster.
-        num_replicas, rank: as of :class:`~dataloader_expert.loaders.stream_state.StreamRanks`.
-        seed: of the random states, at least 0.
-        across_workers: False: a ``worker_init_fn`` shards it across workers, and seeds them.
+    and epoch; those of a stream that all processes share are the same in each, so that the shards fit together. Without
+    ``across_workers``, a ``worker_init_fn`` shards it across workers, and seeds them.
     """
 
     def __init__(

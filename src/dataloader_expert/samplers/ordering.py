@@ -74,14 +74,10 @@ def after(blocks: Iterable[Indices], start: int) -> Iterator[Indices]:
 def shuffled_segments(
     rng: np.random.Generator, values: Indices, starts: NDArray[Any], counts: NDArray[Any]
 ) -> Iterator[tuple[int, int, Indices]]:
-    """Segments of ``values``, each in random order, as (first, last, the values of segments first to last - 1).
+    """Shuffled segments of ``values``, as (first, last, the values of segments first to last - 1).
 
-    Small segments come together: in one random order of all of them that is then grouped by segment, stably, each
-    segment's own order is as random. Large ones come alone.
-
-    Args:
-        values: what segments are of; unchanged.
-        starts, counts: where segments begin in ``values``, and their sizes, [segments]; they may overlap.
+    ``starts`` and ``counts`` [segments] are their positions, which may overlap, and sizes. Small segments are shuffled
+    together and then grouped, stably, which is as random; large ones are shuffled alone.
     """
     ends = np.cumsum(counts)
     large = np.append(np.flatnonzero(counts >= ALONE), len(counts))
@@ -107,10 +103,8 @@ def shuffled_segments(
 def binned(count: int, bins: Callable[[int, int], Keys], values: Indices | None) -> tuple[Indices, list[int]]:
     """``values`` [count], or the indices below ``count``, stably sorted by bin, and where the bins begin and end.
 
-    A counting sort, chunk by chunk: each chunk is sorted in the cache, and its bins are added to those before.
-
-    Args:
-        bins: the bins (uint8) of the values from its first argument up to its second.
+    ``bins`` returns the bins (uint8) of the values from its first argument up to its second. A counting sort, chunk by
+    chunk: each chunk is sorted in the cache, and its bins are added to those before.
     """
     step = min(CHUNK, max(TOGETHER, count // 32))  # of few keys the first index is to come as soon
     chunks = [(start, min(start + step, count)) for start in range(0, count, step)]

@@ -142,9 +142,8 @@ class WeightedSampler(IndexSampler):
 def cumulated(weights: NDArray[Any]) -> tuple[Floats, NDArray[np.uint32]]:
     """Cumulated weights in two steps, which need half of one step's memory.
 
-    Returns:
-        The sums of the weights before each ``WALKED`` samples, and of all, float64; and for every sample the sum up to
-        it among its own ``WALKED``, as a share of ``FULL``.
+    The first are sums before each ``WALKED`` samples, and of all; the others the sums up to each sample within its own
+    ``WALKED``, as a share of ``FULL``.
     """
     n = len(weights)
     within = np.empty(n, np.uint32)
