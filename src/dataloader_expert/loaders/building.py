@@ -130,11 +130,6 @@ def orders(loader: DataLoader[Any]) -> Any:
         yield from given if isinstance(given, list | tuple) else [given]
 
 
-def draws_globally(loader: DataLoader[Any]) -> bool:
-    """Whether torch's ``RandomSampler`` draws from the global random state."""
-    return isinstance(loader.sampler, RandomSampler) and loader.sampler.generator is None and loader.generator is None
-
-
 def is_plain(loader: DataLoader[Any]) -> bool:
     """Whether a sampler of torch decides the order, and the loader the batch size."""
     return isinstance(loader.sampler, RandomSampler | SequentialSampler) and loader.batch_size is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
 from typing import Any
 
 from torch.utils.data import Dataset
@@ -24,8 +24,7 @@ class CachedDataset(Dataset[Any]):
         self.kept: dict[int, Any] = {}
 
     def __len__(self) -> int:
-        source: Sized = self.dataset
-        return len(source)
+        return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
         at = range(len(self))[index]

@@ -16,11 +16,9 @@ from dataloader_expert.loaders.plain import pad
 
 
 class Gathered(Sequence[Any]):
-    """A batch that ``__getitems__`` of a dataset read as a whole; as a sequence, its samples.
+    """A batch of ``size`` B that ``__getitems__`` of a dataset read as a whole; as a sequence, its samples.
 
-    Args:
-        batch: key to tensor [B, …] or list of length B (samples are dictionaries); or tensors [B, …] (tuples).
-        size: B.
+    ``batch`` is key to tensor [B, …] or list of length B, of samples that are dictionaries; or tensors [B, …], of tuples.
     """
 
     def __init__(self, batch: Any, size: int) -> None:

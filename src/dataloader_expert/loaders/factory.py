@@ -75,11 +75,7 @@ class DataLoaderConfig:
     in_order: bool = True
 
     def check(self) -> None:
-        """Checks the settings.
-
-        Raises:
-            ValueError: naming the setting, its value and the rule.
-        """
+        """Checks the settings; a ``ValueError`` gives the name, the value and the rule."""
         whole(0, num_workers=self.num_workers, seed=self.seed)
         whole(1, **given(batch_size=self.batch_size, prefetch_factor=self.prefetch_factor))
         if not (math.isfinite(self.timeout) and self.timeout >= 0):

@@ -268,11 +268,6 @@ class SourceDataset(Dataset[Any]):
             return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
 
-    def _mode_of(self, name: str) -> str:
-        field = self.source.field(name)
-        grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
-        return "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
-
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
             field = self.source.field(name)
@@ -280,7 +275,9 @@ class SourceDataset(Dataset[Any]):
                 raise Unreadable("unreadable", "image did not decode", field=name)
             return ""
         if hasattr(value, "getbands"):
-            mode = self._mode_of(name)
+            field = self.source.field(name)
+            grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
+            mode = "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
             if mode == "L" and in_colour(value):
                 raise ValueError(f"an image of {name} is in colour, others are grey: pass channels=3")
             if value.mode != mode:

@@ -252,9 +252,8 @@ def _partitions(
 def _merge(deficits: Floats, surpluses: Floats) -> Iterator[tuple[slice, slice, Indices, Indices]]:
     """Merges both, in pieces that stay in the cache.
 
-    Yields:
-        the deficits and the surpluses of a piece; for each of those deficits how many surpluses end before it does;
-        for each of those surpluses how many deficits do.
+    Yields the deficits and the surpluses of a piece; for each of those deficits how many surpluses end before it does;
+    for each of those surpluses how many deficits do.
     """
     cuts = np.sort(np.concatenate([deficits[PIECE - 1 :: PIECE], surpluses[PIECE - 1 :: PIECE]]))
     lights = [0, *np.searchsorted(deficits, cuts, side="right").tolist(), len(deficits)]

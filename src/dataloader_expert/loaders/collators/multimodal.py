@@ -63,14 +63,8 @@ class MultimodalCollator(Collator):
 
 
 def make(
-    task_spec: Any = None,
-    tokenizer: Any = None,
-    normalize: bool = True,
-    mean: Sequence[float] | str | None = None,
-    std: Sequence[float] | None = None,
-    ignore_padding: bool = True,
-    **keywords: Any,
+    task_spec: Any = None, tokenizer: Any = None, ignore_padding: bool = True, **keywords: Any
 ) -> MultimodalCollator:
     """The multimodal collator of a task; its ``preprocessing_config`` takes precedence over the arguments."""
-    said = of_task(task_spec, normalize=normalize, mean=mean, std=std)
-    return MultimodalCollator(tokenizer, **said, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)
+    keywords |= of_task(task_spec, "normalize", "mean", "std")
+    return MultimodalCollator(tokenizer, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)

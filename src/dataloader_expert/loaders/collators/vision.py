@@ -104,10 +104,10 @@ class VisionDataCollator(Collator):
         return self._ready[key]
 
 
-def of_task(task_spec: Any, **given: Any) -> dict[str, Any]:
-    """The arguments ``given``, replaced by those in ``task_spec.preprocessing_config``."""
-    said = getattr(task_spec, "preprocessing_config", None) or {}
-    return {name: said.get(name, value) for name, value in given.items()}
+def of_task(task_spec: Any, *names: str) -> dict[str, Any]:
+    """Those of these arguments that are in ``task_spec.preprocessing_config``."""
+    config = getattr(task_spec, "preprocessing_config", None) or {}
+    return {name: config[name] for name in names if name in config}
 
 
 def make(
@@ -118,4 +118,5 @@ def make(
     dtype: torch.dtype | None = None,
 ) -> VisionDataCollator:
     """The vision collator of a task; its ``preprocessing_config`` takes precedence over the arguments."""
-    return VisionDataCollator(**of_task(task_spec, normalize=normalize, mean=mean, std=std, dtype=dtype))
+    given = {"normalize": normalize, "mean": mean, "std": std, "dtype": dtype}
+    return VisionDataCollator(**given | of_task(task_spec, *given))

@@ -85,7 +85,7 @@ def split(
         raise ValueError("stratify and groups exclude each other: pass one of them")
     if not share:
         return data, None
-    streams = isinstance(data, IterableDataset) or _streams(data)
+    streams = isinstance(data, IterableDataset) or (hasattr(data, "__iter__") and not hasattr(data, "__len__"))
     if streams and (stratify is not None or groups is not None):
         raise ValueError(f"{type(data).__name__} is a stream with unknown classes and groups: pass val_data instead")
     if isinstance(data, StreamingDataset):  # it identifies elements by URL and line
@@ -143,10 +143,6 @@ def _part(data: Any, rows: Any) -> Any:
     if is_hub(data):
         return data.select(rows)
     return [data[row] for row in rows.tolist()] if isinstance(data, list) else Part(by_batch(data), rows)
-
-
-def _streams(data: Any) -> bool:
-    return hasattr(data, "__iter__") and not hasattr(data, "__len__")
 
 
 def as_dataset(data: Sequence[Any] | Any) -> Any:

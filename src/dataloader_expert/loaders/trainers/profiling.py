@@ -59,9 +59,8 @@ def profile_dataloader(
         ValueError: if ``num_batches`` is below 1, or the loader has no batch.
     """
     at_least(1, num_batches=num_batches)
-    where = torch.device(device) if device is not None else None
-    if where is None and torch.cuda.is_available():
-        where = torch.device("cuda")
+    default = "cuda" if device is None and torch.cuda.is_available() else device
+    where = None if default is None else torch.device(default)
     fetched, moved, samples = list[float](), list[float](), list[int]()
     begun = time.perf_counter()
     for batch in islice(loader, num_batches):
