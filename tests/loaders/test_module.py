@@ -123,7 +123,8 @@ def test_a_share_that_cannot_be_is_refused(share: float) -> None:
 
 def test_a_part_is_read_by_the_batch() -> None:
     """Where the whole can be; else sample by sample."""
-    part = Part(Numbers(9), np.array([5, 1, 7]))
+    chosen: Any = np.array([5, 1, 7])
+    part = Part(Numbers(9), chosen)
     assert (len(part), part[1], part.__getitems__([2, 0])) == (3, 1, [7, 5])
     train, val = split(TensorDataset(torch.arange(20)), 0.25, 0)
     assert [len(p.__getitems__([0, 3]).batch[0]) for p in (train, val)] == [2, 2]
