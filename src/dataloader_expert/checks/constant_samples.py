@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import STATISTICS, Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -84,7 +84,7 @@ class ConstantSamples(Check):
                 yield finding(
                     "constant-samples",
                     "warning",
-                    f"{v['count']} of {v['count'] + v['varied']} samples have a single value throughout {escaped(name)}",
+                    f"{v['count']} of {v['count'] + v['varied']} samples {verb(v['count'], 'have')} a single value throughout {escaped(name)}",
                     fact,
                     "inspect them: they may be blank or failed recordings; drop the empty ones",
                     v["where"],
