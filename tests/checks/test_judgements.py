@@ -440,6 +440,16 @@ SPEAKS = {
             "feature-drift",
             "info",
         ),
+        "a number that is the same throughout one split": (
+            Data({"x": np.r_[NOISE[:200], np.full(200, 3.0)]}, splits=LARGE_HALVES),
+            "feature-drift",
+            "info",
+        ),
+        "a category spelt otherwise in one split": (
+            Data({"sex": ["m", "f"] * 100 + ["male", "female"] * 100}, splits=LARGE_HALVES),
+            "feature-drift",
+            "info",
+        ),
         "a category in other shares": (
             Data({"colour": ["a"] * 150 + ["b"] * 50 + ["a"] * 50 + ["b"] * 150}, splits=LARGE_HALVES),
             "feature-drift",

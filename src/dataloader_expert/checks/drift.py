@@ -361,6 +361,11 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
             a, b = one.value, two.value
             if min(a["n"], b["n"]) < LEAST or not (a["std"] or b["std"]) or (_running(a) and _running(b)):
                 continue
+            if not (a["std"] and b["std"]):
+                still, moving = (one, two) if not a["std"] else (two, one)
+                text = f"it is {still.value['min']:.4g} in every sample of {still.at['split']} and varies in {moving.at['split']}"
+                yield name, _drifts(name, text, one, two)
+                continue
             pooled = math.sqrt((a["std"] ** 2 + b["std"] ** 2) / 2)
             shift = (b["mean"] - a["mean"]) / pooled
             error = math.sqrt(a["std"] ** 2 / a["n"] + b["std"] ** 2 / b["n"]) / pooled
@@ -372,7 +377,10 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
             continue
         for one, two in _pairs(facts.all(CATEGORIES, field=name)):
             distance, sure = compared(one.value, two.value)
-            if distance >= APART and sure:
+            if distance >= 1 and sure:
+                text = f"no value in {two.at['split']} occurs in {one.at['split']}"
+                yield name, _drifts(name, text, one, two)
+            elif distance >= APART and sure:
                 text = f"its values are distributed differently in {one.at['split']} and {two.at['split']} (total variation {distance:.2f})"
                 yield name, _drifts(name, text, one, two)
 
