@@ -79,6 +79,12 @@ CLASS = np.random.default_rng(5).integers(0, 2, 400)
 LARGE_HALVES = ["train"] * 200 + ["test"] * 200
 
 
+def laid_out(i: int, first: bool = False) -> Any:
+    """An image of 9 x 7 pixels, [h, w, c] or [c, h, w]."""
+    pixels = np.random.default_rng([31, i]).random((9, 7, 3)).astype(np.float32)
+    return pixels.transpose(2, 0, 1) if first else pixels
+
+
 def reddish(seed: int, swapped: bool = False) -> Any:
     made = np.random.default_rng(seed).integers(0, 120, (48, 48, 3), np.uint8)
     made[..., 0] += 100
@@ -137,6 +143,9 @@ SILENT = {
         "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
     },
     "drift": {
+        "layouts that vary within splits": Data(
+            {"x": [laid_out(i, first=i % 2 == 0) for i in range(12)]}, splits=HALVES
+        ),
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
         "few rows": Data({"x": NUMBERS}, splits=HALVES),
         "a placeholder in one split": Data(
@@ -446,6 +455,13 @@ SPEAKS = {
             Data(
                 {"image": [reddish(i) for i in range(24)] + [reddish(i, swapped=True) for i in range(24, 48)]},
                 splits=["train"] * 24 + ["test"] * 24,
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
+        "another layout": (
+            Data(
+                {"x": [laid_out(i) for i in range(6)] + [laid_out(i, first=True) for i in range(6, 12)]}, splits=HALVES
             ),
             "preprocessing-differs",
             "error",
