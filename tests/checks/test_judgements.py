@@ -79,6 +79,18 @@ CLASS = np.random.default_rng(5).integers(0, 2, 400)
 LARGE_HALVES = ["train"] * 200 + ["test"] * 200
 
 
+def masks(*levels: tuple[int, ...], **more: Any) -> Data:
+    """Masks of 8 x 8 pixels, one for each of ``levels``, with stripes of these values."""
+    drawn = [np.resize(np.array(values, np.uint8), (8, 8)) for values in levels]
+    return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
+
+
+def some_coloured() -> Data:
+    data = masks(*[(0, 1)] * 12)
+    data.columns["mask"][5] = np.repeat(data.columns["mask"][5][..., None], 3, 2)
+    return data
+
+
 def laid_out(i: int, first: bool = False) -> Any:
     """An image of 9 x 7 pixels, [h, w, c] or [c, h, w]."""
     pixels = np.random.default_rng([31, i]).random((9, 7, 3)).astype(np.float32)
@@ -141,6 +153,12 @@ SILENT = {
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
         "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
         "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
+    },
+    "masks": {
+        "a class that few masks have": masks(*[(0, 1, 2)] * 9, (0, 1, 5), (0, 3)),
+        "nothing but pixels to be ignored": masks(*[(0, 1, 255)] * 9, (255,), (0,)),
+        "as declared, the background left out": masks(*[(0, 1, 2, 255)] * 9, classes=("road", "car")),
+        "two ways of writing, both usual": masks(*[(0, 1)] * 9, *[(0, 255)] * 8),
     },
     "drift": {
         "layouts that vary within splits": Data(
@@ -409,6 +427,17 @@ SPEAKS = {
             "label-leaked-by-field",
             "info",
         ),
+    },
+    "masks": {
+        "stretched to be seen": (masks(*[(0, 1, 2)] * 9, (0, 127, 254)), "scale-drift", "warning"),
+        "indices among masks of 255": (masks(*[(0, 255)] * 9, (0, 1), (0,)), "scale-drift", "warning"),
+        "beyond the classes": (
+            masks(*[(0, 1, 2)] * 9, (0, 1, 9), classes=("sky", "road", "car")),
+            "label-out-of-range",
+            "error",
+        ),
+        "all beyond the classes": (masks(*[(0, 7, 26)] * 9, classes=("sky", "road")), "label-out-of-range", "warning"),
+        "one in colour": (some_coloured(), "shape-drift", "error"),
     },
     "drift": {
         "classes in other shares": (

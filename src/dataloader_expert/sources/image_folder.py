@@ -7,6 +7,7 @@ from collections import Counter
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
+from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
 from dataloader_expert.sources.pictures import decode_image, dtype_of, type_named
 from dataloader_expert.sources.samples import FileSamples, spread
@@ -36,6 +37,8 @@ class ImageFolder(FileSamples):
             shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
         dtype = dtypes.most_common(1)[0][0] if dtypes else "uint8"
         source.fields = (Field("image", "image", dtype, shape), *source.other_fields())
+        if source.label is None and any(f.kind == "mask" for f in source.partners):
+            source.classes = declared_classes(listing)  # what the values of masks mean
         return source
 
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
