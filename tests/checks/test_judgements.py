@@ -80,6 +80,24 @@ CLASS = np.random.default_rng(5).integers(0, 2, 400)
 LARGE_HALVES = ["train"] * 200 + ["test"] * 200
 
 
+def masks(*levels: tuple[int, ...], **more: Any) -> Data:
+    """Masks of 8 x 8 pixels, one for each of ``levels``, with stripes of these values."""
+    drawn = [np.resize(np.array(values, np.uint8), (8, 8)) for values in levels]
+    return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
+
+
+def some_coloured() -> Data:
+    data = masks(*[(0, 1)] * 12)
+    data.columns["mask"][5] = np.repeat(data.columns["mask"][5][..., None], 3, 2)
+    return data
+
+
+def laid_out(i: int, first: bool = False) -> Any:
+    """An image of 9 x 7 pixels, [h, w, c] or [c, h, w]."""
+    pixels = np.random.default_rng([31, i]).random((9, 7, 3)).astype(np.float32)
+    return pixels.transpose(2, 0, 1) if first else pixels
+
+
 def reddish(seed: int, swapped: bool = False) -> Any:
     made = np.random.default_rng(seed).integers(0, 120, (48, 48, 3), np.uint8)
     made[..., 0] += 100
@@ -141,7 +159,16 @@ SILENT = {
         "tokens and their marks": Data({"tokens": RUNS, "marks": [run % 2 for run in RUNS]}),
         "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
     },
+    "masks": {
+        "a class that few masks have": masks(*[(0, 1, 2)] * 9, (0, 1, 5), (0, 3)),
+        "nothing but pixels to be ignored": masks(*[(0, 1, 255)] * 9, (255,), (0,)),
+        "as declared, the background left out": masks(*[(0, 1, 2, 255)] * 9, classes=("road", "car")),
+        "two ways of writing, both usual": masks(*[(0, 1)] * 9, *[(0, 255)] * 8),
+    },
     "drift": {
+        "layouts that vary within splits": Data(
+            {"x": [laid_out(i, first=i % 2 == 0) for i in range(12)]}, splits=HALVES
+        ),
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
         "few rows": Data({"x": NUMBERS}, splits=HALVES),
         "a placeholder in one split": Data(
@@ -418,6 +445,17 @@ SPEAKS = {
             "error",
         ),
     },
+    "masks": {
+        "stretched to be seen": (masks(*[(0, 1, 2)] * 9, (0, 127, 254)), "scale-drift", "warning"),
+        "indices among masks of 255": (masks(*[(0, 255)] * 9, (0, 1), (0,)), "scale-drift", "warning"),
+        "beyond the classes": (
+            masks(*[(0, 1, 2)] * 9, (0, 1, 9), classes=("sky", "road", "car")),
+            "label-out-of-range",
+            "error",
+        ),
+        "all beyond the classes": (masks(*[(0, 7, 26)] * 9, classes=("sky", "road")), "label-out-of-range", "warning"),
+        "one in colour": (some_coloured(), "shape-drift", "error"),
+    },
     "drift": {
         "classes in other shares": (
             Data(
@@ -491,6 +529,13 @@ SPEAKS = {
             Data(
                 {"image": [reddish(i) for i in range(24)] + [reddish(i, swapped=True) for i in range(24, 48)]},
                 splits=["train"] * 24 + ["test"] * 24,
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
+        "another layout": (
+            Data(
+                {"x": [laid_out(i) for i in range(6)] + [laid_out(i, first=True) for i in range(6, 12)]}, splits=HALVES
             ),
             "preprocessing-differs",
             "error",

@@ -104,6 +104,20 @@ def test_a_mask_is_read_beside_its_picture(tmp_path: Path) -> None:
     assert [(p.code, p.where["file"]) for p in source.problems] == [("missing-pair", "images/4.png")]
 
 
+def test_masks_are_described_by_their_files(tmp_path: Path) -> None:
+    """Our promise: a mask's field has the shape of its files, and lossy compression is told once."""
+    for i in range(7):
+        write(tmp_path / f"images/{i}.png", i)
+        write(tmp_path / f"masks/{i}.png", i)
+    mask = opened(tmp_path).field("mask")
+    assert mask is not None
+    assert (mask.shape, mask.dtype) == ((40, 32), "uint8")
+    for path in (tmp_path / "masks").iterdir():
+        Image.open(path).point(lambda level: 90 * level).save(path.with_suffix(".jpg"), quality=60)
+        path.unlink()
+    assert [p.code for p in opened(tmp_path).problems] == ["label-out-of-range"]
+
+
 def test_captions_beside_pictures_are_a_field(tmp_path: Path) -> None:
     """Our promise: a folder of pictures and their texts opens without a word, as pairs of both."""
     for i in range(6):

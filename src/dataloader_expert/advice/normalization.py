@@ -10,9 +10,12 @@ from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
 
+WHITE = {"uint8": 255, "uint16": 65535}
+"""What images are divided by, by dtype: their largest value. Floats have none."""
+
 
 def normalization(facts: Facts) -> dict[str, Any] | None:
-    """``{method, mean, std, computed_on, applied}``; images after division by 255; None where nothing was read."""
+    """``{method, mean, std, computed_on, applied}``; images after division by ``WHITE``; None where nothing was read."""
     fields = {f["name"]: f for f in facts.value(FIELDS, [])}
     label = facts.value(LABEL, {"name": None})["name"]
     numeric = [
@@ -40,11 +43,12 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
     images = [n for n in numeric if fields[n]["kind"] == "image"]
     if images:
         parts = list(facts.all(STATISTICS, field=images[0]))
+        white = WHITE.get(fields[images[0]]["dtype"], 1)
         means, stds = [], []
         for part in parts:
             m = facts.value(TRAIN_MOMENTS, part.value, **part.at)
-            means.append(None if m["mean"] is None else round(m["mean"] / 255, 6))
-            stds.append(None if m["std"] is None else round(m["std"] / 255, 6))
+            means.append(None if m["mean"] is None else round(m["mean"] / white, 6))
+            stds.append(None if m["std"] is None else round(m["std"] / white, 6))
         return {"method": "standard", "mean": means, "std": stds, "computed_on": on, "applied": False}
     found = {
         n: (s, facts.value(TRAIN_MOMENTS, s.value, field=n)) for n in numeric if (s := facts.find(STATISTICS, field=n))

@@ -1,6 +1,6 @@
 """How splits differ: in their labels, their fields, and their preprocessing.
 
-Two splits with the same preprocessing have the same dtype, channel order and scale. Numbers are compared by their quantiles:
+Two splits with the same preprocessing have the same dtype, layout, channel order and scale. Numbers are compared by their quantiles:
 ``scale`` is the smallest of three ratios: of the ranges between the 5th and the 95th percentile, of the interquartile ranges and
 of the standard deviations; ``shape`` is the distance of the quantiles once both splits are shifted and scaled to the same range.
 The same shape at another scale means different preprocessing, if the values' size changes with their range or one split is
@@ -22,7 +22,7 @@ from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-FORMS = Quantity("split_forms", "samples", "dtypes, image modes and image sizes of a field in one split")
+FORMS = Quantity("split_forms", "samples", "dtypes, image modes, image sizes and layouts of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
 CONTRAST = Quantity("red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std")
 MOST = 1_000
@@ -47,6 +47,8 @@ LEAST = 20
 """The fewest values of each split."""
 LEVELS = 4.0
 """Grey levels by which the means of channels must differ to determine their order."""
+CHANNELS = (1, 3, 4)
+"""How many channels images have."""
 LOOKED = 64
 """Pixels of an image by which its channels are compared."""
 
@@ -57,7 +59,7 @@ class Drift(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.forms: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
-        """By split and field: dtypes, modes and sizes."""
+        """By split and field: dtypes, modes, sizes and layouts."""
         self.contrast: dict[tuple[str, str], list[int]] = {}
         """By split and field: number of images, the sum of red minus blue over the pixels looked at, and the sum of its squares."""
         self.values: dict[tuple[str, str], Counter[Any]] = {}
@@ -102,6 +104,8 @@ class Drift(Check):
         if hasattr(values, "dtype"):
             if values.dtype.kind in "biufc":
                 counts["dtype", str(values.dtype)] += len(values)
+                if values.ndim == 4 and (layout := layout_of(values.shape[1:])) is not None:
+                    counts["layout", layout] += len(values)
             return
         for value in values:
             if hasattr(value, "getbands"):
@@ -109,6 +113,8 @@ class Drift(Check):
                 counts["size", f"{value.width} x {value.height}"] += 1
             elif hasattr(value, "dtype") and value.dtype.kind in "biufc":
                 counts["dtype", str(value.dtype)] += 1
+                if (layout := layout_of(value.shape)) is not None:
+                    counts["layout", layout] += 1
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Drift)
@@ -122,7 +128,7 @@ class Drift(Check):
 
     def facts(self) -> Iterable[Fact]:
         for (split, name), counts in sorted(self.forms.items()):
-            for what in ("dtype", "mode", "size"):
+            for what in ("dtype", "mode", "size", "layout"):
                 found = {k: n for (kind, k), n in counts.most_common() if kind == what}
                 if 0 < len(found) <= FEW:
                     yield Fact(FORMS, found, self.evidence(), {"field": name, "split": split, "what": what})
@@ -219,7 +225,7 @@ def compared(one: Mapping[str, int], two: Mapping[str, int], sure: float = SURE)
 
 def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tuple[tuple[str, str], Finding]]:
     """Findings on preprocessing, by field and split. Scalars that are integers in one split only do not count as another dtype."""
-    for what, told in (("dtype", "dtype"), ("mode", "image mode"), ("size", "image size")):
+    for what, told in (("dtype", "dtype"), ("mode", "image mode"), ("size", "image size"), ("layout", "layout")):
         for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(FORMS, what=what)):
             if name not in arrays:
                 continue
@@ -328,6 +334,12 @@ def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding
                 f"{', '.join(f'{x:.0f}' for x in means[1])} in {two.at['split']}"
             )
             yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+
+
+def layout_of(shape: tuple[int, ...]) -> str | None:
+    """How an image of this shape is laid out; None if it is none, or could be either."""
+    first, last = len(shape) == 3 and shape[0] in CHANNELS, len(shape) == 3 and shape[-1] in CHANNELS
+    return None if first == last else "[channels, height, width]" if first else "[height, width, channels]"
 
 
 def _error(contrast: Fact | None) -> float:

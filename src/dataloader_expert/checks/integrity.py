@@ -73,6 +73,7 @@ FIXES = {
     "executable-payload": "store plain arrays (numpy.save with allow_pickle=False, safetensors); never unpickle data from others",
     "outside-root": "pass --root with the folder that the link points to, or copy the file in",
     "junk-file": "delete it",
+    "label-out-of-range": "write masks again from their source, in a lossless format such as PNG",
     "foreign-file": "move it out of the data set's folder",
     "checksum-mismatch": "fetch the file again: its bytes have changed since it was written",
     "dtype-drift": "write all shards with one dtype",
@@ -147,6 +148,7 @@ class Integrity(Check):
         "shape-drift",
         "ragged",
         "length-mismatch",
+        "label-out-of-range",
         "sample-raises",
     )
 

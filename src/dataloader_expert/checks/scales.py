@@ -1,13 +1,15 @@
 """Files or samples whose numbers have another scale than the others.
 
 For tables and arrays in several units: the median magnitude of a field's values per unit. For images as arrays and for
-two-dimensional arrays: samples between 0 and 1 among samples that exceed 16, and vice versa.
+two-dimensional arrays: samples between 0 and 1 among samples that exceed 16, and vice versa. For images of more than 8 bits: the
+median magnitude of each image.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
@@ -15,6 +17,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.pictures import is_deep
 
 SCALES = Quantity(
     "unit_scales",
@@ -27,7 +30,7 @@ APART = 10.0
 LEAST, UNITS = 32, 4
 """The fewest values of a unit, and the fewest units, for a finding."""
 LOOKED_AT = 2_048
-"""The most values of a unit from which its median is computed."""
+"""The most values of a unit, or of an image, that are looked at."""
 FEW = 0.2
 """The largest share of units that can be odd: if more differ, the field varies."""
 STEADY = 2.0
@@ -42,12 +45,13 @@ class Scales(Check):
         kinds = ("number", "embedding", "array", "sequence")
         self.fields = [f for f in context.fields if f.kind in kinds and f.name != context.label and "float" in f.dtype]
         self.wide = {f.name for f in context.fields if len(f.shape) >= 2 and f.kind in ("image", "array")}
+        self.images = {f.name for f in context.fields if f.kind == "image" and f.dtype != "uint8"}
         self.units: dict[str, list[tuple[int, float, str]]] = {}
         self.ranges: dict[str, Counter[str]] = {}
         self.where = Places()
 
     def applies(self) -> bool:
-        return bool(self.fields or self.wide)
+        return bool(self.fields or self.wide or self.images)
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -58,16 +62,25 @@ class Scales(Check):
             # a single sample may just be quiet or small
             several = block.unit.samples > 1 and not block.unit.members
             if several and isinstance(values, np.ndarray) and values.dtype.kind == "f" and f.name not in self.wide:
-                flat = values.reshape(-1)
-                flat = np.abs(flat[:: max(1, len(flat) // LOOKED_AT)].astype(np.float64))
-                flat = flat[np.isfinite(flat) & (flat > 0)]
-                if len(flat) >= LEAST:
-                    found = (block.unit.start, float(np.median(flat)), block.unit.file)
-                    self.units.setdefault(f.name, []).append(found)
+                self._unit(f.name, block, 0, values)
         for name in self.wide & block.columns.keys():
             for i, value in enumerate(block.columns[name].values):
                 if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
                     self._range(name, block, i, float(value.min()), float(value.max()))
+        for name in self.images & block.columns.keys():
+            for i, value in enumerate(block.columns[name].values):
+                if hasattr(value, "getbands"):
+                    self._unit(name, block, i, np.asarray(value if is_deep(value) else value.convert("L")))
+
+    def _unit(self, name: str, block: Block, i: int, values: Any) -> None:
+        """Notes the median magnitude of values that begin at the block's sample ``i``; zeros are background."""
+        import numpy as np
+
+        flat = values.reshape(-1)
+        flat = np.abs(flat[:: max(1, len(flat) // LOOKED_AT)].astype(np.float64))
+        flat = flat[np.isfinite(flat) & (flat > 0)]
+        if len(flat) >= LEAST:
+            self.units.setdefault(name, []).append((block.index(i), float(np.median(flat)), block.file(i)))
 
     def _range(self, name: str, block: Block, i: int, low: float, high: float) -> None:
         kind = "unit" if 0 <= low < high <= 1.0 else "wide" if low >= 0 and high > 16 else "other"
@@ -99,7 +112,8 @@ class Scales(Check):
         fix = "find out how they were written, and use one scale"
         for fact in facts.all(SCALES):
             v, name = fact.value, escaped(fact.at["field"])
-            text = f"{name} is on another scale in {v['odd']} of {v['units']} blocks of samples: {v['ratio']:.3g} times the median of the others"
+            what = "images" if fact.at["field"] in self.images else "blocks of samples"
+            text = f"{name} is on another scale in {v['odd']} of {v['units']} {what}: {v['ratio']:.3g} times the median of the others"
             yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["odd"])
         for fact in facts.all(RANGES):
             v, name = fact.value, escaped(fact.at["field"])

@@ -12,7 +12,7 @@ from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column, Unit
-from dataloader_expert.sources.pictures import as_rgb
+from dataloader_expert.sources.pictures import as_rgb, is_deep
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite or missing")
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
@@ -35,6 +35,8 @@ class Statistics(Check):
         self.missing: dict[str, int] = {f.name: 0 for f in context.fields}
         self.present: dict[str, int] = {f.name: 0 for f in context.fields}
         self.words: dict[str, set[str]] = {}
+        self.deep = {f.name for f in context.fields if f.kind == "image" and f.dtype != "uint8"}
+        """Fields of images whose pixels are not bytes: in stored units, in one channel."""
         self.where = Places()
         self.files = Files()
         cap = min(CAP, (1 << 25) // max(1, len(context.fields)))
@@ -108,12 +110,30 @@ class Statistics(Check):
         for i, value in arrays:
             if not (value.size and self._pictures(name, value[None])):
                 self._one(name, value[None], block.unit, rows[i : i + 1])
-        for value in values:
+        for i, value in enumerate(values):
             if hasattr(value, "getbands"):
-                image = value if value.mode in ("RGB", "L") else as_rgb(value)
+                image = value if value.mode in ("RGB", "L") else self._bytes(name, value, block.unit, rows[i : i + 1])
+                if image is None:
+                    continue
+                if name in self.deep:
+                    image = image.convert("L")
                 counts = np.array(image.histogram()).reshape(-1, 256)
                 for channel, part in zip(RGB if len(counts) == 3 else ("gray",), counts, strict=True):
                     self._at(name, channel).see_counts(part)
+
+    def _bytes(self, name: str, image: Any, unit: Unit, rows: Any) -> Any:
+        """The image with bytes as pixels; None if its own pixels were counted, since the field's are not bytes."""
+        import numpy as np
+
+        if is_deep(image):
+            pixels = np.asarray(image)
+            if name in self.deep:
+                self._one(name, pixels[None], unit, rows, "gray")
+                return None
+            wrong = pixels[~np.isfinite(pixels)]
+            if wrong.size:  # one among images of bytes: what is no number has no byte
+                self._one(name, wrong[None], unit, rows, "gray")
+        return as_rgb(image)
 
     def _distinct(self, name: str, values: list[Any]) -> None:
         """Whether a field of texts holds more than one: two are kept."""
@@ -141,13 +161,13 @@ class Statistics(Check):
             self._at(name, channel).see_counts(np.bincount(plane.reshape(-1), minlength=256))
         return True
 
-    def _one(self, name: str, values: Any, unit: Unit, rows: Any) -> None:
+    def _one(self, name: str, values: Any, unit: Unit, rows: Any, channel: str | None = None) -> None:
         """Looks at values of the unit's samples ``rows``."""
         import numpy as np
 
         if values.dtype.kind not in "biufc":
             return
-        numbers = self._at(name)
+        numbers = self._at(name, channel)
         before = numbers.nan, numbers.inf_up + numbers.inf_down
         per = values[0].size if len(values) else 1
         numbers.see(values, unit.start, max(per, 1), rows)
@@ -188,6 +208,7 @@ class Statistics(Check):
                 for color in RGB:
                     key = (field, color, split)
                     self.numbers.setdefault(key, Numbers(gray.pivot, gray.cap)).merge(gray)
+                    gray.nan = gray.inf_up = gray.inf_down = 0  # told once
 
     def facts(self) -> Iterable[Fact]:
         evidence = self.evidence()

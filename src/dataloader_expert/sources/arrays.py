@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.base import Field
 from dataloader_expert.sources.layout import label_by_name, split_in_name, without_split
 
@@ -15,13 +16,20 @@ Header = tuple[str, tuple[int, ...]]
 
 OFFSETS = {"offsets", "indptr", "ptr", "row_splits", "cu_seqlens", "lengths_cumsum"}
 TOKENS = {"input_ids", "tokens", "token_ids", "ids_tokens"}
+DATA = {"x", "data", "images", "image", "imgs", "pixels", "features", "inputs", "samples", "signals", "texts", *TOKENS}
+"""Names of arrays of which each row is a sample, whatever the lengths of the others."""
+EDGES = {"edges", "bin_edges", "bins", "ticks"}
+"""Names of arrays that are one longer than what they enclose."""
+NEARLY = 0.1
+"""The largest difference of two lengths, as a share of the longer, that means lost rows and not another axis."""
 
 
 @dataclass(frozen=True)
 class Part:
     """Samples inside one file of arrays: their split, their number, and which array holds which field.
 
-    ``ragged`` names the array of offsets (length samples + 1) and the arrays that it cuts.
+    ``ragged`` names the array of offsets (length samples + 1) and the arrays that it cuts. ``lengths``: those of the arrays,
+    if they differ; rows beyond the shortest belong to no sample.
     """
 
     split: str | None
@@ -29,6 +37,15 @@ class Part:
     arrays: tuple[tuple[str, str], ...]
     offsets: str | None = None
     ragged: tuple[tuple[str, str], ...] = ()
+    lengths: tuple[tuple[str, int], ...] = ()
+
+    def unequal(self, file: str) -> Unreadable | None:
+        """The problem, if the arrays differ in length."""
+        if not self.lengths:
+            return None
+        rows = ", ".join(f"{name} has {n} rows" for name, n in self.lengths)
+        text = f"{rows}; the first {self.samples} of each were read"
+        return Unreadable("length-mismatch", text, file=file, split=self.split)
 
 
 def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | None:
@@ -60,13 +77,49 @@ def _part(split: str | None, headers: Mapping[str, Header], names: Mapping[str, 
         whole = tuple((names[k], k) for k, length in lengths.items() if k != offsets and length == n)
         if n >= 1 and ragged:
             return Part(split, n, whole, offsets, ragged)
-    label, _ = label_by_name([names[k] for k in headers if len(headers[k][1]) == 1])
+    return rows_of(split, headers, names)
+
+
+def rows_of(split: str | None, headers: Mapping[str, Header], names: Mapping[str, str]) -> Part | None:
+    """The arrays of which each row is a sample, by ``names``; None if there are no rows.
+
+    Most have one length, which a label decides if there is one. Another array belongs to them as well if it is named like data,
+    if its length is nearly theirs, or if it is the largest and they are no more than labels: rows were lost, not another axis added.
+    """
+    lengths = {k: headers[k][1][0] for k in headers}
     counts = Counter(lengths.values())
+    scalars = [k for k in headers if len(headers[k][1]) == 1]
+    shared, _ = label_by_name([names[k] for k in scalars if counts[lengths[k]] > 1])  # not the names of a few classes
+    label = shared or label_by_name([names[k] for k in scalars])[0]
     n = next((lengths[k] for k in headers if names[k] == label), counts.most_common(1)[0][0])
+    held = [k for k, length in lengths.items() if length == n]
+    others = [k for k in headers if k not in held and _is_data(k, n, headers, names, held)]
+    if not others and len(headers) > len(held) and all(names[k] == label for k in held):
+        others = [max((k for k in headers if k not in held), key=lambda k: _bytes(headers[k]))]
+    if n == 1 and others:
+        return None  # one label for the whole file
+    kept = [k for k in headers if k in held or k in others]
+    n = min(lengths[k] for k in kept)
     if n < 1:
         return None
-    held = tuple((names[k], k) for k, length in lengths.items() if length == n)
-    return Part(split, n, held)
+    told = tuple((names[k], lengths[k]) for k in kept) if others else ()
+    return Part(split, n, tuple((names[k], k) for k in kept), lengths=told)
+
+
+def _is_data(key: str, n: int, headers: Mapping[str, Header], names: Mapping[str, str], held: list[str]) -> bool:
+    """Whether an array whose length is not ``n`` has a row for each sample all the same."""
+    length, name = headers[key][1][0], names[key].lower()
+    if name in DATA:
+        return True
+    if len(headers[key][1]) == 1 and (name in EDGES or any(length in headers[k][1][1:] for k in held)):
+        return False  # it describes another axis
+    return abs(length - n) <= NEARLY * max(length, n)
+
+
+def _bytes(header: Header) -> int:
+    import numpy as np
+
+    return int(np.prod(header[1], dtype=np.float64) * np.dtype(header[0]).itemsize)
 
 
 def array_field(name: str, dtype: str, shape: tuple[int | None, ...], label: bool = False) -> Field:

@@ -71,7 +71,7 @@ class Bundle(Source):
                 f"no file of {cls.format} could be read ({why}): write them again, or pass another source",
             )
         shards = sum(p is not None for p in seen.values()) * 2 > len(seen)
-        if shards and one_sample_each(known, entries):
+        if shards and (one_sample_each(known, entries) or in_no_file_equal(seen)):
             shards = False
         if shards:
             for entry in entries:
@@ -111,7 +111,9 @@ class Bundle(Source):
         self.sharding = f"{len(entries)} shard{'s' * (len(entries) != 1)} of up to {max((u.samples for u in units), default=0)} samples"
 
     def _unequal(self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None]) -> None:
-        """Records arrays that are fields in other shards but too long or too short to be one here."""
+        """Records arrays of unequal length, and those that are fields in other shards but too long or too short to be one here."""
+        for path, parts in seen.items():
+            self.problems += [problem for part in parts or () if (problem := part.unequal(path)) is not None]
         held = Counter(name for parts in seen.values() for part in parts or () for name, _ in part.arrays)
         for path, parts in seen.items():
             for part in parts or () if len(seen) > 1 else ():
@@ -198,15 +200,20 @@ def one_sample_each(known: Mapping[str, Mapping[str, Header]], entries: list[Ent
     return len(entries) > 64 or len(entries) > len(names) > 1 or (several and len(entries) > 2)
 
 
+def in_no_file_equal(seen: Mapping[str, tuple[Part, ...] | None]) -> bool:
+    """Whether arrays differ in length in each of several files: no rows were lost, an image lies beside its boxes."""
+    return len(seen) > 2 and all(part.lengths for parts in seen.values() for part in parts or ())
+
+
 def cut(part: Part, arrays: Mapping[str, Any], file: str) -> dict[str, Column]:
-    """The columns of a part of an array file; ragged ones are cut at their offsets.
+    """The columns of a part of an array file; ragged ones are cut at their offsets, the others after the part's last sample.
 
     Raises:
         Unreadable: ``length-mismatch`` if offsets do not fit their array.
     """
     import numpy as np
 
-    columns = {name: Column(arrays[key]) for name, key in part.arrays if key in arrays}
+    columns = {name: Column(arrays[key][: part.samples]) for name, key in part.arrays if key in arrays}
     if part.offsets is not None:
         offsets = np.asarray(arrays[part.offsets], np.int64)
         for name, key in part.ragged:

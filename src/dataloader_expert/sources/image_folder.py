@@ -7,8 +7,9 @@ from collections import Counter
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
+from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
-from dataloader_expert.sources.pictures import decode_image, type_named
+from dataloader_expert.sources.pictures import decode_image, dtype_of, type_named
 from dataloader_expert.sources.samples import FileSamples, spread
 
 
@@ -22,17 +23,22 @@ class ImageFolder(FileSamples):
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls(listing, ref, listing.of(cls.kinds))
         sizes: Counter[tuple[int | None, ...]] = Counter()
+        dtypes: Counter[str] = Counter()
         for unit in spread(source.units, 16):
             try:
                 image = decode_image(listing.read(unit.file), unit.file)
             except Unreadable:
                 continue  # the scan reports it, with its location
             sizes[(image.height, image.width, len(image.getbands()))] += 1
+            dtypes[dtype_of(image)] += 1
         shapes = list(sizes)
         shape: tuple[int | None, ...] = (None, None, None)
         if shapes:
             shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
-        source.fields = (Field("image", "image", "uint8", shape), *source.other_fields())
+        dtype = dtypes.most_common(1)[0][0] if dtypes else "uint8"
+        source.fields = (Field("image", "image", dtype, shape), *source.other_fields())
+        if source.label is None and any(f.kind == "mask" for f in source.partners):
+            source.classes = declared_classes(listing)  # what the values of masks mean
         return source
 
     def decode_file(self, unit: Unit, raw: bytes) -> Block:

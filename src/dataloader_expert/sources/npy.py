@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.arrays import Header, array_field, modality_of
+from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
-from dataloader_expert.sources.bundle import declared_classes, merge_shapes
+from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes, merge_shapes
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
 from dataloader_expert.sources.npy_header import parse_npy
 from dataloader_expert.sources.samples import spread
 
 RANGE_BYTES = 4 << 20
+MANY = 8
+"""The fewest files of one dtype and shape that are samples, whatever their names: hardly any sample has so many equal fields."""
 Span = tuple[str, str, str, tuple[int, ...], int]
 """Field, file, dtype, shape of a row, byte offset of the first row to read."""
 
@@ -63,14 +68,21 @@ class Npy(Source):
             if name in groups.setdefault(split, {}):
                 return False
             groups[split][name] = (entry, header, at)
-        if not groups or any(len({h[1][0] for _, h, _ in g.values()}) != 1 for g in groups.values()):
+        if not groups or are_samples([(name, h) for g in groups.values() for name, (_, h, _) in g.items()]):
             return False
-        if len({tuple(sorted(g)) for g in groups.values()}) != 1:
+        parts = {split: _rows(split, {n: h for n, (_, h, _) in g.items()}) for split, g in groups.items()}
+        if len({None if p is None else tuple(sorted(p.arrays)) for p in parts.values()}) != 1:
             return False
         units: list[Unit] = []
         start = 0
-        for split, group in groups.items():
-            n = next(iter(group.values()))[1][1][0]
+        for split, part in parts.items():
+            if part is None:
+                return False
+            group = groups[split] = {name: groups[split][name] for name, _ in part.arrays}
+            n = part.samples
+            shortest = min(group.values(), key=lambda of: of[1][1][0])[0].path
+            if (unequal := part.unequal(shortest)) is not None:
+                self.problems.append(unequal)
             row = sum(_row_bytes(h) for _, h, _ in group.values())
             step = max(1, RANGE_BYTES // max(row, 1))
             for lo in range(0, n, step):
@@ -135,6 +147,36 @@ class Npy(Source):
         if self.label:
             columns["label"] = Column([unit.label])
         return Block(unit, columns, (raw,))
+
+
+def are_samples(files: list[tuple[str, Header]]) -> bool:
+    """Whether files are a sample each, by their names without the split and their headers, and not the fields of all samples.
+
+    Names that differ only by a number are those of samples; so are names with a number if nearly all files have one dtype and
+    shape, and any names of ``MANY`` such files of more than one axis: tables may have as many columns of numbers.
+    """
+    if len(files) < 3:
+        return False
+    names = [name for name, _ in files]
+    if len(set(names)) > 2 and len({re.sub(r"\d+", "", name) for name in names}) == 1:
+        return True
+    if any(name.lower() in DATA or label_by_name([name])[0] is not None for name in names):
+        return False
+    [(usual, most)] = Counter(header for _, header in files).most_common(1)
+    if most < NEARLY_ALL * len(files) or len(set(names)) < 3:
+        return False
+    return all(re.search(r"\d", name) for name in names) or (len(set(names)) >= MANY and len(usual[1]) > 1)
+
+
+def _rows(split: str | None, headers: Mapping[str, Header]) -> Part | None:
+    """The fields of a split's files; None if they are not side by side: most must be, or be named as data and labels are."""
+    names = {name: name for name in headers}
+    part = rows_of(split, headers, names)
+    if part is None or (len(part.arrays) == len(headers) and not part.lengths):
+        return part
+    known = [name for name in names if name.lower() in DATA or label_by_name([name])[0] is not None]
+    held = {name for name, _ in part.arrays}
+    return part if len(held) > 1 and 2 * len(held) > len(headers) and held & set(known) else None
 
 
 def _row_bytes(header: Header) -> int:

@@ -75,6 +75,16 @@ GREY = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"})
 """Modes with one channel."""
 
 
+def is_deep(image: Image) -> bool:
+    """Whether an image's pixels are not bytes, but numbers of more bits or floats: one channel."""
+    return image.mode.startswith(("I", "F"))
+
+
+def dtype_of(image: Image) -> str:
+    """The dtype in which an image's pixels are stored."""
+    return {"F": "float32", "I": "int32"}.get(image.mode, "uint16" if is_deep(image) else "uint8")
+
+
 def in_colour(image: Image) -> bool:
     """Whether an image's channels differ."""
     import numpy as np
@@ -87,7 +97,7 @@ def in_colour(image: Image) -> bool:
 
 def as_rgb(image: Image) -> Image:
     """The image in mode RGB, 0 to 255. Greys of more bits are scaled; colour spaces that Pillow cannot convert keep their first three bands."""
-    if image.mode.startswith(("I", "F")):
+    if is_deep(image):
         return as_grey(image).convert("RGB")
     try:
         return image if image.mode == "RGB" else image.convert("RGB")
@@ -100,7 +110,7 @@ def as_rgb(image: Image) -> Image:
 
 def as_grey(image: Image) -> Image:
     """The image in mode L. Images of more bits are scaled by the depth that their values use: 10, 12, 14 or 16 bits."""
-    if not image.mode.startswith(("I", "F")):
+    if not is_deep(image):
         return (image if image.mode in ("RGB", "L") else as_rgb(image)).convert("L")
     import numpy as np
     from PIL import Image as images

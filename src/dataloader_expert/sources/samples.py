@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -11,9 +12,12 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders
+from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
 
 T = TypeVar("T")
+LEVELS = 2
+"""Values of a mask of two classes: a JPEG that holds no more was compressed without loss to them."""
 
 
 class FileSamples(Source):
@@ -56,11 +60,43 @@ class FileSamples(Source):
                 for e, split, label in zip(entries, splits, labels, strict=True)
             )
         )
+        self.partners = tuple(self._described(f) if f.kind == "mask" else f for f in self.partners)
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
         if names:
             self.label, self.label_how = "label", "from the folder names"
             self.classes = tuple(names)
+
+    def _described(self, field: Field) -> Field:
+        """A mask's field with the dtype and shape of its files; masks whose compression changed their values are told once."""
+        import numpy as np
+
+        from dataloader_expert.sources.pictures import decode_image
+
+        shapes, dtypes = Counter[tuple[int, ...]](), Counter[str]()
+        paths = [path for unit in spread(self.units, 16) for name, path, _ in unit.at if name == field.name]
+        blurred = ""
+        for path in paths:
+            try:
+                image = decode_image(data := self.listing.read(path), path)
+            except Unreadable:
+                continue  # the scan reports it, with its location
+            pixels = np.asarray(image)
+            shapes[pixels.shape] += 1
+            dtypes["uint8" if pixels.dtype == bool else str(pixels.dtype)] += 1
+            if sniff(data[:512]) == "image/jpeg" and len(np.unique(pixels)) > LEVELS:
+                blurred = blurred or path
+        if blurred and field.name != "depth":
+            text = (
+                "masks are JPEG files: their compression changed values at the edges of classes into those of no class"
+            )
+            self.problems.append(Unreadable("label-out-of-range", text, file=blurred, field=field.name))
+        if not shapes:
+            return field
+        rank = len(shapes.most_common(1)[0][0])
+        alike = [shape for shape in shapes if len(shape) == rank]
+        shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*alike, strict=True))
+        return Field(field.name, field.kind, dtypes.most_common(1)[0][0], shape)
 
     def other_fields(self) -> tuple[Field, ...]:
         """The fields of partners, and the label."""

@@ -346,6 +346,7 @@ def field_of(name: str, column: Column) -> Field:
     import numpy as np
 
     from dataloader_expert.sources.arrays import array_field
+    from dataloader_expert.sources.pictures import dtype_of
 
     values = column.values
     if column.time:
@@ -364,7 +365,8 @@ def field_of(name: str, column: Column) -> Field:
     if hasattr(first, "getbands"):
         shapes = {(v.height, v.width, len(v.getbands())) for v in present if hasattr(v, "getbands")}
         shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
-        return Field(name, "image", "uint8", shape)
+        dtypes = Counter(dtype_of(v) for v in present if hasattr(v, "getbands"))
+        return Field(name, "image", dtypes.most_common(1)[0][0], shape)
     if isinstance(first, np.ndarray):
         shapes = {v.shape for v in present if isinstance(v, np.ndarray)}
         same = len({len(s) for s in shapes}) == 1

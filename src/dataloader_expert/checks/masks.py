@@ -1,0 +1,165 @@
+"""Masks beside images: values that are no class, few masks on another scale than the others, and few with other channels.
+
+A mask's values are names of classes, so they are compared as sets. A few masks of 0 and 255 among masks of 0 and 1 were scaled
+to be seen; a class that few masks have lies among the others' values. 255 is no class: by custom it marks pixels to be ignored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.base import Block
+
+MASK_FORMS = Quantity("mask_forms", "masks", "masks with each number of channels, and where the rarer ones are")
+BEYOND = Quantity("mask_values_beyond", "masks", "masks with values beyond the declared classes, and these values")
+SCALED = Quantity("mask_scales", "masks", "masks whose values are on another scale than those of the others")
+DEPTH = "depth"
+"""The field whose values are distances."""
+IGNORED = 255
+CLASSES = 64
+"""The most values of a mask that are looked at: more are not classes of one image."""
+SETS = 2_000
+"""The most sets of values of a field that are kept: with more, no set is usual."""
+APART = 10.0
+"""The ratio of values that means another scale: of indices to 255, unless there are very many classes."""
+FEW = 0.2
+"""The largest share of masks that can be odd."""
+Levels = tuple[int, ...]
+
+
+class Masks(Check):
+    ids = ("shape-drift", "scale-drift", "label-out-of-range")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.names = [f.name for f in context.fields if f.kind == "mask" and f.name != DEPTH]
+        self.forms: dict[str, Counter[str]] = {}
+        self.sets: dict[str, Counter[Levels]] = {}
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.names)
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        for name in self.names:
+            for i, mask in enumerate(block.columns[name].values if name in block.columns else ()):
+                if not isinstance(mask, np.ndarray) or mask.ndim not in (2, 3) or mask.dtype.kind not in "bui":
+                    continue
+                form = "[height, width]" if mask.ndim == 2 else f"[height, width, {mask.shape[2]}]"
+                self._note(self.forms, name, form, block, i)
+                if mask.ndim == 2 and mask.size:
+                    found = np.flatnonzero(np.bincount(mask.reshape(-1))) if mask.dtype == np.uint8 else np.unique(mask)
+                    if len(found) <= CLASSES:
+                        self._note(self.sets, name, tuple(found.tolist()), block, i)
+
+    def _note(self, counts: dict[str, Counter[Any]], name: str, what: Any, block: Block, i: int) -> None:
+        known = counts.setdefault(name, Counter())
+        if what in known or len(known) < SETS:
+            known[what] += 1
+            self.where.add((name, what), block, i, name)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Masks)
+        self.seen += other.seen
+        for name, forms in other.forms.items():
+            self.forms.setdefault(name, Counter()).update(forms)
+        for name, sets in other.sets.items():
+            self.sets.setdefault(name, Counter()).update(sets)
+        self.where.merge(other.where)
+
+    def facts(self) -> Iterable[Fact]:
+        for name, forms in sorted(self.forms.items()):
+            rare = [form for form, _ in _by_count(forms)[1:]]
+            value = {"forms": dict(_by_count(forms)), "where": self._places(name, rare)}
+            yield Fact(MASK_FORMS, value, self.evidence(), {"field": name})
+        for name, sets in sorted(self.sets.items()):
+            declared = None if self.context.classes is None else len(self.context.classes)
+            beyond = [] if declared is None else [s for s in sets if _beyond(s, declared)]
+            values = sorted({v for s in beyond for v in _beyond(s, declared or 0)})[:20]
+            found = {**self._counted(name, beyond), "values": values, "classes": declared}
+            yield Fact(BEYOND, found, self.evidence(), {"field": name})
+            odd, usual = _scaled(sets) if len(sets) < SETS else ([], [])
+            values = sorted({v for s in odd for v in s})[:20]
+            found = {**self._counted(name, odd), "values": values, "usual": usual[:20]}
+            yield Fact(SCALED, found, self.evidence(), {"field": name})
+
+    def _counted(self, name: str, odd: list[Levels]) -> dict[str, Any]:
+        """How many masks have these sets of values, of how many, and where they are."""
+        sets = self.sets[name]
+        return {"masks": sum(sets[s] for s in odd), "of": sum(sets.values()), "where": self._places(name, odd)}
+
+    def _places(self, name: str, kinds: list[Any]) -> list[dict[str, Json]]:
+        """Where masks of these forms or sets are, in sample order."""
+        places = [place for kind in kinds for place in self.where.of((name, kind))]
+        return sorted(places, key=lambda place: int(str(place["sample"])))[:MAX_PLACES]
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(MASK_FORMS):
+            forms, name = fact.value["forms"], escaped(fact.at["field"])
+            if len(forms) > 1:
+                n, usual = sum(forms.values()), next(iter(forms))
+                text = f"{name}: {n - forms[usual]} of {n} masks are not {usual} but {', '.join(list(forms)[1:4])}"
+                fix = "store one class index a pixel in one channel in each mask"
+                yield finding("shape-drift", "error", text, fact, fix, fact.value["where"], n - forms[usual])
+        for fact in facts.all(BEYOND):
+            v, name = fact.value, escaped(fact.at["field"])
+            if v["masks"]:
+                text = f"{name}: {v['masks']} of {v['of']} masks hold {_listed(v['values'])}, beyond the {v['classes']} declared classes"
+                fix = "correct these pixels, or declare the classes; cross entropy raises on an index beyond the last class"
+                few = v["masks"] <= FEW * v["of"]  # of most masks: the list may be of something else
+                yield finding(
+                    "label-out-of-range", "error" if few else "warning", text, fact, fix, v["where"], v["masks"]
+                )
+        for fact in facts.all(SCALED):
+            v, name = fact.value, escaped(fact.at["field"])
+            if v["masks"]:
+                text = f"{name}: {v['masks']} of {v['of']} masks hold {_listed(v['values'])}, the others {_listed(v['usual'])}"
+                fix = "find out how these masks were written, and store the same index for a class in each mask"
+                yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["masks"])
+
+
+def _beyond(levels: Levels, classes: int) -> list[int]:
+    """Values beyond so many declared classes, which may leave out the background."""
+    return [v for v in levels if v != IGNORED and not 0 <= v <= classes]
+
+
+def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
+    """The few sets whose values are on another scale than the usual ones, and these."""
+    total = sum(n for levels, n in sets.items() if any(levels))
+    seen: Counter[int] = Counter()
+    for levels, n in sets.items():
+        seen.update(dict.fromkeys(levels, n))
+    usual = sorted(v for v, n in seen.items() if n > FEW * total)
+    top = _top(tuple(usual))
+    if top <= 0:
+        return [], []
+    odd = [s for s in sets if any(s) and not set(s) & set(usual) - {0, IGNORED if top != IGNORED else 0}]
+    odd = [s for s in odd if _top(s) >= APART * top or 0 < _top(s) <= top / APART]
+    odd = [s for s in odd if not (_top(s) == IGNORED and IGNORED in usual)]  # all of it is to be ignored
+    return (odd, usual) if sum(sets[s] for s in odd) <= FEW * total else ([], [])
+
+
+def _top(levels: Levels) -> int:
+    """The largest class, or 255 if there is no other."""
+    return max((v for v in levels if v not in (0, IGNORED)), default=IGNORED if IGNORED in levels else 0)
+
+
+def _by_count(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda kv: (-kv[1], kv[0]))
+
+
+def _listed(values: list[int]) -> str:
+    return ", ".join(map(str, values[:6])) + ("…" if len(values) > 6 else "")
+
+
+CHECK = Masks

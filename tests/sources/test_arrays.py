@@ -1,0 +1,129 @@
+"""Arrays in files: which of them are the fields of the samples, and which files are samples themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
+from tests.making.scanning import scan
+
+Arrays = dict[str, Any]
+RNG = np.random.default_rng(77)
+
+
+def opened(folder: Path) -> Source:
+    return open_source(SourceRef(str(folder), (str(folder.parent),)), [])
+
+
+def npz(folder: Path, arrays: Arrays) -> None:
+    np.savez(folder / "a.npz", **arrays)
+
+
+def pt(folder: Path, arrays: Arrays) -> None:
+    import torch
+
+    torch.save({name: torch.from_numpy(values) for name, values in arrays.items()}, folder / "a.pt")
+
+
+def safetensors(folder: Path, arrays: Arrays) -> None:
+    from safetensors.numpy import save_file
+
+    save_file(arrays, folder / "a.safetensors")
+
+
+def npy(folder: Path, arrays: Arrays) -> None:
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values)
+
+
+def labelled(rows: int, labels: int, name: str = "x") -> Arrays:
+    return {name: RNG.normal(size=(rows, 5)).astype("f4"), "y": RNG.integers(0, 3, labels)}
+
+
+@pytest.mark.parametrize("write", [npz, pt, safetensors, npy])
+@pytest.mark.parametrize(("rows", "labels"), [(81, 80), (77, 80), (90, 40)])
+def test_arrays_that_lost_rows_are_told(
+    tmp_path: Path, write: Callable[[Path, Arrays], None], rows: int, labels: int
+) -> None:
+    """Our promise: data and labels of unequal length are an error with both lengths, and nothing is judged without the data."""
+    write(tmp_path, labelled(rows, labels))
+    said = scan(tmp_path, tmp_path)
+    assert [f.code for f in said.findings if f.severity in ("error", "warning")] == ["length-mismatch"]
+    [told] = [f for f in said.findings if f.code == "length-mismatch"]
+    assert f"x has {rows} rows" in told.message
+    assert f"y has {labels} rows" in told.message
+    source = opened(tmp_path)
+    assert ({f.name for f in source.fields}, source.samples) == ({"x", "y"}, min(rows, labels))
+
+
+@pytest.mark.parametrize(
+    ("more", "fields"),
+    [
+        ({"weights": RNG.random(79)}, {"x", "y", "weights"}),  # nearly as many
+        ({"mean": RNG.random(5), "std": RNG.random(5)}, set()),  # of the columns
+        ({"class_names": np.array(["a", "b", "c"])}, set()),
+        ({"labels": np.array(["a", "b", "c"])}, set()),  # names, and not the label
+        ({"edges": np.linspace(0, 1, 81)}, set()),
+        ({"vectors": RNG.normal(size=(5000, 8))}, set()),  # a table to look up
+    ],
+    ids=lambda v: ",".join(v) if isinstance(v, dict) else "",
+)
+def test_what_describes_the_data_is_no_field(tmp_path: Path, more: Arrays, fields: set[str]) -> None:
+    """Our promise: arrays along other axes are no samples that were lost."""
+    npz(tmp_path, labelled(80, 80) | more)
+    source = opened(tmp_path)
+    assert {f.name for f in source.fields} == (fields or {"x", "y"})
+    assert [p.code for p in source.problems] == ["length-mismatch"] * bool(fields)
+
+
+def test_unnamed_data_beside_labels_are_not_dropped(tmp_path: Path) -> None:
+    """Our promise: labels alone are never the data set."""
+    npz(tmp_path, labelled(70, 50, "spectra"))
+    assert {f.name for f in opened(tmp_path).fields} == {"spectra", "y"}
+
+
+def test_an_image_beside_its_boxes_is_one_sample(tmp_path: Path) -> None:
+    """Our promise: arrays that are as long as each other in no file are those of one sample."""
+    for i in range(5):
+        boxes = RNG.random((2 + i % 3, 4))
+        image = RNG.integers(0, 256, (24, 24, 3), np.uint8)
+        np.savez(tmp_path / f"{i}.npz", image=image, boxes=boxes, labels=RNG.integers(0, 3, len(boxes)))
+    source = opened(tmp_path)
+    assert (source.samples, source.problems) == (5, [])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["scan_{0:03}", "{0}", "subject{1}", "image{0}", "r{0:02}{1}"],
+)
+@pytest.mark.parametrize("shape", [(12, 9), (6, 5, 4)])
+def test_files_of_one_shape_are_samples(tmp_path: Path, name: str, shape: tuple[int, ...]) -> None:
+    """Our promise: a folder of scans is a sample a file; what is wrong in one is placed there."""
+    for i in range(14):
+        values = RNG.normal(50, 9, shape)
+        if i == 9:
+            values[1, 2] = np.nan
+        if i == 4:
+            values = values[:, :-1]
+        np.save(tmp_path / f"{name.format(i, 'abcdefghijklmnop'[i])}.npy", values)
+    source = opened(tmp_path)
+    assert (source.samples, source.sharding) == (14, "one file per sample")
+    said = {f.code: f for f in scan(tmp_path, tmp_path).findings}
+    for code, i in (("nan", 9), ("shape-drift", 4)):
+        assert said[code].where[0]["file"] == f"{name.format(i, 'abcdefghijklmnop'[i])}.npy"
+
+
+@pytest.mark.parametrize("names", [("images", "labels"), ("x", "y"), ("age", "height", "weight"), ("left", "right")])
+def test_named_columns_stay_side_by_side(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """Our promise: files that are named after what they hold are fields of the same rows."""
+    for name in names:
+        np.save(tmp_path / f"{name}.npy", RNG.normal(size=40))
+    source = opened(tmp_path)
+    assert ({f.name for f in source.fields}, source.samples) == (set(names), 40)
