@@ -82,6 +82,7 @@ FIXES = {
     "extra-key": "write every sample with the same fields, or leave this one out",
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
+    "odd-name": "rename it",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }
 

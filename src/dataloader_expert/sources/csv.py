@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv as stdlib_csv
 import io
+import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -25,13 +27,17 @@ SAMPLE = 256 << 10
 
 @dataclass(frozen=True)
 class Dialect:
-    """The dialect of a file. ``names``: of its columns; ``skip``: bytes before the first record."""
+    """The dialect of a file.
+
+    ``names``: of its columns, made distinct; ``skip``: bytes before the first record; ``repeated``: names that the header repeats.
+    """
 
     delimiter: str
     quoted: bool
     header: bool
     names: tuple[str, ...]
     skip: int
+    repeated: tuple[str, ...] = ()
 
 
 class Csv(Table):
@@ -97,6 +103,9 @@ class Csv(Table):
         """Columns that a file lacks and most files have, and columns that it has and most files lack."""
         [(names, _)] = Counter(tuple(sorted(d.names)) for d in self.dialects.values()).most_common(1)
         for path, dialect in self.dialects.items():
+            for name in dialect.repeated:
+                text = f"several columns are called {name}; those after the first are read as {name}_2 and so on"
+                self.problems.append(Unreadable("odd-name", text, file=path, field=name))
             absent, extra = sorted(set(names) - set(dialect.names)), sorted(set(dialect.names) - set(names))
             self.problems += absent_columns(absent, path) + extra_columns(extra, path)
 
@@ -195,6 +204,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     header = _has_header(rows)
     width = len(rows[0])
     names = _unique(rows[0]) if header else tuple(f"f{i}" for i in range(width))
+    said = Counter(name.strip() for name in rows[0] if header and name.strip())
     skip = bom
     if header:
         first = head[bom:]
@@ -203,7 +213,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
             odd ^= quoted and first[at : at + 1] == b'"'
             at += 1
         skip += at + 1
-    return Dialect(delimiter, quoted, header, names, skip)
+    return Dialect(delimiter, quoted, header, names, skip, tuple(name for name, n in said.items() if n > 1))
 
 
 _CELL = re.compile(r'"(?:[^"]|"")*"')
@@ -253,16 +263,57 @@ def _well_quoted(text: str, delimiter: str) -> bool:
 
 
 def _has_header(rows: list[list[str]]) -> bool:
-    first, rest = rows[0], rows[1:]
-    if not rest or any(c.strip() in ("", "NA") or _number(c) for c in first) or len(set(first)) < len(first):
-        return not rest and not any(_number(c) for c in first)
-    for i in range(len(first)):
+    """Whether the first row names the columns: more of its cells must be told apart from their column than look like its values.
+
+    An empty, numeric or repeated cell decides nothing on its own: an index has no name, and years or pixels are named by numbers.
+    """
+    first, rest = [cell.strip() for cell in rows[0]], [row for row in rows[1:] if row != rows[0]]
+    if not rest:
+        return not any(map(_number, first))
+    names, alike = set(), 0
+    steady = _steady([float(cell) for cell in first if _number(cell)])
+    for i, cell in enumerate(first):
         column = [r[i] for r in rest if len(r) > i and r[i] not in NULLS]
-        if column and sum(map(_number, column)) > 0.9 * len(column):
-            return True
-    return all(first[i] not in {r[i] for r in rest if len(r) > i} for i in range(len(first))) and all(
-        len(c) <= 64 for c in first
+        numeric = bool(column) and sum(map(_number, column)) > 0.9 * len(column)
+        if _number(cell):
+            fractions = numeric and cell.isdigit() and not any(map(str.isdigit, column))
+            if fractions and steady:
+                names.add(cell)  # of numbered columns
+            alike += not fractions and not steady
+        elif not cell:
+            if numeric and _running(column):
+                names.add(cell)  # of an index
+        elif numeric:
+            if _named(cell) and cell not in column:
+                names.add(cell)  # a text over numbers
+        elif cell not in NULLS and 2 * len(set(column)) <= len(column) and cell not in column:
+            names.add(cell)  # a text that does not recur over texts that do
+    if any(map(_number, first)):
+        return len(names) > alike
+    if any(_named(cell) for cell in names):
+        return True
+    return (
+        all(cell and cell not in {r[i].strip() for r in rest if len(r) > i} for i, cell in enumerate(first))
+        and len(set(first)) == len(first)
+        and all(len(cell) <= 64 for cell in first)
     )
+
+
+def _named(cell: str) -> bool:
+    """Whether a cell may be a name: ``?`` or ``-`` stands for a missing value."""
+    return cell not in NULLS and any(map(str.isalpha, cell))
+
+
+def _steady(numbers: list[float]) -> bool:
+    """Whether numbers rise by equal steps, as the numbers, years or wavelengths that name columns do."""
+    steps = [b - a for a, b in itertools.pairwise(numbers)]
+    return len(steps) > 1 and steps[0] > 0 and all(math.isclose(step, steps[0], rel_tol=1e-6) for step in steps)
+
+
+def _running(cells: list[str]) -> bool:
+    """Whether cells count rows from 0 or 1."""
+    start = cells[0].strip()
+    return len(cells) > 1 and start in ("0", "1") and cells == [str(int(start) + i) for i in range(len(cells))]
 
 
 def _number(text: str) -> bool:
@@ -274,9 +325,10 @@ def _number(text: str) -> bool:
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
+    """Distinct names for the columns: a column without one is the index if it is the first, else called after its place."""
     out: list[str] = []
-    for name in names:
-        name = name.strip()
+    for i, name in enumerate(names):
+        name = name.strip() or (f"f{i}" if i else "index")
         base, n = name, 1
         while name in out:
             n += 1
