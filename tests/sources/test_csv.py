@@ -101,3 +101,30 @@ def test_an_index_that_begins_anew_in_each_file_is_a_key(tmp_path: Path) -> None
 
 
 SPLITS = {"train": 90, "val": 20, "test": 30}
+
+
+def words(n: int) -> str:
+    return " ".join(DRAW.choice(["river", "stone", "cloud", "field", "lamp"]) for _ in range(n))
+
+
+@pytest.mark.parametrize("n", [3, 40, 4000])
+@pytest.mark.parametrize("numbered", [False, True])
+def test_cells_that_span_lines_are_one_record(tmp_path: Path, n: int, numbered: bool) -> None:
+    """Our promise: a text is one cell even if every text spans lines that have as many separators as a record."""
+    if numbered:
+        header = ["id", "review", "label"]
+        rows = [[i, f"{words(4)}, {words(3)}\n{words(2)}, {words(1)}", DRAW.choice("ab")] for i in range(n)]
+    else:
+        header = ["review", "label"]
+        rows = [[f"{words(4)},\n{words(3)}", DRAW.choice("ab")] for _ in range(n)]
+    source = opened(tmp_path, table=[header, *rows])
+    assert source.samples == n
+    assert [f.name for f in source.fields] == header
+
+
+def test_quotes_of_an_unquoted_file_pair_by_chance_only(tmp_path: Path) -> None:
+    """Our promise: a line that opens with a quote and one further down that ends with one remain two records."""
+    lines = [f"{i}\t{words(4)}" for i in range(30)]
+    lines[7], lines[19] = f'7\t"{words(3)}', f'19\t{words(3)}"'
+    (tmp_path / "lines.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert open_source(SourceRef(str(tmp_path), (str(tmp_path),)), []).samples == 30

@@ -186,7 +186,8 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     if not lines:
         raise Unreadable("empty-file", "no lines")
     delimiter = max(delimiters, key=fit)
-    quoted = _quoted(lines, delimiter) or _well_quoted(text, delimiter)
+    closed = text if whole or text.count('"') % 2 == 0 else text[: text.rindex('"')].rpartition("\n")[0]
+    quoted = _quoted(lines, delimiter) or _well_quoted(closed, delimiter)
     reader = stdlib_csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
@@ -255,11 +256,27 @@ def _quoted(lines: list[str], delimiter: str) -> bool:
 
 
 def _well_quoted(text: str, delimiter: str) -> bool:
-    """Whether every double quote opens or closes an entire cell, most of them within one line."""
+    """Whether every double quote opens or closes an entire cell, and the cells that span lines are not chance pairs.
+
+    A file that is not quoted may have a quote at the start of a cell and the next one at the end of a cell some lines below. Read
+    as quoted, such pairs are the exception among its records, or they swallow the numbers with which every line begins or ends.
+    """
     mark = re.escape(delimiter)
     cells = re.compile(rf'(?:(?<=^)|(?<={mark}))"(?:[^"]|"")*"(?={mark}|\r?$)', re.MULTILINE)
     found = cells.findall(text)
-    return bool(found) and '"' not in cells.sub("", text) and sum("\n" in c for c in found) * 2 <= len(found)
+    if not found or '"' in cells.sub("", text):
+        return False
+    if sum("\n" in c for c in found) * 2 <= len(found):
+        return True
+    try:
+        rows = [row for row in stdlib_csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row][1:]
+    except stdlib_csv.Error:  # such as a cell of over 128 KiB
+        return False
+    lines = [line.split(delimiter) for line in text.splitlines() if line][1:]
+    spanning = Counter(i for row in rows for i, cell in enumerate(row) if "\n" in cell)
+    if not spanning or max(spanning.values()) * 2 <= len(rows):
+        return False  # a writer that wraps texts does so in one column, record after record
+    return not any(all(map(_number, column)) for column in zip(*lines, strict=False))
 
 
 def _has_header(rows: list[list[str]]) -> bool:

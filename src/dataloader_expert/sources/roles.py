@@ -196,9 +196,7 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
     if kind.kind == "text" or n < 2 or any(isinstance(v, bool) for v in distinct):
         return None
     said = words(name)
-    named = bool(set(said) & ROW_WORDS) or (
-        bool(said) and said[-1] in KEY_WORDS and bool(set(said) & NOT_GROUPS)
-    )
+    named = bool(set(said) & ROW_WORDS) or (bool(said) and said[-1] in KEY_WORDS and bool(set(said) & NOT_GROUPS))
     if len(distinct) < DISTINCT_KEY * n:
         return None
     if any(isinstance(v, float) and not v.is_integer() for v in distinct):
