@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
-from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, few_texts, runs
+from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
@@ -376,18 +376,22 @@ def field_of(name: str, column: Column) -> Field:
 
 
 def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | None, str]:
-    """The label by name; else the first or last column if it has few distinct values, reported as a guess.
+    """The label by name; else the last column, or the first of columns without names, if it has few distinct values.
 
-    A guess is made from the same rows however a format cuts them into blocks. ``split``: the column that names the split.
+    The place of a column is no evidence: what is only guessed from it is reported as such (``PLACED``). A first column that has a
+    name says by it that it is something else. A guess is made from the same rows however a format cuts them into blocks.
+    ``split``: the column that names the split.
     """
     first = blocks[0]
     names = [n for n in first.columns if n != split]
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])
-    if strong is not None and ";" not in how:
+    if strong is not None:
         return strong, how
-    for name, place in ((names[0], "first"), (names[-1], "last")) if len(names) > 1 else ():
+    bare = names == [f"f{i}" for i in range(len(names))]
+    places = [(names[0], "first")] * bare + [(names[-1], "last")]
+    for name, place in places if len(names) > 1 else ():
         if name not in scalar:
             continue
         if "float" in found[name].dtype:
@@ -400,6 +404,6 @@ def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | Non
             continue  # a few dates are not classes
         rarest = min(counts.values(), default=0)
         if 2 <= len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10)) and rarest >= max(2, RAREST * len(values)):
-            why = f"guessed: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
+            why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, why
     return strong, how

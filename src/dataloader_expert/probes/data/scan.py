@@ -110,7 +110,7 @@ class Scan(Probe):
             found, said = [], []
             if check.error is None:
                 with check.held():
-                    found = list(check.judge(facts)) if read or check is integrity else []
+                    found = check.told(facts) if read or check is integrity else []
                     said = list(check.unknowns())
             yield from (f for f in found if wanted is None or f.code in wanted)
             yield from said
