@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import random
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
+from tests.making.scanning import scan
 
 DRAW = random.Random(20)
 
@@ -128,3 +130,89 @@ def test_quotes_of_an_unquoted_file_pair_by_chance_only(tmp_path: Path) -> None:
     lines[7], lines[19] = f'7\t"{words(3)}', f'19\t{words(3)}"'
     (tmp_path / "lines.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert open_source(SourceRef(str(tmp_path), (str(tmp_path),)), []).samples == 30
+
+
+def passengers(first: int, n: int, label: bool) -> list[list[Any]]:
+    rows = [[first + i, round(DRAW.gauss(40, 9), 2), round(DRAW.expovariate(0.1), 2)] for i in range(n)]
+    return [[*row, DRAW.randrange(2)] if label else row for row in rows]
+
+
+@pytest.mark.parametrize("tests", [60, 400])
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_test_split_may_withhold_the_label(tmp_path: Path, tests: int, asked: bool) -> None:
+    """Our promise: the one column that only the training split has is the label, and a file to fill in is not data."""
+    header = ["ticket", "age", "fare", "arrived"]
+    form = {"sample_submission": [["ticket", "arrived"], *([201 + i, 0] for i in range(tests))]} if asked else {}
+    parts = {"train": passengers(1, 200, True), "test": passengers(201, tests, False)}
+    source = opened(tmp_path, train=[header, *parts["train"]], test=[header[:-1], *parts["test"]], **form)
+    assert (source.label, source.splits) == ("arrived", {"train": 200, "test": tests})
+    assert problems(source) == [("foreign-file", "sample_submission.csv")] * asked
+    said = scan(tmp_path, tmp_path)
+    assert {f.code for f in said.findings if f.severity != "info"} == ({"foreign-file"} if asked else set())
+
+
+def test_a_column_that_one_split_lacks_is_told_unless_it_is_the_label(tmp_path: Path) -> None:
+    """Our promise: only the label may be withheld."""
+    parts = {s: measured(n, 3) for s, n in SPLITS.items()}
+    header = ["x", "y", "z", "label"]
+    rows = {s: [header, *part] for s, part in parts.items()}
+    rows["test"] = [[row[0], row[1], row[3]] for row in rows["test"]]
+    assert problems(opened(tmp_path, **rows)) == [("missing-key", "test.csv")]
+
+
+@pytest.mark.parametrize("about", ["aaa", "zzz"])
+def test_a_table_of_other_columns_is_foreign(tmp_path: Path, about: str) -> None:
+    """Our promise: a description of columns or classes is named and not read as samples, wherever it comes in order."""
+    words_ = [["column", "meaning"], ["x", "width"], ["y", "height"], ["label", "kind"]]
+    source = opened(tmp_path, **{about: words_, "data": [["x", "y", "label"], *measured(80, 2)]})
+    assert problems(source) == [("foreign-file", f"{about}.csv")]
+    assert source.samples == 80
+    assert source.label == "label"
+
+
+def test_a_smaller_file_that_lacks_a_column_is_part_of_the_table(tmp_path: Path) -> None:
+    """Our promise: a damaged part is an error, never left out as foreign."""
+    rows = measured(40, 3)
+    header = ["x", "y", "z", "label"]
+    source = opened(
+        tmp_path, a=[[*header[:2], "label"], *([r[0], r[1], r[3]] for r in rows)], b=[header, *measured(80, 3)]
+    )
+    assert problems(source) == [("missing-key", "a.csv")]
+    assert source.samples == 120
+
+
+def days(form: str, n: int) -> list[list[Any]]:
+    start = date(2021, 3, 1) + timedelta(DRAW.randrange(300))
+    return [[(start + timedelta(i)).strftime(form), *row] for i, row in enumerate(measured(n, 1))]
+
+
+@pytest.mark.parametrize(("many", "few"), [("%d/%m/%Y", "%Y-%m-%d"), ("%Y-%m-%d", "%d/%m/%Y")])
+def test_dates_that_a_file_writes_in_its_own_way_are_told(tmp_path: Path, many: str, few: str) -> None:
+    """Our promise: the file that differs is named, in words, whichever comes first."""
+    header = ["date", "x", "label"]
+    opened(tmp_path, train=[header, *days(many, 90)], test=[header, *days(few, 20)])
+    drift = [f for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"]
+    assert [place["file"] for f in drift for place in f.where] == ["test.csv"]
+    assert "date has dates such as" in drift[0].message
+
+
+@pytest.mark.parametrize("empty", ["train", "test"])
+def test_a_column_that_is_empty_in_a_file_has_no_type_there(tmp_path: Path, empty: str) -> None:
+    """Our promise: missing values contradict no type, and messages are our own words."""
+    parts = {s: [["x", "y", "label"], *measured(n, 2)] for s, n in (("train", 90), ("test", 30))}
+    for row in parts[empty][1:]:
+        row[1] = ""
+    source = opened(tmp_path, **parts)
+    assert {f.name: f.kind for f in source.fields}["y"] == "number"
+    assert "dtype-drift" not in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_texts_in_a_column_of_numbers_are_told_in_words(tmp_path: Path) -> None:
+    """Our promise: the file whose column has another type is named, without a library's own words."""
+    parts = {s: [["x", "y", "label"], *measured(n, 2)] for s, n in (("train", 90), ("test", 30))}
+    for row in parts["test"][1:]:
+        row[1] = DRAW.choice(["low", "high"])
+    opened(tmp_path, **parts)
+    told = {f.message for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"}
+    assert any("test.csv: y has texts such as" in message for message in told)
+    assert not [message for message in told if "CSV" in message or "double" in message]
