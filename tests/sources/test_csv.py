@@ -142,7 +142,9 @@ def passengers(first: int, n: int, label: bool) -> list[list[Any]]:
 def test_a_test_split_may_withhold_the_label(tmp_path: Path, tests: int, asked: bool) -> None:
     """Our promise: the one column that only the training split has is the label, and a file to fill in is not data."""
     header = ["ticket", "age", "fare", "arrived"]
-    form = {"sample_submission": [["ticket", "arrived"], *([201 + i, 0] for i in range(tests))]} if asked else {}
+    form: dict[str, list[list[Any]]] = {}
+    if asked:
+        form = {"sample_submission": [["ticket", "arrived"], *([201 + i, 0] for i in range(tests))]}
     parts = {"train": passengers(1, 200, True), "test": passengers(201, tests, False)}
     source = opened(tmp_path, train=[header, *parts["train"]], test=[header[:-1], *parts["test"]], **form)
     assert (source.label, source.splits) == ("arrived", {"train": 200, "test": tests})

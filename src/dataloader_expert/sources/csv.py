@@ -188,7 +188,7 @@ class Csv(Table):
         """Columns in which a file has other values than most rows of the others: texts for numbers, or dates written otherwise."""
         told, texts = set(), set()
         for name in self.names:
-            found = [(p, *p.dialect.forms[name]) for p in parts if p.dialect.forms.get(name) is not None]
+            found = [(p, *known) for p in parts if (known := p.dialect.forms.get(name)) is not None]
             rows: Counter[str] = Counter()
             for part, form, _ in found:
                 rows[form] += part.records

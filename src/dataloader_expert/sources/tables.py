@@ -322,7 +322,7 @@ class Table(Source):
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""
-        return self.units
+        return tuple(self.units)
 
     def _apart(self, seen: set[int]) -> list[Block]:
         """A middle block and the last one: a table may be sorted by a column, such as its split. ``seen``: ids of other units."""

@@ -107,7 +107,8 @@ class Scan(Probe):
         for check in checks.values():
             if not check.applies():
                 continue
-            found, said = [], []
+            found: list[Finding] = []
+            said: list[Unknown] = []
             if check.error is None:
                 with check.held():
                     found = check.told(facts) if read or check is integrity else []
