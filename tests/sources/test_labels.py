@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.conclusions import Finding, Severity
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source
+from dataloader_expert.tools.check_quality import Checklist
+from dataloader_expert.tools.recipes.check_quality import judge
 from tests.making.scanning import Scanned, scan
 
 DRAW = random.Random(31)
@@ -79,3 +83,26 @@ def test_a_guessed_label_only_informs(tmp_path: Path) -> None:
     told = {f.code: f.message for f in guessed.findings}
     assert "score is only guessed to be the label" in told["severe-imbalance"]
     assert {"label-conflict", "severe-imbalance"} <= warned(scan(path, tmp_path, label="score"))
+
+
+def checklist(said: Scanned) -> tuple[Checklist, dict[str, str]]:
+    return judge(Facts(tuple(map(Fact.from_json, said.facts))), tuple(said.findings))
+
+
+def test_a_guessed_label_fails_no_item_of_the_checklist(tmp_path: Path) -> None:
+    """Our promise: an imbalance of what may not be the label is unknown; of the label that is named, a failure."""
+    rows = [[number(), number(), skewed()] for _ in range(400)]
+    path = table(tmp_path / "t.csv", ["area", "price", "shop"], rows)
+    status, why = checklist(scan(path, tmp_path))
+    assert status.imbalance_strategy_defined == "unknown"
+    assert "pass label=" in why["imbalance_strategy_defined"]
+    assert checklist(scan(path, tmp_path, label="shop"))[0].imbalance_strategy_defined == "fail"
+
+
+def test_the_worst_finding_of_a_code_decides(tmp_path: Path) -> None:
+    """Our promise: an error is not hidden by an info of the same code."""
+    said = scan(table(tmp_path / "t.csv", ["x", "label"], [[number(), DRAW.choice("ab")] for _ in range(50)]), tmp_path)
+    place: tuple[dict[str, Any], ...] = ({"source": "test"},)
+    both: tuple[Severity, ...] = ("error", "info")
+    said.findings = [Finding("extra-key", severity, severity, place, "leave it out") for severity in both]
+    assert checklist(said)[0].shapes_consistent == "fail"
