@@ -104,3 +104,19 @@ def finding(
 def saved(gain: float) -> float:
     """The share of the time that a gain in throughput saves."""
     return max(0.0, 1 - 1 / gain)
+
+
+def number(n: int, noun: str) -> str:
+    """So many: ``1 image``, ``3 images``."""
+    return f"{n:,} {noun}{'' if n == 1 else 'es' if noun.endswith(('s', 'x')) else 's'}"
+
+
+def verb(n: int, phrase: str) -> str:
+    """The phrase, which begins with a verb in the plural, as it is said of so many."""
+    first, space, rest = phrase.partition(" ")
+    if n != 1:
+        return phrase
+    return _OF_ONE.get(first, f"{first}s") + space + rest
+
+
+_OF_ONE = {"are": "is", "have": "has", "were": "was", "carry": "carries", "do": "does"}

@@ -13,6 +13,7 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks.looking import Data, judged
 
 rng = np.random.default_rng(29)
+RUNS = [np.arange(1, 4 + i % 7) for i in range(40)]
 NOISE = rng.normal(0, 1, 400)
 RATE = 8000
 
@@ -136,6 +137,10 @@ SILENT = {
         "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
         "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
     },
+    "lengths": {
+        "tokens and their marks": Data({"tokens": RUNS, "marks": [run % 2 for run in RUNS]}),
+        "fields of their own lengths": Data({"tokens": RUNS, "boxes": [run[: i % 3] for i, run in enumerate(RUNS)]}),
+    },
     "drift": {
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
         "few rows": Data({"x": NUMBERS}, splits=HALVES),
@@ -151,6 +156,11 @@ SILENT = {
             splits=["train"] * 24 + ["test"] * 24,
         ),
         "pictures of all sizes": Data({"image": [picture(i, size=48 + 6 * (i % 5)) for i in range(12)]}, splits=HALVES),
+        "numbers of rows that begin anew in each split": Data(
+            {"x": np.r_[np.arange(1, 301), np.arange(1, 101)]}, splits=["train"] * 300 + ["test"] * 100
+        ),
+        "a trend and its end": Data({"x": 200 + np.arange(400) + NOISE}, splits=["train"] * 320 + ["test"] * 80),
+        "a country and one of its towns": Data({"x": 52 + np.r_[NOISE[:200], NOISE[200:] / 12]}, splits=LARGE_HALVES),
         "whole numbers that only one split has": Data(
             {"x": [np.float64(v) for v in (1.5, 2.5, 3.5) * 100] + [np.int64(v) for v in (1, 2, 3) * 100]},
             splits=["train"] * 300 + ["test"] * 300,
@@ -401,6 +411,13 @@ SPEAKS = {
             "info",
         ),
     },
+    "lengths": {
+        "a tag short in one sample": (
+            Data({"tokens": RUNS, "tags": [RUNS[0][:-1], *RUNS[1:]]}),
+            "length-mismatch",
+            "error",
+        ),
+    },
     "drift": {
         "classes in other shares": (
             Data(
@@ -423,6 +440,16 @@ SPEAKS = {
             "feature-drift",
             "info",
         ),
+        "a number that is the same throughout one split": (
+            Data({"x": np.r_[NOISE[:200], np.full(200, 3.0)]}, splits=LARGE_HALVES),
+            "feature-drift",
+            "info",
+        ),
+        "a category spelt otherwise in one split": (
+            Data({"sex": ["m", "f"] * 100 + ["male", "female"] * 100}, splits=LARGE_HALVES),
+            "feature-drift",
+            "info",
+        ),
         "a category in other shares": (
             Data({"colour": ["a"] * 150 + ["b"] * 50 + ["a"] * 50 + ["b"] * 150}, splits=LARGE_HALVES),
             "feature-drift",
@@ -430,6 +457,24 @@ SPEAKS = {
         ),
         "another scale": (
             Data({"x": np.r_[NOISE[:200], NOISE[200:] / 255]}, splits=LARGE_HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
+        "inches for centimetres": (
+            Data({"x": np.r_[170 + 10 * NOISE[:200], (170 + 10 * NOISE[200:]) / 2.54]}, splits=LARGE_HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
+        "one split normalised": (
+            Data(
+                {"x": np.r_[170 + 10 * NOISE[:200], (NOISE[200:] - NOISE[200:].mean()) / NOISE[200:].std()]},
+                splits=LARGE_HALVES,
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
+        "logarithms in one split": (
+            Data({"x": np.r_[np.exp(8 + NOISE[:200]), 8 + NOISE[200:]]}, splits=LARGE_HALVES),
             "preprocessing-differs",
             "error",
         ),
@@ -593,7 +638,15 @@ SPEAKS = {
             Data({"town": ["York"] * 40 + ["Bath"] * 39 + ["BATH "]}, kinds={"town": "category"}),
             "label-twins",
             "warning",
-        )
+        ),
+        "two names in another case": (
+            Data(
+                {"town": [*["York"] * 60, *["Bath"] * 57, "BATH", "bath", "YORK"]},
+                kinds={"town": "category"},
+            ),
+            "label-twins",
+            "warning",
+        ),
     },
     "texts": {
         "blanks": (Data({"text": [*TEXTS, " \n"]}, kinds={"text": "text"}), "blank-text", "warning"),

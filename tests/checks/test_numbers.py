@@ -130,3 +130,12 @@ def test_far_values_of_many_samples_are_placed_though_one_sample_has_most() -> N
     for first in range(0, 2000, 64):
         numbers.see(values[first : first + 64], first, 100)
     assert {sample for value, sample in numbers.highest if value > 40} == {0, 500, 900, 1300}
+
+
+def test_whole_numbers_that_floats_cannot_tell_apart_are_not_constant() -> None:
+    """Our promise: consecutive numbers of nineteen digits have a range, a distribution and a histogram."""
+    first = 10**18 + int(np.random.default_rng().integers(0, 10**17))
+    summary = seen([np.arange(first, first + 50)], float(first)).summary(bins=True)
+    assert (summary["min"], summary["max"]) == (first, first + 49)
+    assert summary["distribution"] != "constant"
+    assert sum(summary["histogram"]["counts"]) == 50

@@ -18,7 +18,7 @@ import torch
 from torch.utils.data import DataLoader, default_collate
 
 from dataloader_expert.loaders import SourceDataset, create_loader, open_dataset, pad_collate
-from dataloader_expert.loaders.gathered import Gathered, collate_gathered
+from dataloader_expert.loaders.collate import Gathered, collate_gathered
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.registry import open_source
 from tests.making.tiny import TINY, Made

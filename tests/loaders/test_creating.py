@@ -129,7 +129,7 @@ def test_set_epoch_moves_order_and_curriculum(folder: Path) -> None:
 def test_a_batch_larger_than_the_split_is_warned_of(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     """No batch comes of it, which nobody wants in silence."""
     assert len(create_loader(folder, "train", 100)) == 0
-    assert "fewer than a batch of 100" in caplog.text
+    assert "fewer than one batch of 100" in caplog.text
     assert len(create_loader(folder, "train", 100, drop_last=False)) == 1
 
 
@@ -252,7 +252,7 @@ def test_set_epoch_reaches_a_sampler_of_torch(kind: Any) -> None:
 
 def test_set_epoch_says_where_there_is_nothing_to_set(folder: Path) -> None:
     """A loader without any epoch, and an epoch below 0, are errors rather than silence."""
-    with pytest.raises(ValueError, match="TensorDataset nor SequentialSampler has an epoch"):
+    with pytest.raises(ValueError, match="TensorDataset nor SequentialSampler has set_epoch"):
         set_epoch(DataLoader(TensorDataset(torch.zeros(4))), 1)
     for loader in (create_loader(folder, "val", 8), DataLoader(JASPERSteeringDataset(folder, "val"))):
         with pytest.raises(ValueError, match="epoch is -1"):

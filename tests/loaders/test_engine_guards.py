@@ -28,7 +28,7 @@ from dataloader_expert.loaders import (
     get_default_task_specs,
     set_random_seed,
 )
-from dataloader_expert.loaders.collators.default import DefaultCollator
+from dataloader_expert.loaders.collators.base import DefaultCollator
 
 PAD, MASK, SPECIAL, WORD = 0, 1, 2, 9
 

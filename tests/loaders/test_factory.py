@@ -40,7 +40,7 @@ from dataloader_expert.loaders import (
     create_seeded_generator,
     get_default_task_specs,
 )
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.seeding import SeededSamples
 from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tensor_rows import TensorRows
@@ -567,7 +567,7 @@ def test_a_stream_that_knows_its_workers_may_not_know_its_ranks(caplog: pytest.L
         assert type(torch_worker._worker_info).__name__ == "WorkerInfo"
     finally:
         torch_worker._worker_info = kept
-    assert "OwnShards shards itself across workers: it must shard itself across ranks too" in caplog.text
+    assert "OwnShards shards itself across workers, so it must shard itself across ranks too" in caplog.text
 
 
 class Sized(Stream):
@@ -592,11 +592,11 @@ def test_a_stream_keeps_its_length_and_attributes() -> None:
 
 def test_a_stream_has_no_order_to_change() -> None:
     """Neither by shuffling nor by a sampler; what helps is said."""
-    with pytest.raises(ValueError, match="Stream is iterable and has no order to shuffle: pass shuffle=False"):
+    with pytest.raises(ValueError, match="Stream is iterable and cannot be shuffled by a loader: pass shuffle=False"):
         made(Stream(4))
     orders: list[dict[str, Any]] = [{"sampler": [1, 2]}, {"batch_sampler": [[1, 2]]}]
     for order in orders:
-        with pytest.raises(ValueError, match="has its own order: it takes no sampler"):
+        with pytest.raises(ValueError, match="has its own order: pass neither sampler"):
             made(Stream(4), shuffle=False, **order)
     assert [int(v) for v in made(Stream(3), shuffle=False, batch_size=None)] == [0, 1, 2]
 
@@ -714,15 +714,15 @@ def test_settings_are_torchs_where_nothing_is_asked() -> None:
 @pytest.mark.parametrize(
     ("settings_", "words"),
     [
-        ({"batch_size": 0}, "batch_size is 0; it is a whole number of at least 1"),
+        ({"batch_size": 0}, "batch_size is 0; it must be a whole number of at least 1"),
         ({"batch_size": 2.5}, "batch_size is 2.5"),
-        ({"num_workers": -1}, "num_workers is -1; it is a whole number of at least 0"),
+        ({"num_workers": -1}, "num_workers is -1; it must be a whole number of at least 0"),
         ({"num_workers": True}, "num_workers is True"),
         ({"seed": -1}, "seed is -1"),
         ({"prefetch_factor": 0}, "prefetch_factor is 0"),
-        ({"timeout": -1}, "timeout is -1; it is seconds, at least 0"),
+        ({"timeout": -1}, "timeout is -1; it must be a number of seconds, at least 0"),
         ({"timeout": float("nan")}, "timeout is nan"),
-        ({"persistent_workers": True}, "persistent_workers=True needs workers: num_workers is 0"),
+        ({"persistent_workers": True}, "persistent_workers=True needs workers, but num_workers is 0"),
         ({"sampler": [0], "batch_sampler": [[0]]}, "sampler and batch_sampler exclude each other"),
     ],
     ids=str,
@@ -738,7 +738,7 @@ def test_functions_that_workers_cannot_get_are_named(name: str) -> None:
     """Before a worker starts; forked ones get them, and so does nobody where there is no worker."""
     own: dict[str, Any] = {name: lambda values: values}
     for context in ("spawn", torch.multiprocessing.get_context("spawn")):
-        with pytest.raises(ValueError, match=f"{name} .*lambda.* cannot be sent to workers that are started by spawn"):
+        with pytest.raises(ValueError, match=f"{name} .*lambda.* cannot be sent to workers started by spawn"):
             made(Numbers(3), num_workers=1, multiprocessing_context=context, **own)
     assert len(made(Numbers(3), num_workers=1, multiprocessing_context="fork", **own)) == 1
     assert len(made(Numbers(3), multiprocessing_context="spawn", **own)) == 1

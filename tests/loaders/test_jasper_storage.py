@@ -382,7 +382,9 @@ def test_reload_takes_up_both_files(folder: Path) -> None:
         pytest.param({"hard_negatives": -1}, "references source -1", id="negative"),
         pytest.param({"negative_tiers": 7}, "negative_tiers holds 7", id="no tier"),
         pytest.param({"hard_negatives": "short"}, "hard_negatives is|negative_tiers is", id="too short"),
-        pytest.param({"hard_negatives": "narrow", "negative_tiers": "narrow"}, "open the data set anew", id="narrower"),
+        pytest.param(
+            {"hard_negatives": "narrow", "negative_tiers": "narrow"}, "open the data set again", id="narrower"
+        ),
         pytest.param({"hard_negatives": "gone"}, "Required tensor file not found", id="no negatives"),
         pytest.param({"negative_tiers": "gone"}, "Required tensor file not found", id="no tiers"),
         pytest.param({"hard_negatives": "cut"}, "could not be read", id="cut off"),

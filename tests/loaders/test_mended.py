@@ -142,7 +142,7 @@ def test_colour_is_never_lost_because_the_first_is_grey(tmp_path: Path) -> None:
     Image.new("RGB", (8, 8), (250, 0, 0)).save(greys / "train/a/0001.png")
     dataset = open_dataset(greys, split="train")
     assert dataset[0]["image"].shape[0] == 1
-    with pytest.raises(ValueError, match="in colour, while others are grey: pass channels=3"):
+    with pytest.raises(ValueError, match="in colour, others are grey: pass channels=3"):
         for i in range(len(dataset)):
             dataset[i]
     assert open_dataset(greys, split="train", channels=3)[0]["image"].shape[0] == 3

@@ -23,7 +23,7 @@ from dataloader_expert.loaders import (
     create_seeded_generator,
     get_default_task_specs,
 )
-from dataloader_expert.loaders.modules.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, label_column, pixels
+from dataloader_expert.loaders.layouts.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, label_column, pixels
 from dataloader_expert.loaders.modules.splitting import Part, StreamPart, split
 from tests.loaders.looking import in_children
 from tests.loaders.material import (
@@ -116,14 +116,15 @@ def test_one_sample_is_for_training(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("share", [1.5, 1.0, -0.1, float("nan")])
 def test_a_share_that_cannot_be_is_refused(share: float) -> None:
     """Unless validation data are given, and it is not used."""
-    with pytest.raises(ValueError, match=r"val_split is .*; it is the share of validation, in \[0, 1\)"):
+    with pytest.raises(ValueError, match=r"val_split is .*; it must be a share in \[0, 1\)"):
         module(Numbers(10), val_split=share)
     assert flat(validation(module(Numbers(10), Numbers(3), val_split=share))) == [0, 1, 2]
 
 
 def test_a_part_is_read_by_the_batch() -> None:
     """Where the whole can be; else sample by sample."""
-    part = Part(Numbers(9), np.array([5, 1, 7]))
+    chosen: Any = np.array([5, 1, 7])
+    part = Part(Numbers(9), chosen)
     assert (len(part), part[1], part.__getitems__([2, 0])) == (3, 1, [7, 5])
     train, val = split(TensorDataset(torch.arange(20)), 0.25, 0)
     assert [len(p.__getitems__([0, 3]).batch[0]) for p in (train, val)] == [2, 2]
@@ -181,7 +182,7 @@ def test_settings_reach_the_loaders() -> None:
         module(Numbers(3), colour="red")
     with pytest.raises(ValueError, match="batch_size is 0"):
         module(Numbers(3), batch_size=0)
-    with pytest.raises(ValueError, match="list_split is 'head'; it is 'seeded' or 'tail'"):
+    with pytest.raises(ValueError, match="list_split is 'head'; it must be one of 'seeded', 'tail'"):
         module(Numbers(3), list_split="head")
 
 
@@ -264,7 +265,7 @@ def test_states_of_what_has_not_begun() -> None:
     resumed.load_state_dict(state)
     resumed.set_epoch(0)
     assert flat(resumed.train_dataloader()) == due[0]
-    with pytest.raises(ValueError, match="the state is of seed 42, this module has 1: not the same order"):
+    with pytest.raises(ValueError, match="the state is of seed 42, this module has 1: the orders differ"):
         module(Numbers(9), seed=1).load_state_dict(state)
 
 
@@ -325,7 +326,7 @@ def test_grey_images_stay_grey() -> None:
     assert batch["pixel_values"].shape == (8, 1, 4, 6) and batch["pixel_values"].dtype == torch.uint8
     assert batch["pixel_values"][:, 0, 0, 0].tolist() == list(range(0, 80, 10))
     assert pixels(Image.new("CMYK", (2, 3)), "RGB").shape == (3, 3, 2)
-    with pytest.raises(ValueError, match="a row has no image; filter such rows out"):
+    with pytest.raises(ValueError, match="a row has no image: filter such rows out"):
         pixels(None, "RGB")
 
 

@@ -110,7 +110,7 @@ def test_samples_are_those_of_the_first_tensor(batch: Any, due: int) -> None:
 
 def test_what_cannot_be_timed_is_said() -> None:
     """No batches, or none asked for."""
-    with pytest.raises(ValueError, match="num_batches is 0; it is at least 1"):
+    with pytest.raises(ValueError, match="num_batches is 0; it must be at least 1"):
         profile_dataloader([], 0)
     with pytest.raises(ValueError, match="the loader gave no batch: its dataset is empty"):
         profile_dataloader(made(Numbers(0)))

@@ -23,7 +23,7 @@ from dataloader_expert.loaders import (
     get_default_task_specs,
 )
 from dataloader_expert.loaders.collators.audio import AudioCollator
-from dataloader_expert.loaders.collators.default import DefaultCollator
+from dataloader_expert.loaders.collators.base import DefaultCollator
 from dataloader_expert.loaders.collators.multimodal import MultimodalCollator
 from dataloader_expert.loaders.collators.tabular import ArrayCollator
 from tests.loaders.material import Plain, a_task

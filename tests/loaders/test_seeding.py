@@ -79,7 +79,7 @@ def test_a_seed_is_one_that_numpy_takes() -> None:
         set_random_seed(seed)
     before = random.getstate()
     for seed in (-1, 2**32):
-        with pytest.raises(ValueError, match=rf"seed is {seed}; numpy takes seeds in \[0, 2\*\*32\)"):
+        with pytest.raises(ValueError, match=rf"seed is {seed}; it must be in \[0, 2\*\*32\)"):
             set_random_seed(seed)
     assert random.getstate() == before
 

@@ -52,7 +52,7 @@ def test_an_epochs_length_is_given_or_known() -> None:
     with pytest.raises(ValueError, match=r"does not have __len__ defined. Please specify training_parameters"):
         get_epoch_length(stream())
     for length in (0, -3, True, 2.5):
-        with pytest.raises(ValueError, match=f"length is {length}; it is a whole number of at least 1"):
+        with pytest.raises(ValueError, match=f"length is {length}; it must be a whole number of at least 1"):
             get_epoch_length(thirteen(), length)  # type: ignore[arg-type]  # what a configuration may hold
 
 
@@ -117,9 +117,9 @@ def test_the_accumulation_follows_from_the_batch_that_is_wanted(wanted: int, ran
     ("keywords", "words"),
     [
         ({"train_batch_size": 4}, "Effective minibatch size, 8, is greater than train_batch_size, 4"),
-        ({"train_batch_size": 20}, "train_batch_size, 20, is no multiple of the effective minibatch size, 8"),
+        ({"train_batch_size": 20}, "train_batch_size, 20, is not a multiple of the effective minibatch size, 8"),
         ({"train_batch_size": 0}, "train_batch_size is 0"),
-        ({"train_steps_per_epoch": 0}, "train_steps_per_epoch is 0; it is a whole number of at least 1"),
+        ({"train_steps_per_epoch": 0}, "train_steps_per_epoch is 0; it must be a whole number of at least 1"),
         ({"train_steps_per_epoch": -3}, "train_steps_per_epoch is -3"),
         ({"gradient_accumulation_steps": 0}, "gradient_accumulation_steps is 0"),
         ({"gradient_accumulation_steps": -1}, "gradient_accumulation_steps is -1"),
@@ -192,7 +192,7 @@ def test_what_is_shared_out_already_is_not_divided_again(kind: str, ranks: int) 
         ((None, 0, -1), "dp_size is -1"),
         ((0,), "val_steps_per_epoch is 0"),
         ((-3,), "val_steps_per_epoch is -3"),
-        ((None, -1), "num_sanity_val_steps is -1; it is at least 0"),
+        ((None, -1), "num_sanity_val_steps is -1; it must be at least 0"),
     ],
 )
 def test_numbers_of_validation_that_cannot_be_are_refused(arguments: Any, words: str) -> None:

@@ -62,7 +62,7 @@ def test_no_steps_are_not_all_steps(of: str) -> None:
 )
 def test_numbers_of_training_are_checked(name: str, arguments: dict[str, int]) -> None:
     """Our promise: a number below 1 is named."""
-    with pytest.raises(ValueError, match=f"{name} is -?[0-9]; it is a whole number of at least 1"):
+    with pytest.raises(ValueError, match=f"{name} is -?[0-9]; it must be a whole number of at least 1"):
         steps.get_train_dataloader_steps(loader(), **arguments)
 
 

@@ -53,11 +53,11 @@ def test_the_mean_difficulty_rises_from_epoch_to_epoch() -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: CurriculumSampler([1.0], start=0), "start is in"),
-        (lambda: CurriculumSampler([1.0], start=1.1), "start is in"),
-        (lambda: CurriculumSampler([1.0], epochs=0), "epochs at least 1"),
-        (lambda: CurriculumSampler([1.0, float("nan")]), "difficulty 1 is NaN"),
-        (lambda: CurriculumSampler([[1.0]]), "difficulty has 2 dimensions"),
+        (lambda: CurriculumSampler([1.0], start=0), "start is .*; it must be in"),
+        (lambda: CurriculumSampler([1.0], start=1.1), "start is .*; it must be in"),
+        (lambda: CurriculumSampler([1.0], epochs=0), "epochs is 0; it must be at least 1"),
+        (lambda: CurriculumSampler([1.0, float("nan")]), r"difficulty\[1\] is NaN"),
+        (lambda: CurriculumSampler([[1.0]]), r"difficulty: .*shape \[1, 1\]"),
     ],
     ids=["no share", "more than all", "no epochs", "nan", "table"],
 )

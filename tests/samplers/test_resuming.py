@@ -144,7 +144,7 @@ def test_batches_of_another_size_or_order_are_refused() -> None:
     state = numbers().state_dict()
     with pytest.raises(ValueError, match="batches of 8, this loader makes batches of 4"):
         numbers(batch_size=4).load_state_dict(state)
-    with pytest.raises(ValueError, match="SequentialSampler cannot go on in its midst"):
+    with pytest.raises(ValueError, match="SequentialSampler cannot resume within an epoch"):
         EpochLoader(range(20), batch_size=BATCH).load_state_dict(state)
     with pytest.raises(ValueError, match="sampler ShuffleSampler, this sampler has TokenBudgetBatchSampler"):
         lengths = TokenBudgetBatchSampler([1] * 20, 8)

@@ -17,7 +17,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from dataloader_expert.loaders import creating, epochs, validating
-from dataloader_expert.loaders.jasper import curriculum, dataset, hdf5, opening, stored, tables
+from dataloader_expert.loaders.jasper import batches, curriculum, dataset, hdf5, opening, stored, tables
 from dataloader_expert.loaders.jasper.artifacts import load_tensor_artifact
 from dataloader_expert.loaders.jasper.curriculum import Curriculum
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
@@ -35,7 +35,7 @@ DEVICE = "tests/gpu/test_jasper.py::test_"
 
 Dataset: Any = JASPERSteeringDataset
 _init, _read_tensor, _load, _write = Dataset.__init__, load_tensor_artifact, torch.load, hdf5.write
-_check_jasper = validating._check_jasper
+_check_ranges = batches.check_ranges
 
 
 def _drawing_by_access(self: Any, *arguments: Any, **keywords: Any) -> None:
@@ -96,7 +96,7 @@ def _empty_split_crashes(rows: Any, *others: Any) -> None:
 
 
 def _tiers_unseen(batch: Any, clusters: int) -> None:
-    _check_jasper({**batch, "negative_tiers": torch.ones_like(batch["negative_tiers"])}, clusters)
+    _check_ranges({**batch, "negative_tiers": torch.ones_like(batch["negative_tiers"])}, clusters)
 
 
 def _next_of(loader: Any) -> Any:
@@ -120,13 +120,18 @@ class _Forgetful(dict[Any, Any]):
 @contextmanager
 def _by_assert() -> Iterator[None]:
     """The validator as if it were written with ``assert``."""
-    source = Path(validating.__file__).read_text(encoding="utf-8")
-    changed = re.sub(r"raise AssertionError\((.*)\)( from error)?\n", r"assert False, (\1)\n", source)
-    assert changed.count("assert False") > 10
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        path = Path(folder) / "validating.py"
-        path.write_text(changed, encoding="utf-8")
-        patch.setattr(validating, "__file__", str(path))
+        for module in (validating, batches):
+            source = Path(str(module.__file__))
+            changed = re.sub(
+                r"raise AssertionError\((.*)\)( from error)?\n",
+                r"assert False, (\1)\n",
+                source.read_text(encoding="utf-8"),
+            )
+            assert changed.count("assert False") > 2
+            path = Path(folder) / source.name
+            path.write_text(changed, encoding="utf-8")
+            patch.setattr(module, "__file__", str(path))
         yield
 
 
@@ -284,7 +289,7 @@ WEAKNESSES = [
         (
             "the validator misses tiers",
             VALIDATING + "a_bad_batch_is_refused_by_key[tier 9]",
-            planted((validating, "_check_jasper", _tiers_unseen)),
+            planted((validating, "check_ranges", _tiers_unseen)),
         ),
         (
             "the validator raises StopIteration on an empty loader",
@@ -294,7 +299,7 @@ WEAKNESSES = [
         (
             "the validator knows no rounding",
             VALIDATING + "rounding_is_no_fault[centroid_distance-2.0000005]",
-            planted((validating, "ROUNDING", 0.0)),
+            planted((batches, "ROUNDING", 0.0)),
         ),
         (
             "the validator does not look into a Subset",

@@ -22,7 +22,8 @@ def _last_again_and_again(self: Any) -> Plan:
     ends = np.cumsum(self._counts)
     members = [self._members[end - n : end] for end, n in zip(ends, self._counts, strict=True)]
     flat = [m[min(i, len(m) - 1)] for i in range(self._batches) for m in members]
-    return Plan(np.array(flat), size=self.batch_size)
+    batches = np.array(flat).reshape(-1, self.batch_size).tolist()
+    return Plan(len(batches), len(batches), lambda first, until: batches[first:until])
 
 
 def _as_long_as_the_rarest(self: Any, labels: Any, *arguments: Any, **keywords: Any) -> None:

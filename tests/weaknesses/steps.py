@@ -113,7 +113,7 @@ def _all_together(loader: Any, num_batches: int = 100, **named: Any) -> Any:
     return dataclasses.replace(made, fetch_ms=spent / made.batches)
 
 
-UNCHECKED = planted((steps, "_at_least_one", lambda name, value: value))
+UNCHECKED = planted((steps, "whole", lambda least, **values: None))
 
 WEAKNESSES = [
     Weakness(SYSTEM, says, GUARDS + test, plant)

@@ -49,7 +49,7 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
     first = alike[0]
     return replace(
         first,
-        message=f"{len(names)} fields ({listed}); for the first: {first.message}",
+        message=first.message if len(names) == 1 else f"{len(names)} fields ({listed}); for the first: {first.message}",
         where=tuple(place for f in alike for place in f.where)[:MAX_PLACES],
         count=sum(f.count for f in alike),
         evidence=tuple(e for f in alike[:NAMED] for e in f.evidence),

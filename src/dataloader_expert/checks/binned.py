@@ -8,6 +8,8 @@ from typing import Any
 from dataloader_expert.facts import Json
 
 BINS = 20
+LARGEST = 1 << 52
+"""From here on floats do not hold the halves between whole numbers."""
 FAR = 4.0
 """If all values span this many times the range of the middle 98 %, the bins cover that range, and the rest is counted separately."""
 
@@ -32,7 +34,8 @@ def binned(levels: Any, weights: Any, middle: tuple[float, float] | None = None,
         low, high = middle
     if not math.isfinite(high - low):
         return None  # a bin of such a range has no width
-    whole = len(levels) <= 1 << 16 and bool((levels == np.rint(levels)).all())
+    exact = max(abs(low), abs(high)) < LARGEST
+    whole = exact and len(levels) <= 1 << 16 and bool((levels == np.rint(levels)).all())
     if whole and high - low < bins:  # a bin for each integer
         edges = np.arange(np.floor(low) - 0.5, np.floor(high) + 1)
     elif whole:  # each bin covers the same number of integers, or some would stand out

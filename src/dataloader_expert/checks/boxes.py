@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -115,7 +115,7 @@ class Boxes(Check):
                 yield finding(
                     "box-degenerate",
                     "error",
-                    f"{v['degenerate']} of {v['boxes']} boxes in {name} have no area or contain NaN ({read})",
+                    f"{v['degenerate']} of {v['boxes']} boxes in {name} {verb(v['degenerate'], 'have no area')}, or a NaN ({read})",
                     fact,
                     "drop or redraw them: many losses become NaN on such boxes",
                     v["degenerate_where"],
@@ -125,7 +125,7 @@ class Boxes(Check):
                 yield finding(
                     "box-outside",
                     "warning",
-                    f"{v['outside']} of {v['boxes']} boxes in {name} extend beyond their image ({read})",
+                    f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})",
                     fact,
                     "clip them to the image; if there are many, check the box format and unit",
                     v["outside_where"],

@@ -9,7 +9,7 @@ from typing import Any, cast
 from dataloader_expert.checks.alike import twins
 from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
 
@@ -157,8 +157,8 @@ class Classes(Check):
             for value, n in self.counts["train"].items():
                 named[self.context.class_name(value)] += n
             train = _classes(named, counts)
-            # a class that training never sees is worse than any ratio: it counts as one sample
-            yield Fact(TRAIN_IMBALANCE, max(train.values()) / min(n or 1 for n in train.values()), evidence)
+            seen = [n for n in train.values() if n]  # a class that training never sees is another finding
+            yield Fact(TRAIN_IMBALANCE, max(seen) / min(seen), evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         all_ = facts.find(CLASS_COUNTS, split=None)
@@ -200,7 +200,7 @@ class Classes(Check):
             yield finding(
                 "label-blank",
                 "error",
-                f"{n} samples have a blank label",
+                f"{number(n, 'sample')} {verb(n, 'have')} a blank label",
                 all_,
                 "label or drop them",
                 [*places(blank), *absent["where"]],

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.base import STATISTICS, Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -77,11 +77,14 @@ class ConstantSamples(Check):
             v, name = fact.value, str(fact.at["field"])
             if name in self.whole and v["count"] * FEW > v["varied"]:
                 continue  # masks may well be empty
+            values = facts.value(STATISTICS, {"min": None}, field=name)
+            if name in self.whole and values["min"] is not None and 0 <= values["min"] <= values["max"] <= 1:
+                continue  # marks, such as which tokens count: all of a sample's may be set
             if v["count"] and v["varied"]:
                 yield finding(
                     "constant-samples",
                     "warning",
-                    f"{v['count']} of {v['count'] + v['varied']} samples have a single value throughout {escaped(name)}",
+                    f"{v['count']} of {v['count'] + v['varied']} samples {verb(v['count'], 'have')} a single value throughout {escaped(name)}",
                     fact,
                     "inspect them: they may be blank or failed recordings; drop the empty ones",
                     v["where"],

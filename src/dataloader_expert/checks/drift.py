@@ -3,7 +3,8 @@
 Two splits with the same preprocessing have the same dtype, channel order and scale. Numbers are compared by their quantiles:
 ``scale`` is the smallest of three ratios: of the ranges between the 5th and the 95th percentile, of the interquartile ranges and
 of the standard deviations; ``shape`` is the distance of the quantiles once both splits are shifted and scaled to the same range.
-The same shape at another scale means different preprocessing, another shape means drift. Labels and categories are compared by
+The same shape at another scale means different preprocessing, if the values' size changes with their range or one split is
+normalised; another shape, or another range of the same scale, means drift. Labels and categories are compared by
 total variation distance with a chi-squared test.
 """
 
@@ -36,6 +37,8 @@ OTHER_SCALE, ANY_SHAPE = 2.0, 8.0
 """The ratio of ranges that means another scale if the shapes agree, and if they do not."""
 SAME_SHAPE = 0.12
 """The largest distance between the quantiles of distributions with the same shape, as a share of the range."""
+ALIKE = 1.5
+"""The most by which medians of values at two scales differ, once each is divided by its range: less than the least ratio of ranges."""
 FEW = 20
 """The most forms of a field that are reported: more are natural variety."""
 TIMES, SURE_LABELS = 2.0, 3.5
@@ -255,9 +258,11 @@ def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:
 
 
 def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
-    """Whether two splits have the same kind of values at another scale."""
+    """Whether two splits have the same kind of values at another scale, not from another range of the same scale."""
     if min(one["n"], two["n"]) < LEAST or one["quantiles"] is None or two["quantiles"] is None:
         return False
+    if _running(one) and _running(two):
+        return False  # numbers of rows, which begin anew in each split
     a, b = list(one["quantiles"].values()), list(two["quantiles"].values())
     ranges = a[5] - a[1], b[5] - b[1]
     if min(ranges) <= 0:
@@ -268,10 +273,40 @@ def _scaled(one: dict[str, Any], two: dict[str, Any]) -> bool:
     middles = a[4] - a[2], b[4] - b[2]
     measures = [ranges, spreads, *([middles] if min(middles) > 0 else [])]
     ratio = min(max(m) / min(m) for m in measures) if min(spreads) > 0 else 1.0
-    if ratio >= ANY_SHAPE:
+    normalized = _normalized(one) != _normalized(two)
+    sizes = _size(a), _size(b)
+    if ratio >= ANY_SHAPE and (normalized or max(sizes) >= ANY_SHAPE * min(sizes)):
         return True
     apart = max(abs((x - a[1]) / ranges[0] - (y - b[1]) / ranges[1]) for x, y in zip(a, b, strict=True))
-    return bool(ratio >= OTHER_SCALE and apart <= SAME_SHAPE)
+    moved = normalized or _proportional(a[3] / ranges[0], b[3] / ranges[1])
+    chance = min(SAME_SHAPE, 1 / math.sqrt(min(one["n"], two["n"])))  # the tails of few values scatter
+    return bool(ratio >= OTHER_SCALE and apart <= SAME_SHAPE + chance and moved)
+
+
+def _running(split: dict[str, Any]) -> bool:
+    """Whether the values have the range and the deviation of whole numbers that each occur once."""
+    n = split["n"]
+    uniform = math.sqrt((n * n - 1) / 12)
+    return bool(split["max"] - split["min"] == n - 1 and abs(split["std"] - uniform) <= 1e-6 * uniform)
+
+
+def _normalized(split: dict[str, Any]) -> bool:
+    """Whether the values have zero mean and unit deviation, or fill the range 0 to 1 or -1 to 1."""
+    standard = abs(split["mean"]) <= 0.1 and abs(split["std"] - 1) <= 0.1
+    return bool(standard or ((split["min"], split["max"]) in ((0, 1), (-1, 1))))
+
+
+def _size(quantiles: list[float]) -> float:
+    """How large values are: the mean absolute quantile."""
+    return sum(map(abs, quantiles)) / len(quantiles)
+
+
+def _proportional(one: float, two: float) -> bool:
+    """Whether medians, each in units of its split's range, agree: another unit multiplies both; a later season, another place
+    or a window of a trend has a smaller range at the same size."""
+    if max(abs(one), abs(two)) <= 1:
+        return abs(one - two) <= 2 * SAME_SHAPE
+    return one * two > 0 and 1 / ALIKE <= one / two <= ALIKE
 
 
 def _swapped(name: str, facts: Facts) -> Iterable[tuple[tuple[str, str], Finding]]:
@@ -324,7 +359,12 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
             continue
         for one, two in _pairs(whole):
             a, b = one.value, two.value
-            if min(a["n"], b["n"]) < LEAST or not (a["std"] or b["std"]):
+            if min(a["n"], b["n"]) < LEAST or not (a["std"] or b["std"]) or (_running(a) and _running(b)):
+                continue
+            if not (a["std"] and b["std"]):
+                still, moving = (one, two) if not a["std"] else (two, one)
+                text = f"it is {still.value['min']:.4g} in every sample of {still.at['split']} and varies in {moving.at['split']}"
+                yield name, _drifts(name, text, one, two)
                 continue
             pooled = math.sqrt((a["std"] ** 2 + b["std"] ** 2) / 2)
             shift = (b["mean"] - a["mean"]) / pooled
@@ -337,7 +377,10 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
             continue
         for one, two in _pairs(facts.all(CATEGORIES, field=name)):
             distance, sure = compared(one.value, two.value)
-            if distance >= APART and sure:
+            if distance >= 1 and sure:
+                text = f"no value in {two.at['split']} occurs in {one.at['split']}"
+                yield name, _drifts(name, text, one, two)
+            elif distance >= APART and sure:
                 text = f"its values are distributed differently in {one.at['split']} and {two.at['split']} (total variation {distance:.2f})"
                 yield name, _drifts(name, text, one, two)
 

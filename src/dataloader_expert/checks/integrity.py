@@ -9,7 +9,7 @@ from typing import Any
 from dataloader_expert.checks.base import HISTOGRAM, SAMPLES_FAILED, SAMPLES_READ, Check, Context
 from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.places import Places, dealt
-from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, verb
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Unit
@@ -370,7 +370,7 @@ class Integrity(Check):
             yield finding(
                 "shape-drift",
                 "error",
-                f"{name}: {empty} of {total} samples have length 0",
+                f"{name}: {empty} of {total} samples {verb(empty, 'have')} length 0",
                 fact,
                 "drop them: most models and the default collate fail on them",
                 self._odd(fact, _empty),
@@ -400,13 +400,13 @@ class Integrity(Check):
                 common = f"[{common}"
         few = total - most <= rare
         axes, tail = common.partition("[")[2], next(iter(tails))
-        long = field.kind in LONG  # different lengths are not a fault
+        long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
         places = self._odd(fact, lambda shape: _tail(shape) != tail if long else _axes(shape) != axes)
         if few or fact.value["ranks"] > 1:
             yield finding(
                 "shape-drift",
                 "error",
-                f"{name}: {total - most} of {total} samples are not {common}",
+                f"{name}: {total - most} of {total} samples {verb(total - most, 'are')} not {common}",
                 fact,
                 FIXES["shape-drift"],
                 places,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column, Role
@@ -151,7 +151,7 @@ class Leakage(Check):
             yield finding(
                 "group-leakage",
                 _severity(self.context.grouped),
-                f"{g['astride']} of {g['groups']} values of {escaped(g['field'])} have samples in more than one split"
+                f"{g['astride']} of {g['groups']} values of {escaped(g['field'])} {verb(g['astride'], 'have')} samples in more than one split"
                 + _guess("group", self.context.grouped),
                 groups,
                 "split by group, so that each group is in one split only",
@@ -171,7 +171,7 @@ class Leakage(Check):
             yield finding(
                 "time-leakage",
                 _severity(self.context.timed),
-                f"{t['early']} of {t['samples']} samples of {split} are earlier than the last training sample"
+                f"{t['early']} of {t['samples']} samples of {split} {verb(t['early'], 'are')} earlier than the last training sample"
                 f" ({split} begins at {escaped(t['earliest'])}, train ends at {escaped(train.value['latest'])})"
                 + _guess("time", self.context.timed),
                 [train, other],

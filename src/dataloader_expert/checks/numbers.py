@@ -100,7 +100,7 @@ class Numbers:
 
         for start in range(0, flat.size, PIECE):
             piece = flat[start : start + PIECE]
-            low, high = float(piece.min()), float(piece.max())
+            low, high = piece.min().item(), piece.max().item()  # whole numbers stay exact beyond 2 ** 53
             self.low, self.high = min(self.low, low), max(self.high, high)
             full = len(self.lowest) == len(self.highest) == EXTREMES
             if full and low >= self.lowest[-1][0] and high <= self.highest[-1][0]:
@@ -296,8 +296,10 @@ def shape_of(
     """The distribution's word: the rules stand here in the order in which they are tried."""
     import numpy as np
 
-    if len(levels) == 1 or skew is None or kurt is None:
+    if numbers.low == numbers.high:
         return "constant"
+    if len(levels) == 1 or skew is None or kurt is None:
+        return "other"  # they differ by less than a float or a bucket tells
     if len(levels) <= 20 and numbers.n >= 5 * len(levels):
         return "categorical"
     low, high = numbers.low, numbers.high

@@ -102,7 +102,7 @@ class OddLabels(Check):
         yield finding(
             "label-odd-one-out",
             "info",
-            f"{v['odd']} of {fact.evidence.seen} samples may be mislabelled: of their {NEIGHBOURS} nearest neighbours, at least "
+            f"{v['odd']} of {fact.evidence.seen} samples may be mislabelled: of the {NEIGHBOURS} nearest neighbours, at least "
             f"{OTHERS} are of one other class and none of their own (field {escaped(self.context.label)}, which neighbours "
             f"predict for {v['telling']:.0%} of the samples)",
             fact,

@@ -10,7 +10,7 @@ from dataloader_expert.checks.base import Context
 from dataloader_expert.checks.fingerprint import content_fields, digest64, digests
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.spilling import PARTS, Rows, Spill
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
@@ -217,7 +217,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "near-duplicates",
             "warning" if sure else "info",
-            f"{v['extra']} {of} are near copies of another ({v['rule']})",
+            f"{number(v['extra'], of[:-1])} {verb(v['extra'], 'are near copies')} of another ({v['rule']})",
             near,
             "inspect the pairs; keep one of each, or keep both in one split",
             [place for pair in v["pairs"] for place in pair],

@@ -10,7 +10,7 @@ from typing import Any
 from dataloader_expert.checks.base import HISTOGRAM, Check, Context
 from dataloader_expert.checks.binned import binned
 from dataloader_expert.checks.fingerprint import thumbs
-from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.pictures import as_grey
@@ -189,7 +189,15 @@ class Pictures(Check):
         for fact in facts.all(LOOKS):
             name, n = str(fact.at["look"]), fact.value["count"]
             severity, what, fix = _LOOKS[name]
-            yield finding(_CODES.get(name, name), severity, f"{n} images {what}", fact, fix, fact.value["where"], n)
+            yield finding(
+                _CODES.get(name, name),
+                severity,
+                f"{number(n, 'image')} {verb(n, what)}",
+                fact,
+                fix,
+                fact.value["where"],
+                n,
+            )
 
 
 _CODES = {"cut off": "flat"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
@@ -151,7 +151,7 @@ class Sounds(Check):
             yield finding(
                 code,
                 "warning",
-                f"{n} files {_TEXTS[look]}",
+                f"{number(n, 'file')} {verb(n, _TEXTS[look])}",
                 fact,
                 "listen to them; drop them or record them again",
                 fact.value["where"],

@@ -65,7 +65,8 @@ class Spelling(Check):
                 rare = sorted(alike, key=lambda value: (counts[value], value))[:-1]  # the commonest is the right one
                 where = [place for value in rare for place in self.where.of((name, value))]
                 value = {"counts": {v: counts[v] for v in alike}, "where": where[:MAX_PLACES]}
-                yield Fact(SPELLINGS, value, self.evidence(), {"field": name})
+                right = max(alike, key=lambda spelled: (counts[spelled], spelled))
+                yield Fact(SPELLINGS, value, self.evidence(), {"field": name, "value": right})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(SPELLINGS):

@@ -9,7 +9,7 @@ from typing import Any, cast
 from dataloader_expert.checks.base import HISTOGRAM, LABELS_BLANK, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb
@@ -285,13 +285,15 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     rare = missing is None or 2 * missing.value > (missing.evidence.seen or 0)
     kind = field.kind if field is not None else ""
     text = kind in ("text", "category")  # its statistics are of lengths
-    for code, word in (("nan", "NaN"), ("inf", "infinite values")):
+    # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
+    marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
+    for code, word in (("nan", "NaN"), ("inf", "infinite value")):
         if s[code]:
             places = facts.value(NAN_PLACES, [], field=name, code=code)
             yield finding(
                 code,
                 "error",
-                f"{name} has {s[code]} {word} among {s['n'] + s['nan'] + s['inf']} values",
+                f"{name} has {number(s[code], word)} among {s['n'] + s['nan'] + s['inf']} values",
                 fact,
                 "find where they arise; drop or impute those samples before training: a single one makes the loss NaN",
                 places or [{"field": name}],
@@ -300,6 +302,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     if (
         s["distribution"] == "constant"
         and not rare
+        and not marks
         and (context.samples or 2) > 1
         and s["n"] > 1
         and name not in (context.label, "sample_rate")

@@ -10,7 +10,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import RICH, content_fields, plain_fields, vectors
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column, runs
 
@@ -176,11 +176,11 @@ class Structure(Check):
         if same:
             listed = ", ".join(f"{p['a']} and {p['b']} (r = {p['r']:.4f})" for p in same[:3])
             fields = len(self.scalars) > 1
-            many = "pairs of fields" if fields else f"pairs of components of {self.content[0]}"
+            of = "fields" if fields else f"components of {self.content[0]}"
             yield finding(
                 "collinear-fields",
                 "info",
-                f"{len(same)} {many} carry the same information: {listed}",
+                f"{number(len(same), 'pair')} of {of} {verb(len(same), 'carry')} the same information: {listed}",
                 fact,
                 "drop one of each pair",
                 [{"field": p["b"]} for p in same] if fields else [{"field": self.content[0]}],

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
@@ -78,13 +78,21 @@ class Texts(Check):
         fact = facts.find(BLANK)
         if fact is not None and fact.value["count"]:
             n = fact.value["count"]
-            yield finding("blank-text", "warning", f"{n} texts are blank", fact, "drop them", fact.value["where"], n)
+            yield finding(
+                "blank-text",
+                "warning",
+                f"{number(n, 'text')} {verb(n, 'are blank')}",
+                fact,
+                "drop them",
+                fact.value["where"],
+                n,
+            )
         for fact in facts.all(STRANGE):
             n, kind = fact.value["count"], str(fact.at["kind"])
             yield finding(
                 "encoding-error" if kind == "encoded twice" else "suspicious-text",
                 "warning",
-                f"{n} texts {KINDS[kind]}",
+                f"{number(n, 'text')} {verb(n, KINDS[kind])}",
                 fact,
                 "fix or strip it as in the other texts, or drop these",
                 fact.value["where"],

@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import Finding, Severity, finding
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import TOKENS as NAMED
@@ -107,7 +107,7 @@ class Tokens(Check):
             what = "contain negative ids" if code == "out-of-range-ids" and v["limit"] is None else what
             said = what.format(limit=v["limit"], pad=" but padding" if self.context.vocabulary.pad is not None else "")
             source = f" ({v['how']})" if v["limit"] is not None and v["how"] != "as asked" else ""
-            message = f"{v['count']} sequences of {escaped(name)} {said}{source}"
+            message = f"{number(v['count'], 'sequence')} of {escaped(name)} {verb(v['count'], said)}{source}"
             yield finding(code, severity, message, fact, fix, v["where"], v["count"])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ class CannotRebuild(Exception):
 
 
 def build(dataset: Any, plan: LoaderPlan, collate: Any = None) -> DataLoader[Any]:
-    """A loader as the plan describes it; its order follows from the plan's seed."""
+    """The loader that a plan describes, in the order of its seed."""
     keywords = plan.keywords()
     if isinstance(dataset, IterableDataset):
         keywords.pop("shuffle")
@@ -25,7 +24,7 @@ def build(dataset: Any, plan: LoaderPlan, collate: Any = None) -> DataLoader[Any
 
 
 def plain(dataset: Any, collate: Any = None, like: DataLoader[Any] | None = None, **settings: Any) -> DataLoader[Any]:
-    """A loader of torch's with these settings, and the worker initialiser and generator of ``like`` unless they name them."""
+    """A DataLoader with these settings, by default with the worker initialiser and generator of ``like``."""
     kept = {} if like is None else {name: getattr(like, name) for name in ("worker_init_fn", "generator")}
     return DataLoader(dataset, collate_fn=collate, **{**kept, **settings})
 
@@ -38,14 +37,11 @@ def rebuild(
     in_order: bool | None = None,
     persistent: bool | None = None,
 ) -> DataLoader[Any]:
-    """The user's loader with another number of workers (and batch size, prefetch factor, order, persistence), all else as
-    it was.
+    """The user's loader with other settings; None keeps the loader's own.
 
-    Class, sampler or batch sampler, collate function, worker initialiser, generator, timeout and context stay. A class
-    that takes other arguments is copied, and the settings are changed in the copy.
-
-    Raises:
-        CannotRebuild: if the batch size belongs to a batch sampler of the user's, or to a class that takes other arguments.
+    Everything else stays: class, samplers, collate function, worker initialiser, generator, timeout and context. A
+    loader whose class takes other arguments is copied, and changed. ``CannotRebuild`` says that a batch sampler, or such
+    a class, sets the batch size.
     """
     keywords: dict[str, Any] = {
         "num_workers": workers,
@@ -64,7 +60,7 @@ def rebuild(
         keywords["multiprocessing_context"] = loader.multiprocessing_context
     if _decider(loader) is loader.batch_sampler:
         if batch_size is not None:
-            raise CannotRebuild("its batch sampler sets the batch size; change it there")
+            raise CannotRebuild("its batch sampler sets the batch size: change it there")
         keywords["batch_sampler"] = loader.batch_sampler
     else:
         if loader.batch_sampler is None:
@@ -82,21 +78,15 @@ def rebuild(
 
 
 def _copied(loader: DataLoader[Any], keywords: dict[str, Any]) -> DataLoader[Any]:
-    """A copy of a loader of the user's own class, with its settings for workers changed: torch reads them whenever an
-    epoch begins."""
+    """A copy with other settings of its workers: torch reads them whenever an epoch begins."""
     made = _twin(loader)
-    vars(made).update(
-        num_workers=keywords["num_workers"],
-        timeout=keywords.get("timeout", 0),
-        prefetch_factor=keywords.get("prefetch_factor"),
-        persistent_workers=keywords.get("persistent_workers", False),
-        in_order=keywords.get("in_order", True),
-    )
+    unset = {"timeout": 0, "prefetch_factor": None, "persistent_workers": False, "in_order": True}
+    vars(made).update(num_workers=keywords["num_workers"], **{n: keywords.get(n, v) for n, v in unset.items()})
     return made
 
 
 def _twin(loader: DataLoader[Any]) -> DataLoader[Any]:
-    """A copy that shares everything but workers that are kept from epoch to epoch."""
+    """A copy that shares everything but persistent workers."""
     made = copy.copy(loader)
     made._iterator = None
     return made
@@ -109,13 +99,8 @@ def with_collate(loader: DataLoader[Any], collate: Any) -> DataLoader[Any]:
     return other
 
 
-def may_give_up_order() -> bool:
-    """Whether this torch knows ``in_order`` (2.6 on)."""
-    return "in_order" in inspect.signature(DataLoader.__init__).parameters
-
-
 def release(loader: Any, iterator: Any) -> None:
-    """Ends an iterator's workers; a loader that keeps its iterator makes a new one next time."""
+    """Ends the workers of an iterator; a loader with persistent workers starts new ones next time."""
     shutdown = getattr(iterator, "_shutdown_workers", None)
     if shutdown is not None:
         shutdown()
@@ -124,7 +109,7 @@ def release(loader: Any, iterator: Any) -> None:
 
 
 def shuffles(loader: DataLoader[Any]) -> bool:
-    """Whether the order is torch's own shuffling."""
+    """Whether torch's ``RandomSampler`` decides the order."""
     return isinstance(loader.sampler, RandomSampler)
 
 
@@ -140,16 +125,11 @@ def sampler_name(loader: DataLoader[Any]) -> str:
 
 
 def orders(loader: DataLoader[Any]) -> Any:
-    """An epoch's indices as the loader's own sampler gives them, flat."""
+    """The indices of an epoch as the loader's own sampler yields them, flat."""
     for given in _decider(loader):
         yield from given if isinstance(given, list | tuple) else [given]
 
 
-def draws_globally(loader: DataLoader[Any]) -> bool:
-    """Whether torch's own shuffling has no generator of its own."""
-    return isinstance(loader.sampler, RandomSampler) and loader.sampler.generator is None and loader.generator is None
-
-
 def is_plain(loader: DataLoader[Any]) -> bool:
-    """Whether torch's own samplers decide the order, and the batch size is the loader's."""
+    """Whether a sampler of torch decides the order, and the loader the batch size."""
     return isinstance(loader.sampler, RandomSampler | SequentialSampler) and loader.batch_size is not None

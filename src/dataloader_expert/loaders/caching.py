@@ -1,8 +1,8 @@
-"""Samples that are kept in memory once read."""
+"""Samples that are kept in memory after their first read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
 from typing import Any
 
 from torch.utils.data import Dataset
@@ -11,12 +11,12 @@ from torch.utils.data import Dataset
 class CachedDataset(Dataset[Any]):
     """A map-style dataset whose samples are kept after their first read.
 
-    For samples that are the same each time: what a random transform gave once would come in every epoch. A sample is
-    handed out as it is kept, so change a copy. Each worker keeps its own samples, but shares what :meth:`fill` read
-    before it was forked; with another start method a filled dataset is sent whole to each.
+    For deterministic datasets: the result of a random transform would repeat in every epoch. The sample returned is the
+    one that is kept, so change a copy. Each worker keeps its own samples, but forked workers share what :meth:`fill`
+    read before; with another start method a filled dataset is copied to each.
 
     Args:
-        dataset: map-style, with ``__len__``; it is read by index from 0 to its length.
+        dataset: map-style, with ``__len__``, indexed from 0.
     """
 
     def __init__(self, dataset: Any) -> None:
@@ -24,8 +24,7 @@ class CachedDataset(Dataset[Any]):
         self.kept: dict[int, Any] = {}
 
     def __len__(self) -> int:
-        source: Sized = self.dataset
-        return len(source)
+        return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
         at = range(len(self))[index]
@@ -34,7 +33,7 @@ class CachedDataset(Dataset[Any]):
         return self.kept[at]
 
     def fill(self, indices: Iterable[int] | None = None) -> CachedDataset:
-        """Reads these samples, by default all, and gives the dataset back."""
+        """Reads these samples, by default all, and returns the dataset."""
         for index in range(len(self)) if indices is None else indices:
             self[index]
         return self

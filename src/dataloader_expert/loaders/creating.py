@@ -1,4 +1,4 @@
-"""One call to a loader that is ready for training, from a JASPER directory or any supported data set."""
+"""A loader that is ready for training in one call, from a JASPER directory or any supported data set."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch.utils.data import BatchSampler, DataLoader, Sampler
+from torch.utils.data import DataLoader, Sampler
 
 from dataloader_expert.loaders.collate import pad_collate
-from dataloader_expert.loaders.epochs import EpochLoader, with_epoch
+from dataloader_expert.loaders.epochs import EpochLoader, gives_batches, with_epoch
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, ranks_asked
-from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
+from dataloader_expert.loaders.jasper.loading import jasper_loader
 from dataloader_expert.loaders.jasper.tables import is_jasper
-from dataloader_expert.loaders.opening import open_dataset
-from dataloader_expert.samplers import BlockShuffleSampler, DistributedShuffleSampler, OrderedSampler, ShuffleSampler
-from dataloader_expert.samplers.base import EpochBatchSampler
+from dataloader_expert.loaders.samples import SourceDataset
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.samplers import BlockShuffleSampler
+from dataloader_expert.samplers.rules import at_least
 
 logger = logging.getLogger(__name__)
 
@@ -48,30 +49,29 @@ def create_loader(
     mixed_blocks: int | None = None,
     **keywords: Any,
 ) -> EpochLoader:
-    """A loader over one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
+    """A loader of one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
 
     Except for JASPER directories, the defaults are those of :class:`DataLoaderConfig`.
 
     Args:
         dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.
-        split: which one; None: all samples of a data set without splits.
+        split: its name; None: all samples of a data set without splits.
         batch_size: samples per batch, per rank.
-        num_workers: worker processes. Order and content do not depend on it. None: the default, for JASPER 0.
-        distributed: shard the epoch across the ranks of the default process group; None: where there is one, for JASPER
-            never.
-        epoch: of order and curriculum, from 0; later by :func:`set_epoch`.
-        drop_last: leave out a smaller last batch; None: the default, for JASPER in ``train`` only.
-        pin_memory: copy batches to pinned memory, where there is an accelerator; None: the default, for JASPER True.
-        device: hold a JASPER data set's tensors there; then without workers and without pinning, which is logged.
+        num_workers: worker processes, which change neither order nor content. None: the default; for JASPER 0.
+        distributed: shard the epoch across the ranks of the default process group. None: if there is one; for JASPER
+            False.
+        epoch: of order and curriculum, from 0; change it with :func:`set_epoch`.
+        drop_last: leave out a smaller last batch. None: the default; for JASPER in ``train`` only.
+        pin_memory: copy batches to pinned memory if there is an accelerator. None: the default; for JASPER True.
+        device: where the tensors of a JASPER data set are held; on a device without workers and pinning, which is logged.
         seed: of order, augmentation and steering variants.
         storage_format, use_mmap, variant_rule: as of :class:`JASPERSteeringDataset`.
-        sampler: another order, such as one of ``dataloader_expert.samplers``; batch samplers too.
-        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`, for data sets that are not
-            JASPER directories. Random choices in ``transform`` follow from seed, epoch and draw.
-        mixed_blocks: shuffle by blocks (row groups, shards), so many at a time
-            (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); of ``train`` only. None: a full shuffle.
-        keywords: further fields of :class:`DataLoaderConfig`, such as ``persistent_workers`` or ``collate_fn``; for
-            JASPER further arguments of ``DataLoader``.
+        sampler: a sampler or batch sampler of your own, such as one of ``dataloader_expert.samplers``.
+        format, label, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
+            in ``transform`` depend on seed, epoch and draw only.
+        mixed_blocks: in ``train``, shuffle so many blocks (row groups, shards) at a time
+            (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
+        keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
 
     Returns:
         A ``DataLoader`` with ``dataset_obj``, ``sampler_obj``, ``set_epoch``, ``state_dict``, ``load_state_dict``.
@@ -85,7 +85,7 @@ def create_loader(
         named: Any = split  # another name is answered with the names there are
         dataset = JASPERSteeringDataset(dataset_dir, named, epoch, device, storage_format, **how)
         workers = {"num_workers": num_workers or 0, "pin_memory": pin_memory is not False}
-        loader = _jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
+        loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
         opened = open_dataset(
             dataset_dir,
@@ -106,73 +106,80 @@ def create_loader(
         given |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
         keywords = {"collate_fn": pad_collate, **{k: v for k, v in given.items() if v is not None}, **keywords}
         config = DataLoaderConfig(batch_size=batch_size, shuffle=split == "train", seed=seed, **keywords)
-        _warn_of_no_batch(split, len(opened), batch_size, config.drop_last)
         loader = DataLoaderFactory().create_dataloader(opened, config)
-    loader.set_epoch(epoch)
-    return loader
-
-
-def _jasper_loader(
-    dataset: JASPERSteeringDataset,
-    batch_size: int,
-    distributed: bool,
-    drop_last: bool | None,
-    sampler: Sampler[Any] | None,
-    **keywords: Any,
-) -> EpochLoader:
-    """A JASPER loader, with the defaults that its name has always had."""
-    if dataset.device.type != "cpu":
-        if keywords["num_workers"] or keywords["pin_memory"]:
-            logger.info("the data are on %s: no workers and no pinning, there is nothing left to fetch", dataset.device)
-        keywords |= {"num_workers": 0, "pin_memory": False}
-    train, seed = dataset.split == "train", dataset.seed
-    drop = train if drop_last is None else drop_last
-    _warn_of_no_batch(dataset.split, len(dataset), batch_size, drop)
-    keywords = {"collate_fn": collate_gathered, **keywords}
-    if distributed and sampler is None:
-        sampler = DistributedShuffleSampler(dataset, shuffle=train, seed=seed, drop_last=drop)
-    elif sampler is None:
-        # One replica in a process group too: nobody asked to shard.
-        sampler = ShuffleSampler(dataset, seed, num_replicas=1) if train else OrderedSampler(dataset, num_replicas=1)
-    if gives_batches(sampler):
-        return EpochLoader(dataset, batch_sampler=sampler, **keywords)
-    return EpochLoader(dataset, batch_size=batch_size, sampler=sampler, drop_last=drop, **keywords)
-
-
-def _warn_of_no_batch(split: str | None, count: int, batch_size: int, drop_last: bool) -> None:
-    if drop_last and 0 < count < batch_size:
+    count = len(loader.dataset_obj)
+    if loader.drop_last and 0 < count < batch_size:
         logger.warning(
-            "split %s has %d samples, fewer than a batch of %d: with drop_last the loader gives no batch; make batches "
-            "smaller, or pass drop_last=False",
+            "split %s has %d samples, fewer than one batch of %d, and drop_last leaves it out: the loader gives no "
+            "batch. Reduce batch_size, or pass drop_last=False",
             split,
             count,
             batch_size,
         )
+    loader.set_epoch(epoch)
+    return loader
+
+
+def open_dataset(
+    source: str | Path,
+    *,
+    format: str | None = None,
+    split: str | None = None,
+    label: str | None = None,
+    columns: list[str] | None = None,
+    size: tuple[int, int] | None = None,
+    classes: list[str] | None = None,
+    nullable: list[str] | None = None,
+    unreadable: Literal["raise", "skip"] = "raise",
+    channels: int | None = None,
+    transform: Callable[[dict[str, Any]], Any] | None = None,
+) -> SourceDataset:
+    """Opens a data set on disk as a map-style ``Dataset`` of dictionaries of tensors.
+
+    Args:
+        source: folder, file or glob in any format that ``characterize_dataset`` reads.
+        format, split, label: as there; None: detected.
+        columns: the fields to read, with the one that names the split of each sample if there is one; None: all.
+        size, nullable, unreadable, channels, transform: as of :class:`SourceDataset`.
+        classes: class names in index order; None: as the data set declares them.
+
+    Raises:
+        ValueError: as of :class:`SourceDataset`.
+        RequestError: ``source-not-found``, ``format-unknown``, ``label-not-found`` or ``invalid-argument``.
+    """
+    from dataloader_expert.sources.registry import open_source
+
+    only = None if columns is None else tuple(columns)
+    ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label, columns=only)
+    opened = open_source(ref, [])
+    names = tuple(classes) if classes is not None else opened.classes
+    return SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
+
+
+def load_reference(reference: str, **arguments: Any) -> Any:
+    """The object that ``file.py:name`` or ``package.module:name`` names; a class or function is called with ``arguments``."""
+    from dataloader_expert.sources.reference import load
+
+    return load(reference, arguments, ("/", str(Path.cwd())))
 
 
 def set_epoch(loader: DataLoader[Any], epoch: int) -> None:
-    """Sets the epoch of whatever in ``loader`` has one: curriculum, order, a wrapped dataset (``Subset``) too.
+    """Sets the epoch of the samplers and datasets in ``loader`` that have one, also of those in a ``Subset``.
 
     Args:
-        loader: ours, or any ``DataLoader``.
+        loader: any ``DataLoader``.
         epoch: from 0.
 
     Raises:
         ValueError: if nothing in the loader has an epoch, or ``epoch`` is negative.
     """
-    if epoch < 0:
-        raise ValueError(f"epoch is {epoch}; it must be at least 0")
+    at_least(0, epoch=epoch)
     owners = with_epoch(loader)
     if not owners:
         raise ValueError(
-            f"neither {type(loader.dataset).__name__} nor {type(loader.sampler).__name__} has an epoch: nothing to set"
+            f"neither {type(loader.dataset).__name__} nor {type(loader.sampler).__name__} has set_epoch: use a sampler that has"
         )
     for owner in owners:
         owner.set_epoch(epoch)
     if isinstance(loader, EpochLoader):
         loader.set_epoch(epoch)
-
-
-def gives_batches(sampler: Any) -> bool:
-    """Whether a sampler is for ``batch_sampler=``."""
-    return isinstance(sampler, EpochBatchSampler | BatchSampler)

@@ -1,4 +1,4 @@
-"""Whether reading a sample may draw random numbers, told from the code that would run."""
+"""Whether reading a sample may draw random numbers, by the code that would run."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ NAMES = (
 """Names under which ``random``, numpy and torch give random numbers of their global states."""
 METHODS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
 MOST = 500
-"""Functions and objects looked at; beyond them it may."""
+"""Functions and objects that are inspected; a dataset with more may draw."""
 MANY = 100
-"""Of a longer list the first are looked at: its elements are of a kind."""
+"""Elements of a list that are inspected: they are usually of one kind."""
 
 
 def may_draw(dataset: Any) -> bool:
-    """Whether ``dataset[index]`` names a source of random numbers: in its code, its functions', its transforms'.
+    """Whether the code of ``dataset[index]``, its functions or its transforms names a source of random numbers.
 
-    Methods are looked up in its class and its parents, in what it holds, and in classes and modules that its code
-    names, where these are the user's own. What is compiled is not looked into, and a generator of the dataset's own
-    is taken for a global one.
+    Methods are looked up in its class and parents, in its attributes, and in classes and modules of the user that its
+    code names. Compiled code is not inspected; a generator of the dataset is taken for a global one.
     """
     seen: set[tuple[int, int]] = set()
-    open_ones: list[tuple[Any, Any]] = [(dataset, None)]  # with the object, or class, whose method it is
+    open_ones: list[tuple[Any, Any]] = [(dataset, None)]  # with the object or class whose method it is
     while open_ones:
         one, owner = open_ones.pop()
         if (id(one), id(owner)) in seen:
@@ -123,9 +122,7 @@ def _values(one: Any) -> list[Any]:
 
 
 def _runs(value: Any) -> bool:
-    if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
-        return True
-    return any(isinstance(getattr(type(value), name, None), types.FunctionType) for name in METHODS)
+    return isinstance(value, types.FunctionType | types.MethodType | functools.partial) or any(_methods(value))
 
 
 def _of_library(function: types.FunctionType) -> bool:
@@ -140,12 +137,11 @@ def _of_user(module: str) -> bool:
 
 
 def _cells(function: types.FunctionType) -> list[Any]:
-    return [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018  # raises where it is empty
-    except ValueError:
-        return False
-    return True
+    """What the closure of ``function`` holds."""
+    held = []
+    for cell in function.__closure__ or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # not assigned yet
+            pass
+    return held

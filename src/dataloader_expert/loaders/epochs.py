@@ -1,4 +1,4 @@
-"""A DataLoader that tracks its epoch and its position in it, and resumes there in another process."""
+"""A DataLoader that knows its epoch and its position in it, and resumes there in another process."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     DistributedSampler,
     IterableDataset,
@@ -26,33 +27,25 @@ from dataloader_expert.loaders.tensor_rows import Slices, gathers
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler, IndexSampler
 from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.ranks import process_group
-from dataloader_expert.samplers.torch_order import TorchShuffleSampler
+from dataloader_expert.samplers.shuffled import TorchShuffleSampler
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
 class Progress:
-    """How many batches of the present pass were delivered, and whether it came to its end; apart from the loader, whose
-    attributes are slow to set."""
+    """Batches delivered in this pass, and whether it ended; apart from the loader, whose attributes are slow to set."""
 
-    __slots__ = ("batches", "ended")
-
-    def __init__(self) -> None:
-        self.begin()
+    batches: int = 0
+    ended: bool = False
 
     def begin(self) -> None:
-        """A new pass: nothing was delivered."""
+        """Starts a pass."""
         self.batches, self.ended = 0, False
 
 
-@dataclass
-class _Resumption:
-    """A loaded state that has not been resumed yet.
-
-    Attributes:
-        epoch: that it is of; None: of a dataset that knows none.
-        batches: that were delivered.
-    """
+class _Resumption(NamedTuple):
+    """A loaded state that has not been resumed yet: its epoch, None if the dataset has none, and its delivered batches."""
 
     epoch: int | None
     batches: int
@@ -62,17 +55,17 @@ class EpochLoader(DataLoader[Any]):
     """A ``DataLoader`` with ``set_epoch``, ``state_dict`` and ``load_state_dict``; otherwise as torch's.
 
     Batches are counted as they are delivered, so a state is valid for any number of workers. In a single process each
-    new pass starts the next epoch, of a stream too; with several ranks :meth:`set_epoch` does.
+    pass starts the next epoch, of a stream too; with several ranks :meth:`set_epoch` does.
 
     Args:
         dataset: map-style or iterable.
-        seed: of the random states of its workers, which then follow from seed and epoch; needs a ``generator``.
+        seed: makes the random states of workers depend on seed and epoch; needs a ``generator``.
         keywords: as of ``DataLoader``.
 
     Attributes:
         dataset_obj: the dataset.
-        sampler_obj: the sampler of ours that decides the order; None if there is none.
-        progress: batches of the present pass.
+        sampler_obj: the :class:`~dataloader_expert.samplers.base.EpochSampler` that decides the order, if any.
+        progress: batches delivered in this pass.
     """
 
     dataset_obj: Any
@@ -80,13 +73,13 @@ class EpochLoader(DataLoader[Any]):
 
     def __init__(self, dataset: Any, *, seed: int | None = None, **keywords: Any) -> None:
         if hasattr(keywords.get("collate_fn"), "apart"):
-            keywords["collate_fn"] = keywords["collate_fn"].apart()  # another loader's epoch is not this one's
+            keywords["collate_fn"] = keywords["collate_fn"].apart()  # each loader has its own epoch
         super().__init__(dataset, **keywords)
         self.dataset_obj, self.seed = dataset, seed
         own = self.batch_sampler if isinstance(self.batch_sampler, EpochSampler) else self.sampler
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
         if isinstance(own, EpochBatchSampler):
-            vars(self)["sampler"] = own  # trainers that shard look here whether that is done; torch forbids to set it
+            vars(self)["sampler"] = own  # trainers look here for a sharded sampler; torch forbids to set it
         if isinstance(dataset, SeededSamples):
             dataset.expects_draws = True
             if isinstance(own, EpochSampler):
@@ -98,16 +91,13 @@ class EpochLoader(DataLoader[Any]):
 
     @property
     def epoch(self) -> int | None:
-        """The epoch of the current pass; before it starts, of the next one. None where nothing here has one."""
+        """The epoch of the current pass, or before it starts of the next one; None if no sampler or dataset has one."""
         owners = (self.batch_sampler, self.sampler, *wrapped(self.dataset))
         known = (getattr(owner, "epoch", None) for owner in owners)
         return next((epoch for epoch in known if isinstance(epoch, int)), None)
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next pass, for the dataset's curriculum and the sampler's order.
-
-        The pass starts at its beginning, or, if a state of that epoch was just loaded, where that state was taken.
-        """
+        """Sets the epoch of the next pass, which starts at its beginning, or resumes a state of it just loaded."""
         self._move_to(epoch)
         if self._resumption is not None and self._resumption.epoch == epoch:
             return
@@ -115,7 +105,7 @@ class EpochLoader(DataLoader[Any]):
         self.progress.begin()
 
     def state_dict(self) -> dict[str, Any]:
-        """Epoch, batches delivered in it, and the states of sampler and dataset; plain values, ready for JSON."""
+        """Epoch, batches delivered in it, and the states of sampler and dataset; ready for JSON."""
         counted_in = self._begun_in if self._resumption is None else self._resumption.epoch
         batches = self.progress.batches if self.epoch == counted_in else 0  # the sampler's own set_epoch moved it
         state: dict[str, Any] = {"batches": batches, "batch_size": self.batch_size}
@@ -131,11 +121,11 @@ class EpochLoader(DataLoader[Any]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next pass resumes after the last batch delivered when ``state`` was taken.
 
-        If that was the epoch's last batch, the pass is empty, and the one after it starts the next epoch. An iterable
-        dataset cannot be entered at a position: the batches before are read again and dropped.
+        After the last batch of an epoch that pass is empty, and the one after it starts the next epoch. Of an iterable
+        dataset, the batches before are read again and dropped.
 
         Raises:
-            ValueError: if the order or the batch size differs, or the sampler is not one of ours.
+            ValueError: if the order or the batch size differs, or the sampler is not an ``EpochSampler``.
         """
         batches = int(state["batches"])
         if isinstance(self.dataset, IterableDataset):
@@ -145,10 +135,13 @@ class EpochLoader(DataLoader[Any]):
             self.progress.batches = batches
             return
         if self.sampler_obj is None or "sampler" not in state:
-            raise ValueError(f"{type(self.sampler).__name__} cannot go on in its midst: use a sampler of ours")
+            raise ValueError(
+                f"{type(self.sampler).__name__} cannot resume within an epoch: use a sampler of dataloader_expert.samplers"
+            )
         if state["batch_size"] != self.batch_size:
             raise ValueError(
-                f"the state counts batches of {state['batch_size']}, this loader makes batches of {self.batch_size}"
+                f"the state counts batches of {state['batch_size']}, this loader makes batches of {self.batch_size}: "
+                "resume with the batch size of the state"
             )
         self.sampler_obj.load_state_dict(state["sampler"])
         if _has_states(self.dataset_obj):
@@ -165,10 +158,9 @@ class EpochLoader(DataLoader[Any]):
             owner.set_epoch(epoch)
 
     def _begin(self) -> int:
-        """Puts all that has an epoch to that of the pass that begins now.
+        """Sets the epoch of everything to that of the pass that begins now.
 
-        Returns:
-            How many batches are read and dropped before it: those that a stream delivered before it was interrupted.
+        Returns how many batches to read and drop first: those that an interrupted stream has delivered.
         """
         resumed, self._resumption = self._resumption, None
         goes_on = resumed is not None and resumed.epoch == self.epoch
@@ -185,7 +177,7 @@ class EpochLoader(DataLoader[Any]):
         return resumed.batches if goes_on and resumed is not None and self.sampler_obj is None else 0
 
     def _move_stream(self) -> None:
-        """To the epoch that somebody set on the dataset itself, else to the next one."""
+        """Moves a stream to the epoch that was set on the dataset itself, else to the next one."""
         known = (getattr(owner, "epoch", None) for owner in reversed(wrapped(self.dataset)))  # innermost first
         epochs = [epoch for epoch in known if isinstance(epoch, int)]
         set_to = next((epoch for epoch in epochs if epoch != self._begun_in), None)
@@ -196,13 +188,13 @@ class EpochLoader(DataLoader[Any]):
 
     @property
     def _alone(self) -> bool:
-        """Whether no other rank could disagree on the epoch."""
+        """Whether there is one rank only, so that none can disagree on the epoch."""
         worlds = [ranks.pair[0] for ranks in self._ranks]
         worlds += [getattr(owner, "num_replicas", None) or 1 for owner in (self.batch_sampler, self.sampler)]
         return all(world == 1 for world in worlds)
 
     def _seed_pass(self) -> None:
-        """The states of samples and workers as they are when a pass of this epoch begins."""
+        """Sets the random states of samples and workers to those at the beginning of this epoch."""
         followers: list[Any] = [own for own in wrapped(self.dataset) if isinstance(own, SeededSamples)]
         followers += [self.collate_fn] if hasattr(self.collate_fn, "set_epoch") else []
         epoch = self.epoch
@@ -218,7 +210,7 @@ class EpochLoader(DataLoader[Any]):
 
     @property
     def _index_sampler(self) -> Any:
-        """What torch's iterators ask for the next batch of indices."""
+        """What the iterators of torch take the next batch of indices from."""
         size, own = self.batch_size, self.sampler_obj
         if size is not None and isinstance(own, IndexSampler) and own is self.sampler and gathers(self.dataset):
             return Slices(own, size, self.drop_last)
@@ -229,7 +221,7 @@ class EpochLoader(DataLoader[Any]):
 
     @property
     def _items(self) -> int:
-        """What one batch takes from the sampler: itself of a batch sampler, else its samples."""
+        """Items of the sampler per batch: 1 of a batch sampler, else the batch size."""
         return 1 if isinstance(self.sampler_obj, EpochBatchSampler) else self.batch_size or 1
 
     def __iter__(self) -> Any:
@@ -247,17 +239,11 @@ class EpochLoader(DataLoader[Any]):
 
 
 ONCE = frozenset({RandomSampler, SequentialSampler, DistributedSampler, SubsetRandomSampler})
-"""Samplers of torch that give each index once, unless they replace."""
+"""Samplers of torch that yield each index once, unless they draw with replacement."""
 
 
 class _Placed:
-    """The batches of a sampler that is not one of ours: each index as a draw, with its place if it may repeat.
-
-    Args:
-        batches: lists of indices, or indices.
-        dataset: whose epoch they are of.
-        loader: whose sampler, or batch sampler's sampler, may know of ranks.
-    """
+    """The batches of a foreign sampler with each index as a draw, with its place if indices may repeat."""
 
     def __init__(self, batches: Any, dataset: SeededSamples, loader: DataLoader[Any]) -> None:
         self._batches, self._dataset, self._whole = batches, dataset, loader.batch_sampler is not None
@@ -279,25 +265,25 @@ class _Placed:
 
 
 def _has_states(dataset: Any) -> bool:
-    """Whether a dataset keeps states; ``state`` alone may be anything."""
+    """Whether a dataset saves and restores its state; an attribute ``state`` alone may be anything."""
     return callable(getattr(dataset, "state", None)) and callable(getattr(dataset, "restore", None))
 
 
 def with_epoch(loader: DataLoader[Any]) -> list[Any]:
-    """Whatever in a loader has an epoch: its samplers, its dataset, and those that are wrapped, in a ``Subset`` say."""
+    """Everything in a loader that has ``set_epoch``: samplers, collate function and datasets, also those in a ``Subset``."""
     named = (getattr(loader, "dataset_obj", None), getattr(loader, "sampler_obj", None), loader.collate_fn)
     found = {id(c): c for c in (*samplers_of(loader), *named, *wrapped(loader.dataset)) if hasattr(c, "set_epoch")}
     return list(found.values())
 
 
 def samplers_of(loader: Any) -> list[Any]:
-    """What decides the order of a loader: its batch sampler, the sampler within that, its own sampler."""
+    """The batch sampler of a loader, the sampler within that, and its own sampler; None where there is none."""
     batches = getattr(loader, "batch_sampler", None)
     return [batches, getattr(batches, "sampler", None), getattr(loader, "sampler", None)]
 
 
 def wrapped(dataset: Any) -> list[Any]:
-    """A dataset and those within it, outermost first: by ``dataset``, as ``Subset`` has, or ``datasets``."""
+    """A dataset and those that it wraps as ``dataset`` or ``datasets``, outermost first."""
     found = [dataset]
     for one in found:
         several = getattr(one, "datasets", None)
@@ -306,8 +292,13 @@ def wrapped(dataset: Any) -> list[Any]:
     return found
 
 
+def gives_batches(sampler: Any) -> bool:
+    """Whether a sampler is for ``batch_sampler=``."""
+    return isinstance(sampler, EpochBatchSampler | BatchSampler)
+
+
 class _Counted:
-    """Counts what an iterator delivers for its loader; all else is the iterator's own."""
+    """An iterator whose batches are counted for its loader."""
 
     def __init__(self, loader: EpochLoader, iterator: Iterator[Any], claims: list[tuple[StreamRanks, int]]) -> None:
         self._claims = claims
@@ -337,8 +328,7 @@ class _Counted:
 
 
 def _next_of(iterator: Any) -> Callable[[], Any]:
-    """How the next batch is fetched. In the main process torch wraps it in a profiler's range, which costs more than
-    all else that it does for a batch: left out while nobody profiles."""
+    """How to fetch the next batch: without torch's profiler range, its largest cost per batch, unless one profiles."""
     plain = type(iterator) is _SingleProcessDataLoaderIter and iterator._dataset_kind == _DatasetKind.Map
     fetch: Callable[[], Any] = iterator.__next__
     return iterator._next_data if plain and not torch._C._autograd._profiler_enabled() else fetch

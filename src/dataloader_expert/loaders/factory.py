@@ -1,4 +1,4 @@
-"""DataLoaders by configuration: plain ones, seeded, sharded, and read by the batch where that can be."""
+"""DataLoaders by configuration: seeded, sharded, and read by the batch where possible."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from typing import Any
 import torch
 from torch.utils.data import IterableDataset, Sampler
 
+from dataloader_expert.loaders.collate import collate_gathered
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.drawing import may_draw
 from dataloader_expert.loaders.epochs import EpochLoader
-from dataloader_expert.loaders.gathered import collate_gathered
 from dataloader_expert.loaders.seeding import SeededSamples, create_seeded_generator, seed_worker
 from dataloader_expert.loaders.sharding import ShardedStream
 from dataloader_expert.loaders.tasks import TaskSpec
 from dataloader_expert.loaders.tensor_rows import by_batch, gathers, stacked
 from dataloader_expert.samplers import OrderedSampler, TorchShuffleSampler
+from dataloader_expert.samplers.rules import given, whole
 
 logger = logging.getLogger(__name__)
 
@@ -32,28 +33,27 @@ class DataLoaderConfig:
     """Settings of a DataLoader.
 
     Attributes:
-        batch_size: samples per batch, per rank; None: samples one by one, not batched.
+        batch_size: samples per batch, per rank; None: single samples, not batched.
         shuffle: a new order every epoch, from ``seed``.
         num_workers: worker processes.
-        pin_memory: None: where CUDA is available.
-        prefetch_factor: batches that each worker keeps ready; without workers it is not used.
-        persistent_workers: None: with workers.
+        pin_memory: None: if CUDA is available.
+        prefetch_factor: batches that each worker prefetches; unused without workers.
+        persistent_workers: None: True with workers.
         drop_last: leave out a smaller last batch.
         seed: of order and workers.
         collate_fn: samples to batch; None: by the task, else torch's.
-        timeout: seconds that a batch of the workers may take; 0: any time.
-        distributed: shard the epoch across the ranks of the process group; None: where there is one.
-        sampler, batch_sampler: a sampler of your own; then ``shuffle`` (and of a batch sampler ``batch_size`` and
-            ``drop_last``) are not used, and it has to shard itself.
-        worker_init_fn: called in each worker after :func:`seed_worker`. With one, sharding an iterable dataset across
-            workers is left to it, as with torch.
-        multiprocessing_context: how workers are started: ``"fork"``, ``"spawn"``, ``"forkserver"``; None: the default.
-        seed_samples: random choices made in ``__getitem__`` depend on seed, epoch and draw only, not on workers
-            and ranks: the global random states are set before each sample, and restored after the batch.
-            None: where the dataset's code names a source of random numbers (:func:`may_draw`). False: as torch has
-            it, from the worker's own state, or without workers the process's.
-        in_order: batches in the sampler's order; False: whichever worker is done first, which one slow sample does not
-            hold up. A state then counts batches of another order: not for resuming.
+        timeout: seconds to wait for a batch of the workers; 0: no limit.
+        distributed: shard the epoch across the ranks of the process group; None: if there is one.
+        sampler, batch_sampler: your own, which replaces ``shuffle`` (a batch sampler ``batch_size`` and ``drop_last``
+            too) and has to shard itself.
+        worker_init_fn: called in each worker after :func:`seed_worker`. With one, an iterable dataset is not sharded
+            across workers here: as with torch, this is up to the function.
+        multiprocessing_context: start method: ``"fork"``, ``"spawn"`` or ``"forkserver"``; None: the default.
+        seed_samples: whether random choices in ``__getitem__`` depend on seed, epoch and draw only, not on workers and
+            ranks: the global random states are set before each sample, and restored after the batch. None: if the
+            dataset's code names a source of random numbers (:func:`may_draw`). False: as with torch.
+        in_order: False: batches as workers finish them, so that a slow sample delays no other batch; such an epoch
+            cannot be resumed.
     """
 
     batch_size: int | None = 32
@@ -75,32 +75,23 @@ class DataLoaderConfig:
     in_order: bool = True
 
     def check(self) -> None:
-        """Checks the settings.
-
-        Raises:
-            ValueError: that names the setting, its value, and what it may be.
-        """
-        whole = {"num_workers": (self.num_workers, 0), "seed": (self.seed, 0)}
-        whole |= {"batch_size": (self.batch_size, 1)} if self.batch_size is not None else {}
-        whole |= {"prefetch_factor": (self.prefetch_factor, 1)} if self.prefetch_factor is not None else {}
-        for name, (value, least) in whole.items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} is {value!r}; it is a whole number of at least {least}")
+        """Checks the settings; a ``ValueError`` gives the name, the value and the rule."""
+        whole(0, num_workers=self.num_workers, seed=self.seed)
+        whole(1, **given(batch_size=self.batch_size, prefetch_factor=self.prefetch_factor))
         if not (math.isfinite(self.timeout) and self.timeout >= 0):
-            raise ValueError(f"timeout is {self.timeout}; it is seconds, at least 0")
+            raise ValueError(f"timeout is {self.timeout}; it must be a number of seconds, at least 0")
         if self.persistent_workers and not self.num_workers:
-            raise ValueError("persistent_workers=True needs workers: num_workers is 0")
+            raise ValueError("persistent_workers=True needs workers, but num_workers is 0")
         if self.sampler is not None and self.batch_sampler is not None:
-            raise ValueError("sampler and batch_sampler exclude each other: pass one")
+            raise ValueError("sampler and batch_sampler exclude each other: pass one of them")
 
 
 class DataLoaderFactory:
-    """Makes DataLoaders that behave like torch's, without their defects.
+    """Makes DataLoaders that are reproducible, sharded and resumable: see :class:`EpochLoader`.
 
-    Order and contents are those of ``DataLoader(dataset, shuffle=…, generator=create_seeded_generator(seed))`` in
-    every epoch, and the workers' seeds too. Tensors, and lists of tensors, are gathered by the batch. A dataset that
-    draws random numbers draws the same ones for a sample of an epoch, whichever worker reads it. An epoch is sharded across
-    ranks, an iterable dataset across workers as well. State is kept: see :class:`EpochLoader`.
+    Order, contents and worker seeds of every epoch are those of ``DataLoader(dataset, shuffle=…,
+    generator=create_seeded_generator(seed))``. Tensors and lists of tensors are gathered by the batch. Random choices
+    of a dataset do not depend on the worker. An epoch is sharded across ranks, an iterable dataset across workers too.
 
     Args:
         collator_registry: None: the process's own.
@@ -120,17 +111,17 @@ class DataLoaderFactory:
         """A loader of ``dataset``.
 
         Args:
-            dataset: map-style, iterable, or a list; a list of tensors of one shape gives batches of one tensor, as
-                ``TensorDataset`` does. An empty one gives no batches.
+            dataset: map-style, iterable, or a list; a list of tensors of one shape is read as a ``TensorDataset``. An
+                empty one gives no batches.
             config: None: the defaults.
-            task_spec: selects a collator, where neither ``data_collator`` nor ``config.collate_fn`` is given.
+            task_spec: selects a collator if neither ``data_collator`` nor ``config.collate_fn`` is given.
             tokenizer: of that collator.
             data_collator: takes precedence over all other collate functions.
 
         Raises:
-            ValueError: for an invalid setting; tensors that do not stack; a collator that lacks its tokenizer or
-                refuses its arguments; an iterable dataset that is to be shuffled; a collate function that cannot
-                be sent to workers started by spawn.
+            ValueError: for an invalid setting; for tensors that do not stack; if a collator lacks its tokenizer or
+                refuses its arguments; if an iterable dataset is to be shuffled; if a collate function cannot be sent
+                to spawned workers.
         """
         config = config or DataLoaderConfig()
         config.check()
@@ -140,22 +131,26 @@ class DataLoaderFactory:
         streams = isinstance(dataset, IterableDataset)
         if streams and config.shuffle:
             raise ValueError(
-                f"{type(dataset).__name__} is iterable and has no order to shuffle: pass shuffle=False, and shuffle in "
-                "the dataset, with a buffer (StreamingDataset does)"
+                f"{type(dataset).__name__} is iterable and cannot be shuffled by a loader: pass shuffle=False, and "
+                "shuffle in the dataset with a buffer, as StreamingDataset does"
             )
         if collate is None and not streams:
             dataset = by_batch(dataset)
             collate = collate_gathered if gathers(dataset) and config.batch_size is not None else None
         _check_sent(config, collate)
+        drop_last = config.drop_last and config.batch_size is not None  # torch refuses it where there are no batches
+        order: dict[str, Any] = {"batch_size": config.batch_size, "drop_last": drop_last}
+        own = config.worker_init_fn  # it may shard a stream across workers
         if streams:
             if config.sampler is not None or config.batch_sampler is not None:
-                raise ValueError("an iterable dataset has its own order: it takes no sampler")
-            order = _size(config)
-            own = config.worker_init_fn is not None  # it may shard the stream across workers
+                raise ValueError("an iterable dataset has its own order: pass neither sampler nor batch_sampler")
             num_replicas, rank = ranks_asked(config.distributed)
-            dataset = ShardedStream(dataset, num_replicas, rank, config.seed, across_workers=not own)
+            dataset = ShardedStream(dataset, num_replicas, rank, config.seed, across_workers=own is None)
         else:
-            order = self._order(dataset, config)
+            if config.batch_sampler is not None:
+                order = {"batch_sampler": config.batch_sampler}
+            else:
+                order["sampler"] = self._sampler(dataset, config) if config.sampler is None else config.sampler
             if may_draw(dataset) if config.seed_samples is None else config.seed_samples:
                 dataset = SeededSamples(dataset, config.seed)
         workers: dict[str, Any] = {} if config.in_order else {"in_order": False}  # torch before 2.6 does not know it
@@ -169,7 +164,7 @@ class DataLoaderFactory:
             num_workers=config.num_workers,
             pin_memory=torch.cuda.is_available() if config.pin_memory is None else config.pin_memory,
             collate_fn=collate,
-            worker_init_fn=_initialiser(config.worker_init_fn),
+            worker_init_fn=seed_worker if own is None else functools.partial(_both, own),
             generator=create_seeded_generator(config.seed),
             **workers,
             **order,
@@ -188,35 +183,19 @@ class DataLoaderFactory:
                 "(data_collator=) that needs none; 3. pass no task_spec, where samples are tensors of one length"
             ) from None
 
-    def _order(self, dataset: Any, config: DataLoaderConfig) -> dict[str, Any]:
-        """What decides the order of a map-style dataset, as keyword arguments of a DataLoader."""
-        if config.batch_sampler is not None:
-            return {"batch_sampler": config.batch_sampler}
-        sampler: Any = config.sampler
-        if sampler is None:
-            num_replicas, rank = ranks_asked(config.distributed)
-            shard: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
-            if config.shuffle:
-                sampler = TorchShuffleSampler(dataset, config.seed, **shard)
-            else:
-                sampler = OrderedSampler(dataset, **shard)
-        return {"sampler": sampler, **_size(config)}
-
-
-def _size(config: DataLoaderConfig) -> dict[str, Any]:
-    dropping = {} if config.batch_size is None else {"drop_last": config.drop_last}
-    return {"batch_size": config.batch_size, **dropping}
+    def _sampler(self, dataset: Any, config: DataLoaderConfig) -> Sampler[int]:
+        num_replicas, rank = ranks_asked(config.distributed)
+        shard: dict[str, Any] = {"num_replicas": num_replicas, "rank": rank, "drop_last": config.drop_last}
+        return (
+            TorchShuffleSampler(dataset, config.seed, **shard) if config.shuffle else OrderedSampler(dataset, **shard)
+        )
 
 
 def ranks_asked(distributed: bool | None) -> tuple[int, int] | tuple[None, None]:
-    """World size and rank; None: as the process group is when a pass begins."""
+    """World size and rank; None: those of the process group when a pass begins."""
     if distributed and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise ValueError("distributed=True, but there is no process group: call torch.distributed.init_process_group")
     return (1, 0) if distributed is False else (None, None)
-
-
-def _initialiser(own: Callable[[int], None] | None) -> Callable[[int], None]:
-    return seed_worker if own is None else functools.partial(_both, own)
 
 
 def _both(own: Callable[[int], None], worker_id: int) -> None:
@@ -225,7 +204,7 @@ def _both(own: Callable[[int], None], worker_id: int) -> None:
 
 
 def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
-    """Refuses, before any worker starts, functions that workers cannot get."""
+    """Refuses, before any worker starts, functions that cannot be pickled for it."""
     context = config.multiprocessing_context
     method = (context if isinstance(context, str) else context.get_start_method()) if context else None
     method = method or multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
@@ -236,6 +215,6 @@ def _check_sent(config: DataLoaderConfig, collate: Any) -> None:
             pickle.dumps(function)
         except Exception as e:  # pickling runs code of the user's, which may raise anything
             raise ValueError(
-                f"{name} {function!r} cannot be sent to workers that are started by {method}: {e}. Define it at the "
-                "top level of a module, or set num_workers=0"
+                f"{name} {function!r} cannot be sent to workers started by {method}: {e}. Define it at the top level of "
+                "a module, or set num_workers=0"
             ) from None

@@ -1,8 +1,10 @@
-"""The bytes of a URL or file, in order and each once, across stalls, cut connections and retries."""
+"""The bytes of a URL or file, in order and each once, across stalls, broken connections and retries."""
 
 from __future__ import annotations
 
+import gzip
 import http.client
+import io
 import logging
 import time
 import urllib.error
@@ -20,33 +22,29 @@ CHUNK = 1 << 16
 LONGEST_WAIT = 30.0
 """Seconds between two attempts, at most."""
 WORTH_ANOTHER = (408, 425, 429, 500, 502, 503, 504)
-"""Answers that may be another one next time (RFC 9110, 6585, 8470)."""
+"""Status codes after which another attempt may succeed (RFC 9110, 6585, 8470)."""
 
 
 class StreamError(OSError):
-    """A stream could not be read on; ``str()`` says which, how far it was read, and why."""
+    """A stream cannot be read to its end; ``str()`` says which, how far it was read, and why."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How patient to be with a server.
-
-    Attributes:
-        timeout: seconds without a byte, after which a connection is given up.
-        retries: attempts in a row that bring no byte, after the first.
-        wait: seconds before the second attempt; then twice as long each time, at most 30.
-    """
+    """When to retry and when to give up."""
 
     timeout: float = 30.0
+    """Seconds without a byte, after which a connection is closed."""
     retries: int = 5
+    """Consecutive attempts without a byte, after the first."""
     wait: float = 0.5
+    """Seconds before the second attempt, doubled each time, at most 30."""
 
 
-def read_chunks(url: str, patience: Patience) -> Iterator[bytes]:
-    """The content, decompressed where the name ends in ``.gz``.
+def read_lines(url: str, patience: Patience) -> Iterator[bytes]:
+    """The lines of the content, each with its line end; decompressed if the name ends in ``.gz``.
 
-    Raises:
-        StreamError: if it cannot be opened, or not read to its end; if it changed while it was read.
+    A ``StreamError`` says that it cannot be opened or read to its end, or that it changed while it was read.
     """
     parts = urlsplit(url)
     if parts.scheme in ("http", "https"):
@@ -54,22 +52,32 @@ def read_chunks(url: str, patience: Patience) -> Iterator[bytes]:
     elif parts.scheme in ("", "file"):
         chunks = _of_file(Path(unquote(parts.path) if parts.scheme else url))
     else:
-        raise StreamError(f"{url}: streams are read over http, https, and from files")
-    name = parts.path if parts.scheme else url  # of a file, # and ? are part of its name
-    return _unzipped(chunks, url) if name.endswith(".gz") else chunks
+        raise StreamError(f"{url}: only http, https and files can be streamed")
+    name = parts.path if parts.scheme else url  # in the name of a file, # and ? are plain characters
+    with io.BufferedReader(_Chunks(chunks), CHUNK) as content:
+        try:
+            packed = name.endswith(".gz")
+            yield from io.BufferedReader(gzip.GzipFile(fileobj=content), CHUNK) if packed else content
+        except EOFError:
+            raise StreamError(f"{url}: the gzip stream ends too early: the file was cut short") from None
+        except (gzip.BadGzipFile, zlib.error) as e:
+            raise StreamError(f"{url}: not a gzip stream: {e}") from None
 
 
-def read_lines(url: str, patience: Patience) -> Iterator[bytes]:
-    """The lines of the content, each with its line end; the last one may have none."""
-    begun: list[bytes] = []  # parts of a line that is longer than a chunk
-    for chunk in read_chunks(url, patience):
-        first, *others = chunk.split(b"\n")
-        begun.append(first)
-        for line in others:
-            yield b"".join(begun) + b"\n"
-            begun = [line]
-    if rest := b"".join(begun):
-        yield rest
+class _Chunks(io.RawIOBase):
+    """Chunks of bytes as a file."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._rest = chunks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        held = self._rest or next(self._chunks, b"")
+        count = min(len(buffer), len(held))
+        buffer[:count], self._rest = held[:count], held[count:]
+        return count
 
 
 def _of_file(path: Path) -> Iterator[bytes]:
@@ -82,7 +90,7 @@ def _of_file(path: Path) -> Iterator[bytes]:
 
 
 def _over_http(url: str, patience: Patience) -> Iterator[bytes]:
-    """Goes on behind the last byte that came, by a range request, or by passing over what a server sends again."""
+    """Resumes after the last byte, by a range request, or by skipping what a server sends again."""
     done, failures, tag = 0, 0, None
     while True:
         try:
@@ -139,7 +147,7 @@ def _answer(url: str, done: int, tag: str | None, patience: Patience) -> Any:
 
 
 def _first_byte(answer: Any, asked: int) -> int:
-    """Where what an answer brings begins in the whole."""
+    """The position in the whole of the first byte of an answer."""
     if answer.status != 206:
         return 0
     first = answer.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
@@ -147,24 +155,6 @@ def _first_byte(answer: Any, asked: int) -> int:
 
 
 def _retry_after(headers: Any) -> float | None:
-    """Seconds that the server asks for, at most 30; None where it names none."""
+    """Seconds that the server asks to wait, at most 30; None if it does not say."""
     value = headers.get("Retry-After", "")
     return min(LONGEST_WAIT, float(value)) if value.isdigit() else None
-
-
-def _unzipped(chunks: Iterator[bytes], url: str) -> Iterator[bytes]:
-    """A gzip stream of one or several members."""
-    member, within, behind = zlib.decompressobj(wbits=31), False, False
-    try:
-        for chunk in chunks:
-            while chunk := (chunk.lstrip(b"\0") if behind else chunk):  # zeros may fill up what is behind a member
-                out, within, behind = member.decompress(chunk), True, False
-                chunk = member.unused_data
-                if member.eof:
-                    member, within, behind = zlib.decompressobj(wbits=31), False, True
-                if out:
-                    yield out
-    except zlib.error as e:
-        raise StreamError(f"{url}: no gzip stream: {e}") from None
-    if within:
-        raise StreamError(f"{url}: the gzip stream ends in its midst: the file was cut short")

@@ -1,4 +1,4 @@
-"""A map-style Dataset over any source of ours: tensors by index, read and decoded when asked for."""
+"""A map-style dataset over any source: tensors by index, read and decoded on access."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import torch
 from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.plain import nearest
 from dataloader_expert.loaders.seeding import NothingReadable, shared
+from dataloader_expert.samplers.rules import one_of
 from dataloader_expert.sources.base import Block, Source, bytes_of
 from dataloader_expert.sources.pictures import in_colour
 
@@ -22,21 +23,21 @@ logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 256 << 20
 NOTHING: Any = object()
-"""In the place of a sample that is left out."""
+"""Stands for a sample that is left out."""
 
 
 class Clock(Protocol):
-    """Told where a sample's time went, by whoever measures: see ``SourceDataset.clock``."""
+    """Measures where the time of a sample goes; see ``SourceDataset.clock``."""
 
     def lap(self, stage: str) -> None:
-        """What passed since the last lap belongs to ``stage``: ``read`` or ``decode``."""
+        """Ends a stage, ``read`` or ``decode``."""
 
     def sample(self, index: int) -> None:
-        """A sample is done; what no stage claimed was making tensors of it."""
+        """Ends a sample; the time outside the stages was its conversion to tensors."""
 
 
 class Blocks:
-    """Decoded units of one source, up to 256 MiB of memory; the least recently used go first."""
+    """Decoded units of one source, up to 256 MiB; the least recently used are dropped first."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[int, tuple[Block, int]] = OrderedDict()
@@ -49,7 +50,7 @@ class Blocks:
         return self._kept[at][0]
 
     def keep(self, at: int, block: Block) -> None:
-        """Keeps a block; one that is larger than all room is kept alone."""
+        """Keeps a block; one above the limit is kept alone."""
         size = memory_of(block)
         self._bytes += size - self._kept.pop(at, (block, 0))[1]
         self._kept[at] = block, size
@@ -62,7 +63,7 @@ class Blocks:
 
 
 def memory_of(block: Block) -> int:
-    """Bytes of a block's values; of long lists some values stand for all."""
+    """Bytes of a block's values, of long lists estimated from some."""
     return sum(bytes_of(column.values) for column in block.columns.values()) + sum(map(len, block.raw))
 
 
@@ -72,22 +73,22 @@ class SourceDataset(Dataset[Any]):
     Blocks of many samples (row groups, shards) are kept decoded up to 256 MiB a process.
 
     Args:
-        source: what is read.
-        size: height and width to which images and their masks are resized; None where they all agree.
-        classes: class names in index order; None leaves labels as stored.
-        nullable: fields in which some sample has no value: their numbers are float64, with NaN where it is absent.
-            None: found by decoding the whole source once.
-        blocks: decoded blocks that another dataset over the same source and classes has kept.
-        unreadable: what happens to a sample that cannot be read. ``"raise"``: an error that names it. ``"skip"``: it is
-            left out of its batch, which then is smaller, logged and counted in :attr:`skipped`; read alone it is an
-            error. ``"replace"``: the next sample that can be read stands in for it, for measuring speed.
-        channels: of images, 1 or 3; None: 1 where the images that the source was opened by are grey, else 3.
-        transform: called with each sample; its result is the sample.
+        source: of the samples.
+        size: height and width to which images and masks are resized; None: they have one size.
+        classes: class names in index order; None: labels as stored.
+        nullable: fields with missing values, whose numbers become float64 with NaN. None: found by decoding the whole
+            source once.
+        blocks: decoded blocks of another dataset with the same source and classes.
+        unreadable: of a sample that cannot be read: ``"raise"`` an error that names it; ``"skip"`` it in its batch,
+            which is then smaller, log it and count it in :attr:`skipped` (a single read raises); ``"replace"`` it by
+            the next readable one, for measuring speed.
+        channels: of images, 1 or 3; None: 1 if the images inspected on opening are grey, else 3.
+        transform: from a sample to the one that is returned.
 
     Raises:
-        ValueError: if ``unreadable`` or ``channels`` has another value; on access, for an image in colour where
+        ValueError: if ``unreadable`` or ``channels`` has another value; on access, for an image in colour if
             ``channels`` is 1.
-        RuntimeError: on access, for a sample that cannot be read, or a batch that holds only such samples.
+        RuntimeError: on access, for a sample that cannot be read, or a batch of such samples.
     """
 
     def __init__(
@@ -101,10 +102,8 @@ class SourceDataset(Dataset[Any]):
         channels: int | None = None,
         transform: Callable[[dict[str, Any]], Any] | None = None,
     ) -> None:
-        if unreadable not in ("raise", "skip", "replace"):
-            raise ValueError(f"unreadable is {unreadable!r}; it is 'raise', 'skip' or 'replace'")
-        if channels not in (None, 1, 3):
-            raise ValueError(f"channels is {channels!r}; it is 1, 3 or None")
+        one_of(("raise", "skip", "replace"), unreadable=unreadable)
+        one_of((1, 3, None), channels=channels)
         self.source, self.size, self.unreadable, self.channels = source, size, unreadable, channels
         self.transform = transform
         self._skipped = shared(0) if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor
@@ -121,7 +120,7 @@ class SourceDataset(Dataset[Any]):
 
     @property
     def skipped(self) -> int:
-        """Reads of samples that were left out, of all workers, in all passes; they are logged once a worker."""
+        """Skipped reads, of all workers and passes; each sample is logged once per worker."""
         return int(self._skipped)
 
     def __getitem__(self, index: int) -> Any:
@@ -135,12 +134,12 @@ class SourceDataset(Dataset[Any]):
                 problem = problem or e
         assert problem is not None
         raise RuntimeError(
-            f"sample {first} cannot be read: {problem.told()}. check_quality lists all such samples; mend or remove "
+            f"sample {first} cannot be read: {problem.told()}. check_quality lists all such samples: repair or remove "
             "them, or pass unreadable='skip'"
         )
 
     def __getitems__(self, indices: Sequence[int]) -> Sequence[Any]:
-        """A batch; where blocks hold arrays of many samples, gathered column by column rather than sample by sample."""
+        """A batch, gathered column by column if blocks hold arrays of many samples."""
         wanted = np.asarray(indices, dtype=np.int64)
         ats = np.searchsorted(self.starts, wanted, side="right") - 1
         batch = self._gathered(wanted, ats) if self.transform is None and len(wanted) and self._many(ats) else None
@@ -154,7 +153,7 @@ class SourceDataset(Dataset[Any]):
         return kept
 
     def _or_nothing(self, index: int) -> Any:
-        """A sample, or ``NOTHING`` where it cannot be read: counted each time, logged the first."""
+        """A sample, or ``NOTHING`` if it cannot be read, which is counted each time and logged once."""
         try:
             return self._finished(self._sample(range(len(self))[index]))
         except Unreadable as e:
@@ -171,7 +170,7 @@ class SourceDataset(Dataset[Any]):
         return int(ats.min()) >= 0 and int(ats.max()) < len(self.units) and self.units[int(ats[0])].samples > 1
 
     def _gathered(self, wanted: Any, ats: Any) -> dict[str, Any] | None:
-        """The batch, or None where a value is neither a number nor a string, or a block cannot be read whole."""
+        """The batch, or None if a value is neither a number nor a string, or a block cannot be read completely."""
         batch: dict[str, Any] = {}
         for at in np.unique(ats).tolist():
             places = np.flatnonzero(ats == at)
@@ -198,7 +197,7 @@ class SourceDataset(Dataset[Any]):
         return {name: v.tolist() if v.dtype.kind == "O" else torch.from_numpy(v) for name, v in batch.items()}
 
     def _part(self, block: Block, name: str, rows: Any) -> Any:
-        """A column's values at ``rows`` as an array, of objects for strings; None where they are something else."""
+        """Values of a column at ``rows`` as an array, of objects for strings; None for other types."""
         column = block.columns[name]
         if name == self.source.label and self.codes is not None:
             codes = block.views.get("codes")
@@ -229,7 +228,7 @@ class SourceDataset(Dataset[Any]):
         return _supported(part.astype(part.dtype.newbyteorder("="), copy=False))
 
     def _block(self, at: int) -> Block:
-        """A unit's decoded samples, kept where they are many."""
+        """The decoded samples of a unit, which are cached if there are several."""
         block = self.blocks.get(at)
         if block is not None:
             return block
@@ -269,11 +268,6 @@ class SourceDataset(Dataset[Any]):
             return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
 
-    def _mode_of(self, name: str) -> str:
-        field = self.source.field(name)
-        grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
-        return "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
-
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
             field = self.source.field(name)
@@ -281,9 +275,11 @@ class SourceDataset(Dataset[Any]):
                 raise Unreadable("unreadable", "image did not decode", field=name)
             return ""
         if hasattr(value, "getbands"):
-            mode = self._mode_of(name)
+            field = self.source.field(name)
+            grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
+            mode = "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
             if mode == "L" and in_colour(value):
-                raise ValueError(f"an image of {name} is in colour, while others are grey: pass channels=3")
+                raise ValueError(f"an image of {name} is in colour, others are grey: pass channels=3")
             if value.mode != mode:
                 value = value.convert(mode)
             if self.size is not None and value.size != (self.size[1], self.size[0]):
@@ -305,7 +301,7 @@ class SourceDataset(Dataset[Any]):
 
 
 def fields_with_nulls(source: Source) -> set[str]:
-    """The fields in which some sample has no value; decodes tables once, other formats have none."""
+    """The fields with missing values; decodes tables once, other formats have none."""
     found: set[str] = set()
     for unit in source.units if source.nullable else ():
         try:
@@ -317,7 +313,7 @@ def fields_with_nulls(source: Source) -> set[str]:
 
 
 _WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}
-"""What holds numbers of kinds that few of torch's operations know."""
+"""Wider dtypes for those that few operations of torch support."""
 
 
 def _supported(array: Any) -> Any:

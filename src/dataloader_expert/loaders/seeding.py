@@ -1,4 +1,4 @@
-"""Random states: of workers, of shuffling, of a whole process, and of each sample alone."""
+"""Random states of workers, of a whole process, and of each sample."""
 
 from __future__ import annotations
 
@@ -19,37 +19,31 @@ WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
 
 def seed_worker(worker_id: int) -> None:
-    """Seeds numpy and ``random`` of a DataLoader worker from torch's seed; for ``worker_init_fn``.
-
-    Args:
-        worker_id: of torch's protocol; torch's own seed already differs by worker and pass.
-    """
+    """Seeds numpy and ``random`` from torch's seed, which differs by worker and pass; for ``worker_init_fn``."""
     seed = torch.initial_seed() % 2**32
     np.random.seed(seed)
     random.seed(seed)
 
 
 def create_seeded_generator(seed: int) -> torch.Generator:
-    """A generator on the CPU, seeded; for the ``generator`` of a DataLoader or of ``random_split``."""
+    """A seeded generator on the CPU, for a DataLoader or ``random_split``."""
     return torch.Generator().manual_seed(seed)
 
 
 def set_random_seed(seed: int, deterministic: bool = False) -> None:
-    """Seeds ``random``, numpy and torch with all its devices, and says so on the terminal.
+    """Seeds ``random``, numpy and torch on all devices, and prints the seed.
 
     Args:
         seed: in [0, 2^32).
-        deterministic: also makes cuDNN, cuBLAS and torch's kernels deterministic; slower, and an operation that has
-            no such kernel raises. Without it nothing but seeds is set, and the settings are again what they were before
-            a former call changed them.
+        deterministic: also use deterministic kernels of cuDNN, cuBLAS and torch; they are slower, and operations
+            without one raise. False restores the settings from before an earlier call changed them.
 
     Raises:
         ValueError: if ``seed`` is not in [0, 2^32).
     """
     if not 0 <= seed < 2**32:
-        raise ValueError(f"seed is {seed}; numpy takes seeds in [0, 2**32)")
-    _given.append(seed)
-    del _given[:-1]
+        raise ValueError(f"seed is {seed}; it must be in [0, 2**32), as numpy takes it")
+    _given[:] = [seed]
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)  # of every device too
@@ -90,56 +84,56 @@ _given = [0]
 
 
 def last_seed() -> int:
-    """What :func:`set_random_seed` was last given, in the process that a forked worker comes from too; else 0."""
+    """The last seed given to :func:`set_random_seed`, before a fork too; else 0."""
     return _given[-1]
 
 
 class NothingReadable(RuntimeError):
-    """A batch of which every sample is left out, because it cannot be read."""
+    """No sample of a batch can be read."""
 
     def __init__(self, indices: Sequence[Any]) -> None:
         shown = ", ".join(map(str, indices[:8]))
-        super().__init__(f"none of the {len(indices)} samples of a batch can be read: {shown}")
+        super().__init__(f"none of the {len(indices)} samples of a batch can be read: {shown}; check_quality says why")
 
 
-class SeededSamples(Dataset[Any]):
-    """A dataset whose random choices depend on seed, epoch and draw only, not on which worker reads a sample, or when.
+class FollowsEpoch:
+    """A dataset around ``dataset``, whose other attributes it has; workers see its epoch change."""
 
-    Around each read, the global states of ``random``, numpy and torch are set from these three and put back, so that
-    neither the number of workers or ranks nor a resumed epoch changes an augmentation. Where an index comes several
-    times in an epoch, as of weighted draws, its place in the order counts too
-    (:class:`~dataloader_expert.samplers.draws.Draw`): each draw gets an augmentation of its own.
-
-    Args:
-        dataset: map-style.
-        seed: at least 0.
-
-    Attributes:
-        expects_draws: a loader is expected to name draws. If a trainer replaced its sampler, a counter of this process
-            and the worker's seed are used instead.
-    """
-
-    def __init__(self, dataset: Any, seed: int) -> None:
-        self.dataset, self.seed = dataset, seed
-        self._epoch = shared(0)
-        self.expects_draws, self._read_before = False, 0
+    def __init__(self, dataset: Any, seed: int, epoch: int = 0) -> None:
+        self.dataset, self.seed, self._epoch = dataset, seed, shared(epoch)
 
     @property
     def epoch(self) -> int:
-        """The epoch that samples are drawn for, where their indices name none."""
+        """The epoch of the next pass."""
         return int(self._epoch)
 
     def set_epoch(self, epoch: int) -> None:
-        """Samples are drawn for ``epoch`` from now on, in workers too."""
+        """The next pass is of ``epoch``, in workers too."""
         self._epoch.fill_(epoch)
-
-    def __len__(self) -> int:
-        return len(self.dataset)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "dataset":
             raise AttributeError(name)
         return getattr(self.dataset, name)
+
+
+class SeededSamples(FollowsEpoch, Dataset[Any]):
+    """A map-style dataset whose random choices depend on seed, epoch and draw only, not on workers, ranks or resuming.
+
+    Around each read, the global states of ``random``, numpy and torch are set from these three and put back. If an index
+    occurs several times in an epoch, as with weighted draws, its place in the order counts too
+    (:class:`~dataloader_expert.samplers.draws.Draw`), so that each draw has an augmentation of its own.
+
+    A loader that names draws sets ``expects_draws``: for indices without one, because a trainer replaced its sampler, a
+    counter of this process and the worker's seed are used instead.
+    """
+
+    def __init__(self, dataset: Any, seed: int) -> None:
+        super().__init__(dataset, seed)
+        self.expects_draws, self._read_before = False, 0
+
+    def __len__(self) -> int:
+        return len(self.dataset)
 
     def __getitem__(self, index: Any) -> Any:
         with states_kept():
@@ -162,7 +156,7 @@ class SeededSamples(Dataset[Any]):
         return (0 if info is None else info.seed - info.id, self._read_before)
 
     def _read(self, index: Any, draw: tuple[int, ...], alone: bool = False) -> Any:
-        """The sample in a list; nothing in it where the dataset leaves out what it cannot read."""
+        """The sample in a list, which is empty if the dataset skips a sample that it cannot read."""
         index = int(index) if isinstance(index, Draw) else index
         set_states(mixed(self.seed, draw[0], _number(index), *draw[1:]))
         whole = getattr(self.dataset, "__getitems__", None)  # what it reads by the batch, it may not have alone
@@ -175,21 +169,21 @@ class SeededSamples(Dataset[Any]):
 
 
 def _named(index: Any, epoch: int) -> tuple[int, ...]:
-    """The epoch of a draw, and its place where it has one."""
+    """The epoch of a draw, and its place if it has one."""
     if not isinstance(index, Draw):
         return (epoch,)
     return (index.epoch, index.place) if index.place else (index.epoch,)
 
 
 def shared(values: int | list[int]) -> torch.Tensor:
-    """An int64, or a row of them, that worker processes see change."""
+    """An int64 scalar or vector in shared memory, which worker processes see change."""
     made = torch.tensor(values, dtype=torch.int64)
     made.share_memory_()  # type: ignore[no-untyped-call]  # torch's own
     return made
 
 
 def _number(index: Any) -> int:
-    """An index as a number; of a key of another kind, from what it prints as."""
+    """An index as a number; another kind of key by its ``repr``."""
     try:
         return int(index)
     except (TypeError, ValueError):
@@ -217,7 +211,7 @@ def set_states(seed: int) -> None:
 
 @contextmanager
 def states_kept() -> Iterator[None]:
-    """Puts the global random states back at the end."""
+    """Restores the global random states at the end."""
     kept = kept_states()
     try:
         yield
@@ -226,7 +220,7 @@ def states_kept() -> Iterator[None]:
 
 
 def mixed(*parts: int) -> int:
-    """A number in [0, 2^63) that follows from ``parts`` and looks random (SplitMix64: Steele, Lea, Flood 2014)."""
+    """A pseudo-random number in [0, 2^63) from ``parts`` (SplitMix64: Steele, Lea, Flood 2014)."""
     state = 0
     for part in parts:
         state = (state + part + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF

@@ -1,4 +1,4 @@
-"""Streams sharded across ranks and workers, so that each element comes once."""
+"""Iterable datasets sharded across ranks and workers, so that each element is read once."""
 
 from __future__ import annotations
 
@@ -12,26 +12,20 @@ import torch.utils.data._utils.worker as torch_worker
 from torch.utils.data import IterableDataset, get_worker_info
 
 from dataloader_expert.loaders.drawing import may_draw
-from dataloader_expert.loaders.seeding import kept_states, mixed, put_back, set_states, shared, states_kept
+from dataloader_expert.loaders.seeding import FollowsEpoch, kept_states, mixed, put_back, set_states, states_kept
 from dataloader_expert.loaders.stream_state import StreamRanks
 from dataloader_expert.loaders.streaming import StreamingDataset
 
 logger = logging.getLogger(__name__)
 
 
-class ShardedStream(IterableDataset[Any]):
-    """An iterable dataset of which every worker of every rank takes its own share, element by element.
+class ShardedStream(FollowsEpoch, IterableDataset[Any]):
+    """An iterable dataset that is sharded element by element across the workers of all ranks.
 
-    A dataset that asks for its worker (``get_worker_info().id``), or says so by ``shards_itself``, is sharded already
-    and left as it is; then ranks are its own affair too. By ``shards_to_workers`` it says that it leaves ranks to this
-    class. Its random choices follow from seed and epoch: those of a dataset that is the same stream for all are the
-    same in every process, as they must be for shares to fit together.
-
-    Args:
-        dataset: iterable. Every worker reads the whole of it: shards are better, where there are any.
-        num_replicas, rank: as of :class:`~dataloader_expert.loaders.stream_state.StreamRanks`.
-        seed: of the random states, at least 0.
-        across_workers: False: a ``worker_init_fn`` shards it across the workers, and seeds them.
+    A dataset that asks for its worker (``get_worker_info().id``), or has ``shards_itself``, shards itself across workers
+    and ranks and is unchanged; with ``shards_to_workers`` it leaves ranks to this class. Random choices depend on seed
+    and epoch; those of a stream that all processes share are the same in each, so that the shards fit together. Without
+    ``across_workers``, a ``worker_init_fn`` shards it across workers, and seeds them.
     """
 
     def __init__(
@@ -42,47 +36,32 @@ class ShardedStream(IterableDataset[Any]):
         seed: int = 0,
         across_workers: bool = True,
     ) -> None:
-        self.dataset, self.seed, self.across_workers = dataset, seed, across_workers
-        self.ranks = StreamRanks(num_replicas, rank)
         known = getattr(dataset, "epoch", 0)
-        self._epoch = shared(known if isinstance(known, int) else 0)
+        super().__init__(dataset, seed, known if isinstance(known, int) else 0)
+        self.across_workers, self.ranks = across_workers, StreamRanks(num_replicas, rank)
 
     @property
     def num_replicas(self) -> int:
-        """Processes that share it."""
+        """World size."""
         return self.ranks.pair[0]
 
-    @property
-    def epoch(self) -> int:
-        """The epoch of the next pass."""
-        return int(self._epoch)
-
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of ``epoch``, in workers too."""
-        self._epoch.fill_(epoch)
+        super().set_epoch(epoch)
         if hasattr(self.dataset, "set_epoch"):
             self.dataset.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Elements of this rank's share."""
+        """Elements of this rank."""
         count, (world, rank) = len(self.dataset), self.ranks.pair
         sharded = world > 1 and not getattr(self.dataset, "shards_itself", False)
         return len(range(rank, count, world)) if sharded else count
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "dataset":
-            raise AttributeError(name)
-        return getattr(self.dataset, name)
-
     def __iter__(self) -> Iterator[Any]:
         if get_worker_info() is not None:
             return self._share()
-        return _seeded(self._share(), mixed(self.seed, self.epoch)) if self._may_draw() else self._share()
-
-    def _may_draw(self) -> bool:
-        """Whether the global random states count; streams of files draw from their own."""
-        files = type(self.dataset) is StreamingDataset
-        return may_draw(self.dataset.parse) if files else may_draw(self.dataset)
+        # of streams of files parse alone may use the global random states: they have their own for the order
+        own = self.dataset.parse if type(self.dataset) is StreamingDataset else self.dataset
+        return _seeded(self._share(), mixed(self.seed, self.epoch)) if may_draw(own) else self._share()
 
     def _share(self) -> Iterator[Any]:
         info, (world, rank) = get_worker_info(), self.ranks.pair
@@ -104,10 +83,10 @@ class ShardedStream(IterableDataset[Any]):
                 yield element
 
     def _watched(self, asked: _Asked, own_seed: int) -> Iterator[Any]:
-        """The dataset's iterator; until its first element it is watched whether it asks for its worker.
+        """The elements of the dataset; until the first, it is observed whether it asks for its worker.
 
-        All processes begin with one random state, so that a stream which shuffles itself is one stream for all; where
-        each has elements of its own, each gets a state of its own.
+        All processes begin with one random state, so that a stream which shuffles itself is the same in all; if it
+        shards itself, each process gets a state of its own.
         """
         if get_worker_info() is None:  # in the main process there is no worker to ask for
             yield from self.dataset
@@ -119,14 +98,14 @@ class ShardedStream(IterableDataset[Any]):
             set_states(own_seed)
             if self.num_replicas > 1:
                 name = type(self.dataset).__name__
-                logger.warning("%s shards itself across workers: it must shard itself across ranks too", name)
+                logger.warning("%s shards itself across workers, so it must shard itself across ranks too", name)
         if first is not _NOTHING:
             yield first
             yield from iterator
 
 
 def _seeded(elements: Iterator[Any], seed: int) -> Iterator[Any]:
-    """``elements``, read with random states of their own, which the rest of the process does not see."""
+    """``elements``, read with random states of their own, apart from the rest of the process."""
     with states_kept():
         set_states(seed)
         inside = kept_states()
@@ -141,7 +120,7 @@ def _seeded(elements: Iterator[Any], seed: int) -> Iterator[Any]:
 
 
 def whole(dataset: Any) -> Iterator[Any]:
-    """All elements of a stream, in a worker too: it is not told that it is in one."""
+    """All elements of a stream; in a worker it cannot see that it is in one."""
     with _stands_in(None):
         iterator = iter(dataset)
     while True:
@@ -154,7 +133,7 @@ def whole(dataset: Any) -> Iterator[Any]:
 
 @contextmanager
 def _stands_in(info: Any) -> Iterator[None]:
-    """What ``get_worker_info`` gives for a while."""
+    """Replaces what ``get_worker_info`` returns."""
     kept = torch_worker._worker_info
     torch_worker._worker_info = info
     try:

@@ -1,4 +1,4 @@
-"""What the processes of one loader must agree on about a stream: its epoch, and the ranks that share it."""
+"""What the processes of a loader must agree on about a stream: its epoch and ranks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from dataloader_expert.loaders.seeding import mixed, shared
 from dataloader_expert.samplers.ranks import accelerate_shards, process_group, share_asked
 
 SLOTS = 64
-"""Notes on passes; workers beyond as many share them, and write the same."""
+"""Notes on passes; workers beyond this number share them, and write the same."""
 KEY_BITS = 42
-"""Of a note, the rest is its epoch: one number, which no process can read half written."""
+"""Bits of a note for its key, the others are its epoch: one number is never read half written."""
 
 _passes = itertools.count()
 
 
 class StreamEpoch:
-    """The epoch of a stream, which a new pass moves on, though its workers begin it one by one and share no lock.
+    """The epoch of a stream, which each pass advances, though its workers start one by one and share no lock.
 
-    Each worker notes the epoch that it began, with a key that the workers of one pass have in common. A worker that
-    finds a note of its own pass takes that note's epoch; otherwise it takes the one after the latest. If the note is its
-    own, a loader made anew with the same seed has begun another pass.
+    Each worker notes the epoch that it began, with a key that the workers of a pass have in common. A worker that finds
+    the key takes that note's epoch, else the one after the latest. If it finds its own note, another loader with the
+    same seed has begun a pass.
     """
 
     def __init__(self, epoch: int = 0) -> None:
@@ -42,11 +42,7 @@ class StreamEpoch:
         self._first[0] = epoch
 
     def begin(self, moves_on: bool) -> int:
-        """The epoch of the pass that this process begins now.
-
-        Args:
-            moves_on: whether a pass after the first is of the next epoch. False: only :meth:`set` moves it.
-        """
+        """The epoch of the pass that begins now: the next one, or unless it ``moves_on`` the one that was set."""
         if not moves_on:
             return int(self._first[0])
         key, slot = self._key()
@@ -74,15 +70,9 @@ class StreamEpoch:
 
 
 class StreamRanks:
-    """World size and rank of a stream: as given, or those of the process group.
+    """World size and rank of a stream: as given, else those of the default process group when a pass begins.
 
-    Args:
-        num_replicas, rank: None: those of the default process group at the time of a pass; where accelerate runs the
-            processes, one, because its ``prepare`` shards or dispatches streams itself, unless :meth:`claim` says that
-            it was not asked to.
-
-    Raises:
-        ValueError: if ``rank`` is not below ``num_replicas``.
+    Under accelerate it is one process, because ``prepare`` shards streams itself, unless a loader called :meth:`claim`.
     """
 
     def __init__(self, num_replicas: int | None = None, rank: int | None = None) -> None:
@@ -99,23 +89,19 @@ class StreamRanks:
 
     @property
     def alone(self) -> bool:
-        """Whether it was given to one process, whatever the process group."""
+        """Whether it is for one process, whatever the process group."""
         return self._given == (1, 0)
 
     def claim(self, pair: tuple[int, int]) -> int:
-        """A loader of ours begins a pass with this world size and rank: nobody else shards it.
-
-        Returns:
-            What :meth:`release` takes when the pass is over.
-        """
+        """Sets world size and rank for the pass of a loader that shards the stream; returns a token for :meth:`release`."""
         self._claimed, self._claims = pair, self._claims + 1
         return self._claims
 
     def release(self, claim: int) -> None:
-        """The pass of ``claim`` is over; a later one's stays."""
+        """Ends the claim, unless a later one was made."""
         if claim == self._claims:
             self._claimed = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """A worker that is spawned is in no process group: it gets the ranks of the process that sends this."""
+        """With the ranks of this process: a spawned worker is in no process group."""
         return {**vars(self), "_given": self._given or (self.pair if process_group()[0] > 1 else None)}

@@ -15,40 +15,40 @@ from torch.utils.data import IterableDataset, get_worker_info
 from dataloader_expert.loaders.fetching import Patience, StreamError, read_lines
 from dataloader_expert.loaders.seeding import mixed
 from dataloader_expert.loaders.stream_state import StreamEpoch, StreamRanks
+from dataloader_expert.samplers.rules import at_least, one_of
 
 Place: TypeAlias = tuple[int, int]
 """Number of a URL, and of an element in it."""
 
 
 class StreamingDataset(IterableDataset[Any]):
-    """Samples of many URLs, never held in memory whole.
+    """Samples streamed from URLs, shuffled in a buffer.
 
-    Each epoch takes the URLs in a new order: in a single process each pass is of the next epoch, with several ranks
-    :meth:`set_epoch` moves on. A sample waits in a shuffle buffer until it is picked at random. Workers take whole URLs where there
-    are enough, else every n-th sample. Ranks take every n-th sample of all URLs, so that their counts differ by at most
-    one per worker, in favour of different ranks. A connection that stalls, is cut, or that the server refuses for a while is resumed after the
-    last byte, so that each sample comes once.
+    Each epoch has a new order of URLs: in a single process each pass starts the next epoch, with several ranks
+    :meth:`set_epoch` does. Workers read whole URLs if there are enough, else every n-th sample. Ranks read every n-th
+    sample of all URLs, so that their numbers differ by at most one per worker. A connection that stalls, breaks or is
+    refused for a while resumes after the last byte, so that each sample is read once.
 
-    What a URL holds follows from its name: ``.jsonl`` gives one value per line, ``.csv`` and ``.tsv`` one dictionary per row
-    by the names of its first line, anything else its lines as text; a further ``.gz`` is decompressed. For other
-    formats pass ``parse``, or override :meth:`stream_from_url`.
+    The name of a URL gives its format: ``.jsonl`` one value per line, ``.csv`` and ``.tsv`` one dictionary per row with
+    the first line as keys, others one text per line; ``.gz`` after it is decompressed. For other formats pass ``parse``,
+    or override :meth:`stream_from_url`.
 
     Args:
-        urls: over http or https, or paths of files.
-        buffer_size: samples in the shuffle buffer; 1: the order of the URLs' contents.
+        urls: http or https URLs, or paths of files.
+        buffer_size: samples in the shuffle buffer; 1: no shuffling within URLs.
         parse: a line (bytes, without its end) to a sample; None: by the name.
-        shuffle: False: URLs and samples in their own order.
+        shuffle: False: URLs and samples in stored order.
         seed: of both.
         timeout: seconds without a byte after which the connection is reopened.
-        retries: attempts in a row that bring nothing, after the first.
-        wait: seconds before the second attempt, then twice as long each time.
+        retries: consecutive attempts without a byte, after the first.
+        wait: seconds before the second attempt, doubled each time.
         num_replicas, rank: as of :class:`~dataloader_expert.loaders.stream_state.StreamRanks`.
-        shard_by: how ranks share the stream: ``"samples"``, see above; ``"urls"``: whole URLs where there are enough, so
-            that each is read by one rank, and ranks get as many samples only if URLs hold as many.
+        shard_by: ``"samples"``: ranks as above; ``"urls"``: whole URLs per rank if there are enough, which reads less,
+            but ranks get equally many samples only if the URLs hold equally many.
 
     Raises:
-        ValueError: without URLs; if a number is too small, or ``shard_by`` is neither of the two.
-        StreamError: on iteration: if a URL cannot be read to its end, or a line is not a sample.
+        ValueError: without URLs, or if an argument breaks its rule.
+        StreamError: on iteration, if a URL cannot be read to its end, or a line is not a sample.
     """
 
     shards_itself = True
@@ -69,16 +69,14 @@ class StreamingDataset(IterableDataset[Any]):
         shard_by: Literal["samples", "urls"] = "samples",
     ) -> None:
         if isinstance(urls, str) or not urls:
-            raise ValueError("urls is a list of at least one URL")
-        if buffer_size < 1 or retries < 0 or timeout <= 0 or wait < 0 or seed < 0:
-            raise ValueError(
-                f"buffer_size {buffer_size} (at least 1), retries {retries} (at least 0), timeout {timeout} (above 0), "
-                f"wait {wait} and seed {seed} (at least 0): one is too small"
-            )
+            raise ValueError("urls must be a list of at least one URL")
+        at_least(1, buffer_size=buffer_size)
+        at_least(0, retries=retries, wait=wait, seed=seed)
+        if not timeout > 0:
+            raise ValueError(f"timeout is {timeout}; it must be a number of seconds above 0")
+        one_of(("samples", "urls"), shard_by=shard_by)
         self.urls, self.buffer_size, self.parse = [str(url) for url in urls], buffer_size, parse
         self.shuffle, self.seed, self.patience = shuffle, seed, Patience(timeout, retries, wait)
-        if shard_by not in ("samples", "urls"):
-            raise ValueError(f"shard_by is {shard_by!r}; it is 'samples' or 'urls'")
         self.shard_by = shard_by
         self.ranks, self._epoch = StreamRanks(num_replicas, rank), StreamEpoch()
         self._pass: _Pass | None = None
@@ -86,13 +84,7 @@ class StreamingDataset(IterableDataset[Any]):
         self._part: tuple[float, bool, int] | None = None
 
     def part(self, share: float, validation: bool, seed: int) -> StreamingDataset:
-        """The samples of one of two parts, which a seeded choice by URL and place makes: the same in every epoch.
-
-        Args:
-            share: of validation, in (0, 1).
-            validation: which part.
-            seed: of the choice.
-        """
+        """The validation or training part of the samples, chosen by seed, URL and line; ``share`` is that of validation."""
         part = copy.copy(self)
         part._part, part._pass, part._resumed = (share, validation, seed), None, None
         part._epoch = StreamEpoch(self.epoch)
@@ -107,12 +99,12 @@ class StreamingDataset(IterableDataset[Any]):
 
     @property
     def num_replicas(self) -> int:
-        """Processes that share the stream."""
+        """World size."""
         return self.ranks.pair[0]
 
     @property
     def rank(self) -> int:
-        """Which of them this is."""
+        """Rank of this process."""
         return self.ranks.pair[1]
 
     @property
@@ -121,12 +113,12 @@ class StreamingDataset(IterableDataset[Any]):
         return self._epoch.value
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of ``epoch``, from its beginning."""
+        """The next pass starts ``epoch`` from its beginning."""
         self._epoch.set(epoch)
         self._resumed = None
 
     def stream_from_url(self, url: str) -> Iterator[Any]:
-        """The samples of one URL in their order, the same each time.
+        """The samples of one URL in stored order.
 
         Raises:
             StreamError: if it cannot be read to its end, or a line is not a sample.
@@ -139,7 +131,7 @@ class StreamingDataset(IterableDataset[Any]):
             try:
                 yield from rows
             except (ValueError, csv.Error) as e:
-                raise StreamError(f"{url}: line {rows.line_num + 1} is no sample: {e}") from None
+                raise StreamError(f"{url}: line {rows.line_num + 1} is not a sample: {e}") from None
             return
         parse: Callable[[bytes], Any] = json.loads if name.endswith((".jsonl", ".ndjson")) else bytes.decode
         parse = self.parse or parse
@@ -150,7 +142,7 @@ class StreamingDataset(IterableDataset[Any]):
             try:
                 sample = parse(content)
             except ValueError as e:
-                raise StreamError(f"{url}: line {number} is no sample: {e}") from None
+                raise StreamError(f"{url}: line {number} is not a sample: {e}") from None
             yield sample
 
     def __iter__(self) -> Iterator[Any]:
@@ -160,24 +152,21 @@ class StreamingDataset(IterableDataset[Any]):
         return self._pass.samples()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where this process's pass stands; plain values, ready for JSON. Of a worker, that worker's."""
+        """The position of the pass of this process or worker; ready for JSON."""
         if self._pass is None:
             return self._resumed or {"epoch": self.epoch}
         return self._pass.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass in this process resumes at ``state``; URLs whose samples were in the buffer are read again."""
+        """The next pass resumes at ``state``; URLs with samples in the buffer are read again."""
         self._epoch.set(int(state["epoch"]))
         self._resumed = dict(state) if "at" in state else None
         self._pass = None
 
 
 class _Pass:
-    """One worker's way through one epoch.
-
-    ``at`` and ``line`` say which element comes next into the buffer, ``seen`` how many this worker and those of the
-    other ranks that read the same have come across, ``draws`` how many have left the buffer.
-    """
+    """One worker's pass: ``at`` and ``line`` locate the next element, ``draws`` counts those that left the buffer, and
+    ``seen`` those read by this worker and by the workers of other ranks that read the same."""
 
     def __init__(
         self, dataset: StreamingDataset, epoch: int, world: int, rank: int, state: dict[str, Any] | None
@@ -202,7 +191,7 @@ class _Pass:
             self._restore(state)
 
     def samples(self) -> Iterator[Any]:
-        """The rest of the pass; whoever leaves it leaves no connection open."""
+        """The rest of the pass; a consumer that stops early leaves no connection open."""
         room = self.dataset.buffer_size if self.dataset.shuffle else 1
         try:
             while True:
@@ -222,7 +211,7 @@ class _Pass:
         return {**plain, "buffer": [list(place) for place, _ in self.buffer]}
 
     def _next_element(self) -> tuple[Place, Any] | None:
-        """The next element of this share, and its place; None behind the last one."""
+        """The next element of this worker and its place; None after the last."""
         while self.at < len(self.order):
             if self._open is None:
                 self._open = islice(self.dataset.stream_from_url(self._url(self.at)), self.line, None)
@@ -243,7 +232,7 @@ class _Pass:
     def _restore(self, state: dict[str, Any]) -> None:
         if (state["shares"], state["share"]) != (self.shares, self.share):
             raise ValueError(
-                f"the state is of share {state['share']} of {state['shares']}, this is share {self.share} of "
+                f"the state is of shard {state['share']} of {state['shares']}, this is shard {self.share} of "
                 f"{self.shares}: resume with as many ranks and workers"
             )
         self.at, self.line, self.seen, self.draws = state["at"], state["line"], state["seen"], state["draws"]

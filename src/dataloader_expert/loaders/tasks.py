@@ -1,4 +1,4 @@
-"""Descriptions of training tasks, by which collators are chosen."""
+"""Descriptions of training tasks, which select collators."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ class TaskSpec:
         task_type: ``lm``, ``masked_lm``, ``classification``, ``seq2seq``, ``vision_classification``, …
         model_family: ``decoder_only``, ``encoder_only``, ``encoder_decoder``, …
         input_fields, target_field: of a batch.
-        loss_type, metrics: as the training code names them.
-        special_tokens, additional_config, input_schema, output_schema: as the training code reads them.
-        modality: ``text``, ``vision``, ``audio``, ``tabular``, or of a collator of your own: it selects the collator.
+        loss_type, metrics, special_tokens, additional_config, input_schema, output_schema: for the training code.
+        modality: selects the collator: ``text``, ``vision``, ``audio``, ``tabular``, or one of your own.
         preprocessing_config: arguments of the collator, such as ``mean`` and ``std``; None: its defaults.
     """
 
@@ -49,7 +48,7 @@ class TaskSpec:
 
     @classmethod
     def seq2seq_tiny(cls) -> TaskSpec:
-        """Texts to texts, 128 tokens."""
+        """Sequence to sequence, 128 tokens."""
         forced, output = {"teacher_forcing": True}, {"vocab_size": 50257}
         made = _tiny_text("seq2seq_tiny", "seq2seq", "encoder_decoder", ["loss"], forced, output)
         made.input_fields.append("decoder_input_ids")
@@ -83,7 +82,7 @@ class TaskSpec:
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> TaskSpec:
-        """The task that ``values`` describe; unknown keys are passed over.
+        """The task that ``values`` describe; unknown keys are ignored.
 
         Raises:
             KeyError: if ``name``, ``task_type``, ``model_family`` or ``loss_type`` is missing.
@@ -110,7 +109,7 @@ class TaskSpec:
         return self.modality == "tabular"
 
     def get_input_shape(self) -> list[int] | None:
-        """``[channels, height, width]`` of an image, ``[tokens]`` of a text, None where it is not said."""
+        """``[channels, height, width]`` of images, ``[tokens]`` of texts, None if unknown."""
         if "image_size" in self.input_schema:
             return list(self.input_schema["image_size"])
         longest = self.input_schema.get("max_seq_len")
@@ -120,7 +119,7 @@ class TaskSpec:
 def _tiny_text(
     name: str, task_type: str, family: str, metrics: list[str], config: dict[str, Any], output: dict[str, Any]
 ) -> TaskSpec:
-    """A task of texts of 128 tokens."""
+    """A task on texts of 128 tokens."""
     return TaskSpec(
         name,
         task_type,

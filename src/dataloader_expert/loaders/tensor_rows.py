@@ -1,4 +1,4 @@
-"""Tensors as datasets whose batches are gathered at once rather than sample by sample."""
+"""Tensors as datasets that are gathered by the batch rather than sample by sample."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ import numpy as np
 import torch
 from torch.utils.data import Subset, TensorDataset, get_worker_info
 
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.samplers.base import IndexSampler
 
 
 class TensorRows(TensorDataset):
-    """A ``TensorDataset`` that is read by the batch: one gather for each tensor. It shares the tensors' memory.
-
-    Args:
-        tensors: of one length, [N, …] each; none of them: an empty dataset.
-    """
+    """A ``TensorDataset`` that gathers a batch at a time, from tensors [N, …] whose memory it shares; none: no samples."""
 
     def __init__(self, *tensors: torch.Tensor) -> None:
         super().__init__(*(tensors or (torch.empty(0),)))
 
     def __getitems__(self, indices: Any) -> Gathered:
-        """Rows ``indices`` as one batch, in that order: a list, whose negative ones count from the end, or an array."""
+        """Rows ``indices`` as one batch: a list, in which negative ones count from the end, or an array."""
         at = np.asarray(indices)
         if isinstance(indices, list) and indices and min(indices) < 0:
             at = np.where(at < 0, at + len(self), at)
@@ -33,7 +29,7 @@ class TensorRows(TensorDataset):
 
 
 def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """``tensor[rows]``; in a worker made in the memory that it is sent in, as torch's collation does."""
+    """``tensor[rows]``; in a worker in shared memory, as torch's collation does, so that it is sent without a copy."""
     if tensor.device.type != "cpu":
         return tensor.index_select(0, rows.to(tensor.device))
     if get_worker_info() is None or not tensor.numel() or tensor.requires_grad:
@@ -45,25 +41,21 @@ def _gathered(tensor: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 
 def stacked(tensors: list[torch.Tensor]) -> TensorRows:
-    """Tensors of one shape as a dataset of one-tuples.
-
-    Raises:
-        ValueError: if they differ in shape or dtype.
-    """
+    """Tensors of one shape and dtype as a dataset of one-tuples."""
     if not tensors:
         return TensorRows()
     kinds = {(tuple(t.shape), t.dtype) for t in tensors}
     if len(kinds) > 1:
         shown = sorted(f"{list(shape)} {str(dtype).removeprefix('torch.')}" for shape, dtype in kinds)
         raise ValueError(
-            f"a list of tensors of several shapes or dtypes: {', '.join(shown[:4])}; pass a collate function that pads them, such "
-            "as CollatorRegistry.get_instance().get_collator(collator_name='sequence') for samples that are dictionaries"
+            f"a list of tensors of several shapes or dtypes: {', '.join(shown[:4])}; pass a collate function that pads them, "
+            "or dictionaries and CollatorRegistry.get_instance().get_collator(collator_name='sequence')"
         )
     return TensorRows(torch.stack(tensors))
 
 
 def by_batch(dataset: Any) -> Any:
-    """A dataset of the same samples that is read by the batch, where torch's own would be read one by one."""
+    """The same dataset, read by the batch if it is a ``TensorDataset`` or a ``Subset`` of one."""
     if type(dataset) is TensorDataset:
         return TensorRows(*dataset.tensors)
     if type(dataset) is Subset and type(dataset.dataset) is TensorDataset:
@@ -72,13 +64,7 @@ def by_batch(dataset: Any) -> Any:
 
 
 class Slices:
-    """An epoch's batches as arrays of indices rather than lists: what a gather wants, and cheaper to make and to send.
-
-    Args:
-        sampler: of ours, of indices.
-        size: samples per batch.
-        drop_last: leave out a smaller last batch.
-    """
+    """The batches of an epoch as arrays of indices, which are cheaper to make, send and gather than lists."""
 
     def __init__(self, sampler: IndexSampler, size: int, drop_last: bool) -> None:
         self.sampler, self.size, self.drop_last = sampler, size, drop_last
@@ -99,7 +85,7 @@ class Slices:
 
 
 def gathers(dataset: Any) -> bool:
-    """Whether a batch of ``dataset`` comes from :class:`TensorRows`, whole."""
+    """Whether ``dataset`` is :class:`TensorRows` or a ``Subset`` of it."""
     while isinstance(dataset, Subset):
         dataset = dataset.dataset
     return isinstance(dataset, TensorRows)

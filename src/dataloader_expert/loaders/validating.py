@@ -1,4 +1,4 @@
-"""A check of the first batch, before hours of training."""
+"""A check of the first batch before training."""
 
 from __future__ import annotations
 
@@ -12,34 +12,31 @@ from torch.utils.data import DataLoader, Subset
 
 from dataloader_expert.loaders.collate import pad_collate
 from dataloader_expert.loaders.epochs import samplers_of, wrapped
-from dataloader_expert.loaders.jasper.dataset import KEYS, JASPERSteeringDataset
-from dataloader_expert.loaders.jasper.integrity import ROUNDING
+from dataloader_expert.loaders.jasper.batches import check_ranges, check_shapes
+from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset
 from dataloader_expert.loaders.layouts.images import GenericImageDataset
 from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.loaders.seeding import states_kept
 from dataloader_expert.samplers.base import EpochSampler
 
-VECTORS = ("question_emb", "target_source_emb", "steering", "negative_embs")
-
 
 def validate_first_batch(loader: DataLoader[Any]) -> bool:
-    """Checks keys, shapes, NaN and infinities, and ranges of the first batch.
+    """Checks keys, shapes and ranges of the first batch, and that it has no NaN and infinities; returns True.
 
-    The batch is made in this process and every random state is put back: what the loader gives afterwards is what it
-    would have given. Of a JASPER loader all nine keys are checked, rows of clusters and tiers too; of any other that
-    tensors agree in their batch dimension, are finite, and that labels are classes that exist.
-
-    Returns:
-        True.
+    The batch is made in this process, and random states are restored: the loader's batches do not change. Of a JASPER
+    loader all nine keys are checked, clusters and tiers too; of others, that tensors agree in their batch dimension and
+    are finite, and that labels are existing classes.
 
     Raises:
-        AssertionError: naming the key and what is wrong with it; also for a loader that gives no batch.
+        AssertionError: naming the key and its fault; also if there is no batch.
     """
     batch = _first(loader)
     datasets = wrapped(loader.dataset)
     own = next((d for d in datasets if isinstance(d, JASPERSteeringDataset)), None)
     if own is not None:
-        _check_jasper(batch, len(own.centroid_embs))
+        check_shapes(batch)
+        _check_any(batch)
+        check_ranges(batch, len(own.centroid_embs))
         return True
     _check_any(batch)
     for dataset in datasets:
@@ -63,13 +60,13 @@ def _first(loader: DataLoader[Any]) -> Any:
         except (RuntimeError, ValueError) as error:
             raise AssertionError(f"the first batch could not be made: {error}") from error
     if batch is None:
-        raise AssertionError("the loader gives no batch: fewer samples than batch_size with drop_last, or none at all")
+        raise AssertionError("the loader gives no batch: it has no samples, or with drop_last fewer than batch_size")
     return batch
 
 
 @contextmanager
 def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
-    """Puts back the global random states, those of generators, and where sampler and dataset stand."""
+    """Restores global random states, generators, and the positions of samplers and datasets."""
     samplers = [s for s in samplers_of(loader) if isinstance(s, EpochSampler)]
     datasets = [d for d in wrapped(loader.dataset) if hasattr(d, "state") and hasattr(d, "restore")]
     kept = [vars(s).copy() for s in samplers]
@@ -93,35 +90,6 @@ def _undisturbed(loader: DataLoader[Any]) -> Iterator[None]:
             progress.batches = delivered
 
 
-def _check_jasper(batch: Any, clusters: int) -> None:
-    if not isinstance(batch, Mapping) or set(batch) != set(KEYS):
-        found = sorted(batch) if isinstance(batch, Mapping) else type(batch).__name__
-        raise AssertionError(f"the batch has {found}, expected the keys {sorted(KEYS)}")
-    size, width = (*batch["question_emb"].shape, -1, -1)[:2]
-    negatives = batch["negative_embs"].shape[1] if batch["negative_embs"].ndim > 1 else -1
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(KEYS, (size,))
-    shapes |= dict.fromkeys(VECTORS, (size, width))
-    shapes |= {"negative_embs": (size, negatives, width), "negative_tiers": (size, negatives)}
-    for name, shape in shapes.items():
-        if tuple(batch[name].shape) != shape:
-            raise AssertionError(f"{name} has shape {list(batch[name].shape)}, expected {list(shape)}")
-    for name in VECTORS:
-        _finite(batch[name], name)
-    ranges = {
-        "cluster_id": (0, clusters - 1),
-        "relevance": (0.0, 1.0),
-        "centroid_distance": (0.0, 2.0),
-        "steering_variant": (0, 3),
-        "negative_tiers": (1, 4),
-    }
-    for name, (low, high) in ranges.items():
-        _finite(batch[name], name)
-        slack = ROUNDING if batch[name].is_floating_point() else 0
-        least, most = (v.item() for v in torch.aminmax(batch[name]))
-        if least < low - slack or most > high + slack:
-            raise AssertionError(f"{name} is from {least} to {most}, expected [{low}, {high}]")
-
-
 def _check_any(batch: Any) -> None:
     parts = batch if isinstance(batch, list | tuple) else [batch]
     named = dict(batch) if isinstance(batch, Mapping) else {str(i): v for i, v in enumerate(parts)}
@@ -136,10 +104,10 @@ def _check_any(batch: Any) -> None:
 
 
 def _check_fields(batch: Any, dataset: SourceDataset) -> None:
-    """All fields of the data set are there, each with the shape that it has in every sample."""
+    """All fields of the data set must be there, with the shape that they have in every sample."""
     missing = [f.name for f in dataset.source.fields if f.name not in batch]
     if missing:
-        raise AssertionError(f"the batch has {sorted(batch)}, and of the data set's fields not {missing}")
+        raise AssertionError(f"the batch has {sorted(batch)}, without the fields {missing} of the data set")
     for field in dataset.source.fields:
         shape, values = field.shape, batch[field.name]
         if field.kind == "image" and len(shape) == 3:
@@ -154,7 +122,7 @@ def _classes(labels: Any, count: int, name: str) -> None:
     least, most = (int(v) for v in torch.aminmax(labels))
     if least < 0 or most >= count:
         bad = least if least < 0 else most
-        raise AssertionError(f"{name} holds {bad}, expected a class in [0, {count - 1}]; -1 is a missing one")
+        raise AssertionError(f"{name} holds {bad}, expected a class in [0, {count - 1}]; -1 is a missing label")
 
 
 def _finite(tensor: torch.Tensor, name: str) -> None:

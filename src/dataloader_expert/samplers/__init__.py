@@ -7,9 +7,13 @@ from dataloader_expert.samplers.blocks import BlockShuffleSampler
 from dataloader_expert.samplers.bucketed import LengthBucketBatchSampler, TokenBudgetBatchSampler
 from dataloader_expert.samplers.curriculum import CurriculumSampler
 from dataloader_expert.samplers.grouped import GroupBatchSampler, split_by_group
-from dataloader_expert.samplers.shuffled import DistributedShuffleSampler, OrderedSampler, ShuffleSampler
+from dataloader_expert.samplers.shuffled import (
+    DistributedShuffleSampler,
+    OrderedSampler,
+    ShuffleSampler,
+    TorchShuffleSampler,
+)
 from dataloader_expert.samplers.stratified import StratifiedBatchSampler
-from dataloader_expert.samplers.torch_order import TorchShuffleSampler
 from dataloader_expert.samplers.weighted import WeightedSampler
 
 __all__ = [

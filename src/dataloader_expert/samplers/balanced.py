@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import (
     TOGETHER,
     Indices,
@@ -20,28 +20,28 @@ from dataloader_expert.samplers.ordering import (
     key_type,
     shuffled_segments,
 )
+from dataloader_expert.samplers.rules import at_least
 
 
 class ClassBalancedBatchSampler(EpochBatchSampler):
     """Batches that hold ``classes_per_batch`` classes with ``samples_per_class`` samples each.
 
-    Each class's samples are used up in a shuffled order before any is repeated. Classes come equally often, except in the
-    last round of an epoch; where P does not divide their number, only in the long run.
-    Without ``classes_per_batch`` a batch holds every class, in sorted order, and an epoch ends with the rarest class
-    (``drop_last``) or with the most frequent one, while the others are reshuffled and start again.
+    Every sample of a class is drawn, in shuffled order, before one repeats. Classes are drawn equally often, except in
+    the last round of an epoch; if P does not divide their number, only in the long run. Without ``classes_per_batch`` a
+    batch holds every class, in sorted order, and the epoch ends with the rarest class (``drop_last``) or with the most
+    frequent one, while the others are reshuffled and repeat.
 
     Args:
         labels: one class per sample: sequence, array or tensor, [samples].
-        classes_per_batch: P; at most the number of classes; None: all of them.
+        classes_per_batch: P, at most the number of classes; None: all.
         samples_per_class: K.
-        seed: of every random choice.
-        drop_last: without ``classes_per_batch``, see above; with it, an epoch has as many whole batches as the
-            samples fill, and with ``drop_last`` the ranks get only whole rounds of them.
-        shuffle: whether samples are drawn in random order rather than their own.
+        seed: of all random choices.
+        drop_last: see above; with ``classes_per_batch``: leave out batches that do not fill a whole round of the ranks.
+        shuffle: False: the samples of a class in stored order.
         num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: without labels, if P exceeds the number of classes, or P or K is below 1.
+        ValueError: without labels; if P exceeds the number of classes; if P or K is below 1.
     """
 
     repeats = True
@@ -61,13 +61,12 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         super().__init__(seed or 0, num_replicas, rank, drop_last and classes_per_batch is not None)
         codes, self._counts = class_codes(labels)
         if not len(codes):
-            raise ValueError("labels are empty; one per sample is needed")
+            raise ValueError("labels are empty; pass one per sample")
         n = len(self._counts)
         p = n if classes_per_batch is None else classes_per_batch
-        if p < 1 or samples_per_class < 1:
-            raise ValueError(f"got {p} classes by {samples_per_class} samples; both must be at least 1")
+        at_least(1, classes_per_batch=p, samples_per_class=samples_per_class)
         if p > n:
-            raise ValueError(f"classes_per_batch is {p}, but there are {n} classes")
+            raise ValueError(f"classes_per_batch is {p}, but labels have {n} classes")
         self.classes_per_batch, self.samples_per_class, self.shuffle = p, samples_per_class, shuffle
         self._all = classes_per_batch is None
         self._members = grouped_by(codes)
@@ -88,7 +87,7 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         """Samples of a batch: P classes by K."""
         return self.classes_per_batch * self.samples_per_class
 
-    def _plan(self) -> BlockPlan:
+    def _plan(self) -> Plan:
         rng = self._rng()
         p, k = self.classes_per_batch, self.samples_per_class
         turns = _Turns(self._dealt(rng), len(self._counts))
@@ -99,20 +98,18 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
             supply, held = self._members, self._counts
         starts = np.cumsum(held) - held
 
-        def made(first: int, until: int) -> Plan:
+        def made(first: int, until: int) -> list[list[int]]:
             classes, places = turns.between(first * p, until * p)
             nth = (places * k)[:, None] + np.arange(k)
             if not self.shuffle:
                 nth %= held[classes][:, None]
-            return Plan(supply[starts[classes][:, None] + nth].reshape(-1), size=self.batch_size)
+            batches: list[list[int]] = supply[starts[classes][:, None] + nth].reshape(-1, self.batch_size).tolist()
+            return batches
 
-        return BlockPlan(self._batches, TOGETHER // self.batch_size, made)
+        return Plan(self._batches, TOGETHER // self.batch_size, made)
 
     def _dealt(self, rng: np.random.Generator) -> Keys:
-        """The classes of every batch, one batch after the other, [batches * P].
-
-        Rounds deal all classes out in random order, P to a batch; those left over at a round's end wait for the next.
-        """
+        """The classes of every batch, [batches * P]: rounds of all classes in random order, without what fills no batch."""
         n, p = len(self._counts), self.classes_per_batch
         every = np.arange(n)
         if self._all or p == n:
@@ -148,12 +145,7 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
 
 
 class _Turns:
-    """Which class comes at each turn, and how often it came before; asked for in ascending order it never looks back.
-
-    Args:
-        classes: of every turn.
-        count: how many classes there are.
-    """
+    """The class of every turn of an epoch, and how often it came before: cheapest when read in ascending order."""
 
     def __init__(self, classes: Keys, count: int) -> None:
         self._classes, self._count = classes, count

@@ -1,10 +1,10 @@
-"""What all samplers share: an order that depends on seed and epoch only, sharded across ranks, resumable within an epoch."""
+"""The base of all samplers: an order that depends on seed and epoch only, sharded across ranks, resumable."""
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import chain, repeat
 from itertools import count as counter
 from operator import length_hint
@@ -16,6 +16,7 @@ from torch.utils.data import DistributedSampler, Sampler
 from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.ordering import Indices, index_type
 from dataloader_expert.samplers.ranks import asked_by_wrapper, own_share, process_group, share_asked
+from dataloader_expert.samplers.rules import at_least
 
 T = TypeVar("T", int, list[int])
 State: TypeAlias = int | float | str | None
@@ -27,24 +28,21 @@ LISTED = 1 << 12
 class EpochSampler(Sampler[T]):
     """Seeded, epoch-aware, sharded across ranks, resumable.
 
-    The order of an epoch is a pure function of ``seed`` and epoch. In a single process each pass after the first
-    starts the next epoch; :meth:`set_epoch` chooses one. With several ranks only :meth:`set_epoch` starts a new epoch,
-    because ranks that counted for themselves could disagree.
-
-    ``isinstance`` takes it for a ``DistributedSampler``, unless it is for a single process: trainers that shard other
-    samplers then leave it as it is.
+    The order of an epoch is a pure function of ``seed`` and epoch. In a single process each pass starts the next epoch;
+    :meth:`set_epoch` chooses one. With several ranks only :meth:`set_epoch` starts a new epoch, because ranks that
+    count for themselves could disagree. Unless it is for a single process, ``isinstance`` takes it for a
+    ``DistributedSampler``, so that trainers that shard other samplers leave it alone.
 
     Args:
-        seed: of every random choice; at least 0.
-        num_replicas, rank: processes that share an epoch, and which of them this is; None: those of the default
-            process group at the time of a pass, or one, where there is none or a wrapper (accelerate's ``prepare``)
-            shards the batches itself. Every rank gets as many items: the last ones repeat the epoch's first, or with
-            ``drop_last`` are left out.
+        seed: of all random choices; at least 0.
+        num_replicas, rank: world size and rank; None: those of the default process group when a pass begins, or one
+            process without a group, or if a wrapper (accelerate's ``prepare``) shards the batches. All ranks get
+            equally many items: the last ones repeat the epoch's first, or are left out with ``drop_last``.
 
     Attributes:
-        repeats: whether an index may come several times in an epoch.
-        draws_named: indices are given as :class:`~dataloader_expert.samplers.draws.Draw`, for datasets whose random
-            choices follow from the draw.
+        repeats: whether an index may occur several times in an epoch.
+        draws_named: yield each index as a :class:`~dataloader_expert.samplers.draws.Draw`, for datasets whose random
+            choices depend on the draw.
 
     Raises:
         ValueError: if ``seed`` is negative or ``rank`` is not below ``num_replicas``.
@@ -56,8 +54,7 @@ class EpochSampler(Sampler[T]):
         self._ranks: tuple[int, int] | None = None
         if num_replicas is not None or rank is not None:
             self._ranks = share_asked(num_replicas, rank)
-        if seed < 0:
-            raise ValueError(f"seed is {seed}; it must be at least 0")
+        at_least(0, seed=seed)
         self.seed, self.epoch, self.drop_last = seed, 0, drop_last
         self.draws_named = False
         self._start = self._taken = 0
@@ -67,78 +64,75 @@ class EpochSampler(Sampler[T]):
     @property  # type: ignore[misc]  # what isinstance asks, after the type
     def __class__(self) -> Any:
         """Also a ``DistributedSampler``, unless it is for one process alone."""
+        kind: Any = type(self)
         ranks = vars(self).get("_ranks", (1, 0))  # not there yet in __init__
-        return _sharded(type(self)) if ranks is None or ranks[0] > 1 else type(self)
+        return _sharded(kind) if ranks is None or ranks[0] > 1 else kind
 
     def __reduce_ex__(self, _: Any) -> Any:
         return _unpickled, (type(self), vars(self))
 
     @property
     def num_replicas(self) -> int:
-        """Processes that share an epoch."""
+        """World size."""
         return (self._ranks or own_share())[0]
 
     @property
     def rank(self) -> int:
-        """Which of them this is."""
+        """Rank of this process."""
         return (self._ranks or own_share())[1]
 
     @property
     def _world(self) -> int:
-        """Processes that train in step, whoever deals the batches to them."""
+        """World size, whoever shards the batches."""
         return (self._ranks or process_group())[0]
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next pass, at least 0; it starts at its beginning, or where a state just loaded was taken."""
-        if epoch < 0:
-            raise ValueError(f"epoch is {epoch}; it must be at least 0")
+        """Sets the epoch of the next pass, at least 0; it starts at its beginning, or resumes a state of it just loaded."""
+        at_least(0, epoch=epoch)
         if self._start and int(epoch) == self.epoch:
             return  # training loops name each epoch, the one that they resume in too
         self.epoch, self._start, self._begun = int(epoch), 0, False
         self._move(0)
 
     def state_dict(self, taken: int | None = None) -> dict[str, State]:
-        """Where this rank stands in its epoch.
+        """The position of this rank in its epoch.
 
         Args:
-            taken: items (indices, or batches of a batch sampler) that training has consumed. None: those that were
-                handed out, which with DataLoader workers runs ahead of training by what they prefetch.
+            taken: items (indices; batches of a batch sampler) that training has consumed. None: those yielded, which
+                includes what DataLoader workers have prefetched.
         """
         return {**self._identity(), "epoch": self.epoch, "taken": self._taken if taken is None else taken}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass resumes where ``state`` was taken.
+        """The next pass resumes at ``state``.
 
         Raises:
-            ValueError: if ``state`` is of another sampler, seed, number of samples or number of ranks.
+            ValueError: if ``state`` is of another sampler, seed, number of samples or world size.
         """
         for name, value in self._identity().items():
             if state.get(name, value) != value:
-                raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: not the same order")
+                raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: the orders differ")
         self.restart()
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
         self._move(self._start)
 
     def restart(self) -> None:
-        """The next pass starts this epoch at its beginning, even if a state was loaded."""
+        """The next pass starts this epoch from its beginning, even if a state was loaded."""
         self._start, self._begun = 0, False
         self._move(0)
 
     def move_on(self) -> None:
-        """Goes to the next epoch if a pass of this one was begun in a single process; a new pass does it by itself."""
+        """Advances the epoch if a pass of it was begun in a single process; each pass does so when it begins."""
         if self._begun and self.num_replicas == 1:
             self.set_epoch(self.epoch + 1)
 
     def _identity(self) -> dict[str, State]:
-        """What the order follows from, ``_shape`` among it; a state is only for a sampler that is equal in all of it."""
+        """Everything that the order depends on, ``_shape`` included; a loaded state must agree in all of it."""
         return {"sampler": type(self).__name__, "seed": self.seed, "num_replicas": self.num_replicas, **self._shape}
 
     def _begin(self) -> int:
-        """Where the pass that begins now starts.
-
-        Called with the first item, not by ``iter``: a DataLoader with workers asks for an iterator twice and uses one.
-        """
+        """The start of the pass that begins now; called for the first item, as a DataLoader makes an iterator it never uses."""
         self.move_on()
         start, self._start, self._begun = self._start, 0, True
         self._move(start)
@@ -148,24 +142,19 @@ class EpochSampler(Sampler[T]):
         self._taken = taken
 
     def _share(self, total: int) -> int:
-        """Items of each rank out of ``total`` of an epoch."""
+        """Items per rank if an epoch has ``total``."""
         whole, rest = divmod(total, self.num_replicas)
         return whole + bool(rest and not self.drop_last)
 
     def _rng(self, *more: int) -> np.random.Generator:
-        """The generator of this epoch (and of the part ``more`` of it)."""
+        """The generator of this epoch, or of its part ``more``."""
         return np.random.Generator(np.random.SFC64([self.seed, self.epoch, *more]))
 
 
-_kinds: dict[Any, Any] = {}
-
-
+@functools.cache
 def _sharded(kind: Any) -> Any:
     """A class of ``kind`` and ``DistributedSampler``."""
-    if kind not in _kinds:
-        both = kind if issubclass(kind, DistributedSampler) else type(kind.__name__, (kind, DistributedSampler), {})
-        _kinds[kind] = both
-    return _kinds[kind]
+    return kind if issubclass(kind, DistributedSampler) else type(kind.__name__, (kind, DistributedSampler), {})
 
 
 def _unpickled(kind: type[Any], state: dict[str, Any]) -> Any:
@@ -175,7 +164,7 @@ def _unpickled(kind: type[Any], state: dict[str, Any]) -> Any:
 
 
 class IndexSampler(EpochSampler[int]):
-    """An epoch is a sequence of indices, drawn in blocks: the first comes long before the last."""
+    """An epoch is a sequence of indices, drawn block by block so that the first comes early."""
 
     _ahead: Iterator[int] = iter(())
 
@@ -228,12 +217,12 @@ class IndexSampler(EpochSampler[int]):
         self._taken, self._ahead = taken, iter(())
 
     def state_dict(self, taken: int | None = None) -> dict[str, State]:
-        """Where this rank stands in its epoch; ``taken`` as of :class:`EpochSampler`."""
+        """The position of this rank in its epoch; ``taken`` as of :class:`EpochSampler`."""
         handed_out = self._taken - length_hint(self._ahead)
         return super().state_dict(handed_out if taken is None else taken)
 
     def _of_rank(self, start: int) -> Iterator[Indices]:
-        """Every ``num_replicas``-th index from this rank's ``start``-th on; what is short wraps around."""
+        """This rank's share, every ``num_replicas``-th index, from its ``start``-th on; the last round wraps around."""
         world, wanted = self.num_replicas, len(self) - start
         at = start * world + self.rank
         position = start * world
@@ -258,41 +247,15 @@ class IndexSampler(EpochSampler[int]):
             yield head[places % len(head)]
 
 
-@dataclass(frozen=True)
 class Plan:
-    """Batches of ``flat`` indices: from ``starts`` to ``ends`` [batches], or equal parts of ``size`` where None.
+    """``count`` batches, of which ``made`` makes ``per_block`` when they are asked for: an epoch is never in memory.
 
-    Without ``starts`` each batch begins where the one before it ends.
+    ``made`` returns the batches from its first argument up to its second, the same whenever it is called.
     """
 
-    flat: Indices
-    ends: Indices | None = None
-    size: int = 1
-    starts: Indices | None = None
-
-    def __len__(self) -> int:
-        return len(self.flat) // self.size if self.ends is None else len(self.ends)
-
-    def batch(self, i: int) -> list[int]:
-        """The indices of batch ``i``."""
-        if self.ends is None:
-            return list(self.flat[i * self.size : (i + 1) * self.size].tolist())
-        start = self.starts[i] if self.starts is not None else self.ends[i - 1] if i else 0
-        return list(self.flat[start : self.ends[i]].tolist())
-
-
-class BlockPlan:
-    """Batches that are made block by block, when they are asked for: an epoch is never there as a whole.
-
-    Args:
-        count: batches.
-        per_block: batches that are made together.
-        made: the plan of the batches from its first argument up to its second; the same whenever it is asked for.
-    """
-
-    def __init__(self, count: int, per_block: int, made: Callable[[int, int], Plan]) -> None:
+    def __init__(self, count: int, per_block: int, made: Callable[[int, int], list[list[int]]]) -> None:
         self._count, self._per_block, self._made = count, max(1, per_block), made
-        self._block, self._held = -1, Plan(np.zeros(0, np.int32))
+        self._block, self._held = -1, list[list[int]]()
 
     def __len__(self) -> int:
         return self._count
@@ -303,7 +266,7 @@ class BlockPlan:
         if block != self._block:
             first = block * self._per_block
             self._held, self._block = self._made(first, min(first + self._per_block, self._count)), block
-        return self._held.batch(place)
+        return list(self._held[place])
 
 
 class EpochBatchSampler(EpochSampler[list[int]]):
@@ -313,10 +276,7 @@ class EpochBatchSampler(EpochSampler[list[int]]):
 
     @property
     def batch_size(self) -> int | None:
-        """Samples of a full batch; None where batches have no size.
-
-        For a wrapper that deals batches to ranks None too: accelerate's keeps a round back whose last batch is smaller.
-        """
+        """Samples of a full batch; None if it varies, and for accelerate's wrapper, which drops a round with a smaller one."""
         return None if asked_by_wrapper() else getattr(self, "_batch_size", None)
 
     @property
@@ -325,7 +285,7 @@ class EpochBatchSampler(EpochSampler[list[int]]):
         """Batches in this epoch, of all ranks."""
 
     @abstractmethod
-    def _plan(self) -> Plan | BlockPlan:
+    def _plan(self) -> Plan:
         """This epoch's batches."""
 
     def __len__(self) -> int:
@@ -345,19 +305,19 @@ class EpochBatchSampler(EpochSampler[list[int]]):
 
 
 class PackedBatchSampler(EpochBatchSampler):
-    """How many batches an epoch has follows from its plan alone, which is therefore kept until the next epoch's."""
+    """The number of batches is known from the epoch's plan only, which is therefore kept for the epoch."""
 
-    _kept: tuple[tuple[int, int], Plan | BlockPlan] | None = None
+    _kept: tuple[tuple[int, int], Plan] | None = None
 
     @property
     def batches(self) -> int:
         return len(self._plan())
 
     @abstractmethod
-    def _packed(self) -> Plan | BlockPlan:
+    def _packed(self) -> Plan:
         """This epoch's batches, made anew."""
 
-    def _plan(self) -> Plan | BlockPlan:
+    def _plan(self) -> Plan:
         asked = self.epoch, self._world
         if self._kept is None or self._kept[0] != asked:
             self._kept = None  # two epochs never wait side by side

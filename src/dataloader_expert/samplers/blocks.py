@@ -1,4 +1,4 @@
-"""Shuffling of data that are read block by block: row groups, shards."""
+"""Shuffling of data that is read in blocks: row groups, shards."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
+from dataloader_expert.samplers.rules import at_least
 
 
 class BlockShuffleSampler(IndexSampler):
-    """Each sample once: blocks in random order, the samples of ``mixed_blocks`` of them at a time in random order.
+    """Each sample once: blocks in random order, with the samples of ``mixed_blocks`` at a time shuffled together.
 
-    A full shuffle of data in blocks decodes a block for nearly every sample. Here each worker decodes each block once an
-    epoch, if ``mixed_blocks`` of them fit into its cache. The cost is less mixing: samples of one block come within
-    ``mixed_blocks`` blocks of each other, and a batch holds samples of no more blocks than that.
+    A full shuffle decodes a block for nearly every sample. Here each worker decodes each block once per epoch, if
+    ``mixed_blocks`` of them fit into its cache. The cost is less mixing: a batch holds samples of at most so many blocks.
 
     Args:
         sizes: samples of each block, in the order of the data set, [blocks].
-        mixed_blocks: blocks whose samples are mixed; all of them: a full shuffle.
-        seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`. With several
-            ranks each reads every block.
+        mixed_blocks: blocks that are shuffled together; all of them: a full shuffle.
+        seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`. Every rank
+            reads every block.
 
     Attributes:
-        mixing: the share of all blocks whose samples are mixed, in (0, 1]; 1: as well as a full shuffle.
+        mixing: ``mixed_blocks`` as a share of all blocks, in (0, 1]; 1: a full shuffle.
 
     Raises:
         ValueError: if a size is negative or ``mixed_blocks`` below 1.
@@ -44,8 +44,9 @@ class BlockShuffleSampler(IndexSampler):
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         self._sizes = np.asarray(sizes, dtype=np.int64)
-        if mixed_blocks < 1 or self._sizes.ndim != 1 or (len(self._sizes) and self._sizes.min() < 0):
-            raise ValueError(f"got mixed_blocks {mixed_blocks} (at least 1) and sizes of blocks (each at least 0)")
+        at_least(1, mixed_blocks=mixed_blocks)
+        if self._sizes.ndim != 1 or (len(self._sizes) and self._sizes.min() < 0):
+            raise ValueError("sizes must be one number of samples per block, each at least 0")
         self.mixed_blocks = mixed_blocks
         self._starts = np.cumsum(self._sizes) - self._sizes
         self.mixing = min(1.0, mixed_blocks / max(1, len(self._sizes)))

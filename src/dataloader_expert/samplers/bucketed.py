@@ -1,4 +1,4 @@
-"""Batches of samples of similar length: less padding, still shuffled."""
+"""Shuffled batches of samples of similar length, which need less padding."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
+from dataloader_expert.samplers.rules import at_least, finite, given, per_sample
 
 
 class _ByLength(EpochBatchSampler):
@@ -19,14 +20,8 @@ class _ByLength(EpochBatchSampler):
         self, lengths: Any, seed: int, drop_last: bool, num_replicas: int | None = None, rank: int | None = None
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        self._lengths = np.asarray(lengths)
-        if self._lengths.ndim != 1 or self._lengths.dtype.kind not in "iuf":
-            raise ValueError(
-                f"lengths are {self._lengths.dtype} of {self._lengths.ndim} dimensions; one each is needed"
-            )
-        if len(self._lengths) and not (float(self._lengths.min()) >= 0 and np.isfinite(float(self._lengths.max()))):
-            first = int(np.flatnonzero(~(np.isfinite(self._lengths) & (self._lengths >= 0)))[0])
-            raise ValueError(f"length {first} is {self._lengths[first]}; lengths must be finite and at least 0")
+        self._lengths = per_sample("lengths", lengths, "iuf")
+        finite("lengths", self._lengths)
         if len(self._lengths) and self._lengths.dtype.kind in "iu":
             narrow = np.uint16 if int(self._lengths.max()) < 1 << 16 else self._lengths.dtype
             self._lengths = self._lengths.astype(narrow)  # 16 bits are sorted by radix
@@ -48,11 +43,10 @@ class _ByLength(EpochBatchSampler):
         return np.argsort(self._lengths[samples], axis=-1, kind="stable")
 
     def _order_of(self, rng: np.random.Generator, longest: NDArray[Any]) -> NDArray[np.intp]:
-        """A random order of the batches, in which those that the ranks get at one step are of similar length.
+        """A random order of the batches, in which those of one step have similar lengths across ranks.
 
         A step takes as long as its longest batch. So the batches, sorted by ``longest`` [batches], are cut into rounds
-        of one batch a rank; the rounds come in random order, and a round's batches go to random ranks. Batches that
-        do not fill a round come last, where they shift no other round.
+        of one batch per rank; rounds, and the ranks within one, are shuffled. An incomplete round comes last.
         """
         count, world = len(longest), self._world
         if world == 1:
@@ -66,18 +60,18 @@ class _ByLength(EpochBatchSampler):
 
 
 class LengthBucketBatchSampler(_ByLength):
-    """Shuffles, sorts windows of ``window`` batches by length, cuts them into batches, shuffles the batches.
+    """Shuffles, sorts windows of ``window`` batches by length, cuts them into batches, and shuffles these.
 
-    With several ranks, those get batches of similar length at each step.
+    The batches of one step have similar lengths across ranks.
 
     Args:
         lengths: one length per sample, [samples].
         batch_size: samples per batch; the last may be smaller unless ``drop_last``.
-        window: batches that are sorted together; larger pads less and shuffles less.
+        window: batches that are sorted together; more means less padding and less shuffling.
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: if ``batch_size`` or ``window`` is below 1, or lengths are not numbers.
+        ValueError: if ``batch_size`` or ``window`` is below 1, or lengths are not finite numbers of at least 0.
     """
 
     def __init__(
@@ -92,8 +86,7 @@ class LengthBucketBatchSampler(_ByLength):
         rank: int | None = None,
     ) -> None:
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
-        if batch_size < 1 or window < 1:
-            raise ValueError(f"got batch_size {batch_size} and window {window}; both must be at least 1")
+        at_least(1, batch_size=batch_size, window=window)
         self._batch_size, self.window = batch_size, window
         self._shape |= {"batch_size": batch_size, "window": window, "drop_last": drop_last}
 
@@ -108,24 +101,24 @@ class LengthBucketBatchSampler(_ByLength):
         order = self._windows(rng, b * self.window)
         ends = np.minimum(np.arange(1, self.batches + 1) * b, n)  # the smaller batch is its window's longest
         places = self._order_of(rng, self._lengths[order[ends - 1]])
-        return Plan(order, ends[places], starts=places * b)
+        return _planned(order, places * b, ends[places])
 
 
 class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
-    """Batches of as many samples of similar length as fit ``max_tokens`` when padded to their longest.
+    """Batches of as many samples of similar length as fit into ``max_tokens`` when padded to the longest.
 
-    With several ranks, those get batches of similar length at each step.
+    The batches of one step have similar lengths across ranks.
 
     Args:
         lengths: tokens per sample, [samples]; none above ``max_tokens``.
-        max_tokens: the most that ``samples * longest`` of a batch may be.
-        max_samples: the most samples in a batch; None: no limit.
-        window: samples that are sorted together; None: all of them, which pads least.
+        max_tokens: the maximum of ``samples * longest`` of a batch.
+        max_samples: the maximum of samples in a batch; None: no limit.
+        window: samples that are sorted together; None: all, for the least padding.
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`;
             ``drop_last`` leaves out batches that do not fill a whole round of the ranks.
 
     Raises:
-        ValueError: if a sample alone is over the budget (naming the first), or a number is below 1.
+        ValueError: if a single sample exceeds the budget (naming the first), or a number is below 1.
     """
 
     def __init__(
@@ -141,17 +134,17 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
         rank: int | None = None,
     ) -> None:
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
-        if max_tokens < 1 or (max_samples is not None and max_samples < 1) or (window is not None and window < 1):
-            raise ValueError(f"got {max_tokens=}, {max_samples=}, {window=}; each must be at least 1")
+        limits = {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
+        at_least(1, **given(**limits))
         over = np.flatnonzero(self._lengths > max_tokens)
         if len(over):
             first = int(over[0])
             raise ValueError(
-                f"{len(over)} samples are over the budget of {max_tokens} tokens by themselves, the first is sample "
+                f"{len(over)} samples are over the budget of {max_tokens} tokens by themselves; the first is sample "
                 f"{first} with {self._lengths[first]}: leave them out, cut them, or raise max_tokens"
             )
         self.max_tokens, self.max_samples, self.window = max_tokens, max_samples, window
-        self._shape |= {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
+        self._shape |= limits
 
     def _packed(self) -> Plan:
         rng = self._rng()
@@ -165,11 +158,21 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
         begins = np.concatenate(starts)
         ends = np.append(begins[1:], n) if n else begins
         places = self._order_of(rng, self._lengths[order[ends - 1]])
-        return Plan(order, ends[places], starts=begins[places])
+        return _planned(order, begins[places], ends[places])
+
+
+def _planned(order: Indices, starts: NDArray[Any], ends: NDArray[Any]) -> Plan:
+    """The batches ``order[start:end]``."""
+
+    def made(first: int, until: int) -> list[list[int]]:
+        bounds = zip(starts[first:until].tolist(), ends[first:until].tolist(), strict=True)
+        return [order[start:end].tolist() for start, end in bounds]
+
+    return Plan(len(ends), 64, made)
 
 
 def _cut(ascending: Any, budget: int, most: int) -> list[int]:
-    """Where batches of ascending lengths begin: each as long as (its samples) x (its last length) fits."""
+    """Where batches of ascending lengths begin: each takes samples as long as their number x the last length fits."""
     n, at = len(ascending), 0
     lengths = np.maximum(ascending, 1).tolist()
     starts = []

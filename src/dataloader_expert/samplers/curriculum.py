@@ -9,19 +9,20 @@ import numpy as np
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
+from dataloader_expert.samplers.rules import at_least, per_sample
 
 
 class CurriculumSampler(IndexSampler):
-    """Draws from the easiest share of the data, which grows from ``start`` to 1 over ``epochs`` epochs.
+    """Shuffles the easiest share of the data, which grows from ``start`` to 1 over ``epochs`` epochs.
 
     Args:
-        difficulty: one number per sample, [samples]; larger is harder.
-        epochs: epochs until all samples are drawn.
+        difficulty: one number per sample, [samples]; higher is harder.
+        epochs: after which all samples are drawn.
         start: share of the data in epoch 0, in (0, 1].
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: if ``start`` is outside (0, 1], ``epochs`` below 1, or a difficulty is NaN or not a number.
+        ValueError: if ``start`` is outside (0, 1], ``epochs`` is below 1, or a difficulty is not a number.
     """
 
     def __init__(
@@ -36,15 +37,13 @@ class CurriculumSampler(IndexSampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        if not 0 < start <= 1 or epochs < 1:
-            raise ValueError(f"got start {start} and {epochs} epochs; start is in (0, 1], epochs at least 1")
-        values = np.asarray(difficulty)
-        if values.ndim != 1:
-            raise ValueError(f"difficulty has {values.ndim} dimensions; one number per sample is needed")
-        if values.dtype.kind == "f" and np.isnan(values).any():
-            raise ValueError(
-                f"difficulty {int(np.flatnonzero(np.isnan(values))[0])} is NaN: it has no place in an order"
-            )
+        at_least(1, epochs=epochs)
+        if not 0 < start <= 1:
+            raise ValueError(f"start is {start}; it must be in (0, 1]")
+        values = per_sample("difficulty", difficulty, "biuf")
+        missing = np.flatnonzero(np.isnan(values))
+        if len(missing):
+            raise ValueError(f"difficulty[{missing[0]}] is NaN; samples are sorted by numbers")
         self._order = np.argsort(values, kind="stable").astype(index_type(len(values)))
         self.epochs, self.start = epochs, start
         self._shape = {"samples": len(values), "epochs": epochs, "start": start}

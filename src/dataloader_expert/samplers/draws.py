@@ -1,4 +1,4 @@
-"""Indices that know which draw of which epoch they are."""
+"""Indices with the epoch and the position that they were drawn for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class Draw(int):
-    """An index with its epoch and, where an index may come several times, its place in the epoch's order, from 1.
+    """An index with its epoch and, if indices may repeat, its place in the epoch's order, from 1.
 
-    An ``int``, so that batch samplers, wrappers of other libraries and queues to workers pass it on as it is.
+    An ``int``, so that batch samplers, wrappers of other libraries and worker queues pass it on unchanged.
     """
 
     epoch: int
@@ -25,6 +25,6 @@ class Draw(int):
 
 
 def placed(indices: Iterable[Any], epoch: int, places: Iterable[int]) -> Iterator[Any]:
-    """``indices`` as draws of ``epoch``; what is not a whole number stays as it is."""
+    """``indices`` as draws of ``epoch``; what is not an integer is unchanged."""
     for index, place in zip(indices, places, strict=False):
         yield Draw(index, epoch, place) if hasattr(index, "__index__") else index

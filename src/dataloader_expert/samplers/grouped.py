@@ -1,4 +1,4 @@
-"""Groups that stay together: in batches, and in splits."""
+"""Batches and splits of whole groups."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, PackedBatchSampler, Plan
+from dataloader_expert.samplers.base import PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import CHUNK, TOGETHER, Indices, class_codes, grouped_by, index_type
+from dataloader_expert.samplers.rules import at_least
 
 
 class GroupBatchSampler(PackedBatchSampler):
     """Packs whole groups, in shuffled order, into batches of at most ``batch_size`` samples.
 
-    A group larger than ``batch_size`` is a batch of its own.
-
     Args:
         groups: one group per sample, [samples].
-        batch_size: the most samples in a batch of several groups.
+        batch_size: the maximum of samples; a larger group is a batch of its own.
         seed, drop_last, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
@@ -38,30 +37,30 @@ class GroupBatchSampler(PackedBatchSampler):
         rank: int | None = None,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        at_least(1, batch_size=batch_size)
         codes, self._counts = class_codes(groups)
         self._members = grouped_by(codes)
         self._batch_size = batch_size
         self._shape = {"batch_size": batch_size, "samples": len(codes)}
 
-    def _packed(self) -> BlockPlan:
+    def _packed(self) -> Plan:
         turns = self._rng().permutation(len(self._counts)).astype(index_type(len(self._counts)))
         cuts = self._cuts(turns)
         starts = np.cumsum(self._counts)
         starts -= self._counts
 
-        def made(first: int, until: int) -> Plan:
+        def made(first: int, until: int) -> list[list[int]]:
             groups = turns[cuts[first] : cuts[until]]
             sizes = self._counts[groups]
             ends = np.cumsum(sizes)
             at = np.arange(int(ends[-1])) + np.repeat(starts[groups] - (ends - sizes), sizes)
-            return Plan(self._members[at], ends[cuts[first + 1 : until + 1] - cuts[first] - 1])
+            last_ones = cuts[first + 1 : until] - cuts[first] - 1
+            return [batch.tolist() for batch in np.split(self._members[at], ends[last_ones])]
 
-        return BlockPlan(len(cuts) - 1, TOGETHER * len(cuts) // max(1, len(self._members)), made)
+        return Plan(len(cuts) - 1, TOGETHER * len(cuts) // max(1, len(self._members)), made)
 
     def _cuts(self, turns: Indices) -> NDArray[np.int64]:
-        """Before how many groups each batch begins, and how many there are, [batches + 1]."""
+        """The first group of each batch, and the number of groups, [batches + 1]."""
         cuts = array("q", [0])
         held = 0
         for start in range(0, len(turns), CHUNK):  # not all at once as Python integers
@@ -76,24 +75,24 @@ class GroupBatchSampler(PackedBatchSampler):
 
 
 def split_by_group(groups: Sequence[object] | Any, shares: dict[str, float], seed: int = 0) -> dict[str, Indices]:
-    """Splits samples so that no group is in two splits, each split as near its share as whole groups allow.
+    """Splits samples so that no group is in two splits; sizes are as close to the shares as whole groups allow.
 
-    Groups are taken from the largest to the smallest, equals in random order, each into the split that is furthest
-    below its share. No split is left empty while there are as many groups as splits.
+    Groups are taken from largest to smallest, equals in random order, each into the split that is furthest below its
+    share. No split is empty if there are as many groups as splits.
 
     Args:
         groups: one group per sample, [samples].
-        shares: split to share of the samples, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; they sum to 1.
-        seed: of the order among groups of one size.
+        shares: split to its share, for example ``{"train": 0.8, "val": 0.1, "test": 0.1}``; they sum to 1.
+        seed: of the order of groups of one size.
 
     Returns:
-        split to ascending sample indices, int32 where they fit.
+        split to ascending sample indices [samples of the split], int32 where they fit.
 
     Raises:
-        ValueError: if shares are not above 0 or do not sum to 1.
+        ValueError: if a share is not above 0, or they do not sum to 1.
     """
     if not shares or min(shares.values()) <= 0 or abs(sum(shares.values()) - 1) > 1e-6:
-        raise ValueError(f"shares are {shares}; each must be above 0, and all must sum to 1")
+        raise ValueError(f"shares is {shares}; each must be above 0, and together they must sum to 1")
     codes, counts = class_codes(groups)
     rng = np.random.Generator(np.random.SFC64([seed]))
     order = rng.permutation(len(counts))

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dataloader_expert.samplers.rules import per_sample
+
 Indices = NDArray[np.signedinteger[Any]]
 Keys = NDArray[np.unsignedinteger[Any]]
 CHUNK = 1 << 19
@@ -72,14 +74,10 @@ def after(blocks: Iterable[Indices], start: int) -> Iterator[Indices]:
 def shuffled_segments(
     rng: np.random.Generator, values: Indices, starts: NDArray[Any], counts: NDArray[Any]
 ) -> Iterator[tuple[int, int, Indices]]:
-    """Segments of ``values``, each in random order, as (first, last, the values of segments first to last - 1).
+    """Shuffled segments of ``values``, as (first, last, the values of segments first to last - 1).
 
-    Small segments come together: in one random order of all of them that is then grouped by segment, stably, each
-    segment's own order is as random. Large ones come alone.
-
-    Args:
-        values: what segments are of; unchanged.
-        starts, counts: where segments begin in ``values``, and their sizes, [segments]; they may overlap.
+    ``starts`` and ``counts`` [segments] are their positions, which may overlap, and sizes. Small segments are shuffled
+    together and then grouped, stably, which is as random; large ones are shuffled alone.
     """
     ends = np.cumsum(counts)
     large = np.append(np.flatnonzero(counts >= ALONE), len(counts))
@@ -105,10 +103,8 @@ def shuffled_segments(
 def binned(count: int, bins: Callable[[int, int], Keys], values: Indices | None) -> tuple[Indices, list[int]]:
     """``values`` [count], or the indices below ``count``, stably sorted by bin, and where the bins begin and end.
 
-    A counting sort, chunk by chunk: each chunk is sorted in the cache, and its bins are added to those before.
-
-    Args:
-        bins: the bins (uint8) of the values from its first argument up to its second.
+    ``bins`` returns the bins (uint8) of the values from its first argument up to its second. A counting sort, chunk by
+    chunk: each chunk is sorted in the cache, and its bins are added to those before.
     """
     step = min(CHUNK, max(TOGETHER, count // 32))  # of few keys the first index is to come as soon
     chunks = [(start, min(start + step, count)) for start in range(0, count, step)]
@@ -180,9 +176,7 @@ def key_type(count: int) -> type[np.unsignedinteger[Any]]:
 
 def class_codes(labels: Any) -> tuple[Keys, NDArray[np.intp]]:
     """Codes 0, 1, … of ``labels`` (sequence, array or tensor) in sorted order, and how many samples each has."""
-    values = np.asarray(labels)
-    if values.ndim != 1:
-        raise ValueError(f"labels have {values.ndim} dimensions; one label per sample is needed")
+    values = per_sample("labels", labels)
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values) + 1024:  # small integers: counted, not sorted

@@ -1,4 +1,4 @@
-"""How many processes share an epoch, which of them this is, and who else may already shard it."""
+"""World size and rank, and other libraries that may already shard the epoch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import FrameType
 import torch.distributed
 
 WRAPPERS = frozenset({"BatchSamplerShard", "DataLoaderDispatcher"})
-"""Classes of accelerate's that deal the batches of an inner sampler to the ranks: what ``prepare`` puts around one."""
+"""Classes of accelerate by which ``prepare`` shards the batches of an inner sampler across ranks."""
 
 
 def process_group() -> tuple[int, int]:
@@ -19,21 +19,20 @@ def process_group() -> tuple[int, int]:
 
 
 def own_share() -> tuple[int, int]:
-    """World size and rank by which a sampler shards its epoch; (1, 0) where its caller is a wrapper that shards it.
+    """World size and rank by which a sampler shards its epoch; (1, 0) if its caller is a wrapper that shards it.
 
-    Wrappers do not announce themselves, and a loader may be used before it is prepared, so the callers are looked at
-    each time: what shards the epoch now is on the stack now.
+    Wrappers do not announce themselves, and a loader may be used before it is prepared, so each pass inspects the stack.
     """
     group = process_group()
     return (1, 0) if group[0] > 1 and asked_by_wrapper() else group
 
 
 def asked_by_wrapper() -> bool:
-    """Whether a wrapper is among the callers."""
+    """Whether a wrapper is on the stack."""
     file = getattr(sys.modules.get("accelerate.data_loader"), "__file__", None)
     frame: FrameType | None = sys._getframe(1) if file is not None else None
     while frame is not None:
-        # only of its own frames: to ask for the locals of the user's would keep them alive
+        # only in its own frames: reading f_locals of the user's would keep their objects alive
         if frame.f_code.co_filename == file and type(frame.f_locals.get("self")).__name__ in WRAPPERS:
             return True
         frame = frame.f_back
@@ -41,21 +40,17 @@ def asked_by_wrapper() -> bool:
 
 
 def share_asked(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """World size and rank where at least one of them is given; the other is the process group's.
-
-    Raises:
-        ValueError: if ``rank`` is not below ``num_replicas``.
-    """
+    """World size and rank if at least one of them is given; the other is the process group's."""
     world, own = process_group()
     replicas = world if num_replicas is None else num_replicas
     found = rank if rank is not None else own if replicas == world else 0
     if not 0 <= found < replicas:
-        raise ValueError(f"rank is {found} of {replicas} replicas; it is in [0, {replicas})")
+        raise ValueError(f"rank is {found} of {replicas} replicas; it must be in [0, {replicas})")
     return replicas, found
 
 
 def accelerate_shards() -> bool:
-    """Whether accelerate runs several processes: its ``prepare`` shards, or dispatches, whatever stream it is given."""
+    """Whether accelerate runs several processes: its ``prepare`` then shards or dispatches every stream."""
     state = getattr(sys.modules.get("accelerate.state"), "PartialState", None)
     shared = getattr(state, "_shared_state", None) or {}
     return int(shared.get("num_processes", 1)) > 1

@@ -1,4 +1,4 @@
-"""Plain shuffling, and plain order, sharded across ranks."""
+"""Plain shuffling, ours or torch's, and stored order, sharded across ranks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sized
 from typing import Any
 
 import numpy as np
-import torch.distributed
+import torch
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
 from dataloader_expert.samplers.base import IndexSampler, State
@@ -14,10 +14,16 @@ from dataloader_expert.samplers.ordering import Indices, after, index_type, shuf
 
 
 class _EachOnce(IndexSampler):
-    """Each sample of ``data``, a dataset or the number of its samples, once an epoch."""
+    """Each sample of ``data``, a dataset or a number of samples, once per epoch."""
 
     def __init__(
-        self, data: Sized | int, seed: int, num_replicas: int | None, rank: int | None, drop_last: bool
+        self,
+        data: Sized | int,
+        seed: int = 0,
+        *,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         self.data_source = range(data) if isinstance(data, int) else data
@@ -32,34 +38,61 @@ class _EachOnce(IndexSampler):
 
 
 class ShuffleSampler(_EachOnce, RandomSampler):
-    """Each sample once an epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
+    """Each sample once per epoch, in an order that depends on seed and epoch only; a subclass of ``RandomSampler``.
 
     Args:
-        data: the dataset, or how many samples it has.
+        data: the dataset, or its number of samples.
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
-    def __init__(
-        self,
-        data: Sized | int,
-        seed: int = 0,
-        *,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        drop_last: bool = False,
-    ) -> None:
-        super().__init__(data, seed, num_replicas, rank, drop_last)
-        self.replacement, self._num_samples, self.generator = False, self.draws, None
+    replacement, generator, _num_samples = False, None, None  # of ``RandomSampler``: trainers ask for them
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return after(shuffled_blocks(self._rng(), self.draws), start)
 
 
+class TorchShuffleSampler(ShuffleSampler):
+    """Epoch ``k`` has the order of pass ``k``, from 0, of a plain DataLoader whose generator is seeded with ``seed``.
+
+    Such a pass draws a seed for its workers, the order, and at its end another order; an epoch is found by drawing all
+    before it: about 30 ns per sample and epoch, once. Unless the order must equal torch's, use
+    :class:`~dataloader_expert.samplers.ShuffleSampler`, which has the same arguments and any epoch at once.
+    """
+
+    _at = 0
+    _state: torch.Tensor | None = None
+    """The generator's state at the beginning of epoch ``_at``, so that nothing is drawn twice."""
+
+    def start_state(self) -> torch.Tensor:
+        """The state of the plain loader's generator when this epoch begins; uint8 [5056]."""
+        if self._state is None or self._at > self.epoch:
+            self._at, self._state = 0, torch.Generator().manual_seed(self.seed).get_state()
+        if self._at < self.epoch:
+            generator = torch.Generator()
+            generator.set_state(self._state)
+            for _ in range(self._at, self.epoch):
+                _worker_seed(generator)
+                torch.randperm(self.draws, generator=generator)
+                torch.randperm(self.draws, generator=generator)
+            self._at, self._state = self.epoch, generator.get_state()
+        return self._state
+
+    def _blocks(self, start: int) -> Iterator[Indices]:
+        generator = torch.Generator()
+        generator.set_state(self.start_state())
+        _worker_seed(generator)
+        yield torch.randperm(self.draws, generator=generator).numpy()[start:].astype(index_type(self.draws))
+
+
+def _worker_seed(generator: torch.Generator) -> None:
+    torch.empty((), dtype=torch.int64).random_(generator=generator)
+
+
 class OrderedSampler(_EachOnce, SequentialSampler):
-    """The samples in their stored order, for validation and test; a subclass of ``SequentialSampler``.
+    """The samples in stored order, for validation and test; a subclass of ``SequentialSampler``.
 
     Args:
-        data: the dataset, or how many samples it has.
+        data: the dataset, or its number of samples.
         num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
     """
 
@@ -71,7 +104,7 @@ class OrderedSampler(_EachOnce, SequentialSampler):
         rank: int | None = None,
         drop_last: bool = False,
     ) -> None:
-        super().__init__(data, 0, num_replicas, rank, drop_last)
+        super().__init__(data, num_replicas=num_replicas, rank=rank, drop_last=drop_last)
 
     def _blocks(self, start: int) -> Iterator[Indices]:
         return in_order(self.draws, start)
@@ -88,13 +121,13 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # typ
     """:class:`ShuffleSampler` sharded across ranks: a subclass of ``DistributedSampler`` with the same arguments.
 
     Args:
-        dataset: the dataset, or how many samples it has.
+        dataset: the dataset, or its number of samples.
         num_replicas, rank: None: those of the default process group.
         shuffle: False keeps the stored order.
         seed, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
-        ValueError: without ``num_replicas`` where no process group was initialised.
+        ValueError: without ``num_replicas`` if no process group is initialised.
     """
 
     def __init__(
@@ -117,12 +150,12 @@ class DistributedShuffleSampler(ShuffleSampler, DistributedSampler[Any]):  # typ
 
     @property
     def total_size(self) -> int:  # type: ignore[override]  # torch's is an attribute
-        """Indices of all ranks."""
+        """Indices of an epoch, of all ranks."""
         return len(self) * self.num_replicas
 
     @property
     def num_samples(self) -> int:  # type: ignore[override]  # torch's two samplers mean two things; a rank's share here
-        """Indices of a rank."""
+        """Indices of an epoch, per rank."""
         return len(self)
 
     def _identity(self) -> dict[str, State]:

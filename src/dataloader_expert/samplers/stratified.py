@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dataloader_expert.samplers.base import BlockPlan, EpochBatchSampler, Plan
+from dataloader_expert.samplers.base import EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
+from dataloader_expert.samplers.rules import at_least
 
 
 class StratifiedBatchSampler(EpochBatchSampler):
-    """Each sample once an epoch, in batches whose class counts differ from the data's shares by less than one.
+    """Each sample once per epoch, in batches whose class counts differ from the data's shares by less than one.
 
-    A class's samples are dealt to the batches so that each gets the share rounded down, and what is left goes to
-    neighbouring batches, class after class around the circle: row and column sums then come out exactly (controlled
-    rounding, Cox 1987). Batches then come in random order, the smaller last one at the end.
+    Each batch gets the share of a class rounded down; the remaining samples go to neighbouring batches, class after
+    class around a circle, so that row and column sums are exact (controlled rounding, Cox 1987). The batches are
+    shuffled, with the smaller last one at the end.
 
     Args:
         labels: one class per sample: sequence, array or tensor, [samples].
         batch_size: samples per batch.
-        drop_last: leaves out the smaller last batch, and with ranks what does not fill a whole round.
+        drop_last: leave out the smaller last batch, and batches that do not fill a whole round of the ranks.
         seed, num_replicas, rank: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
@@ -41,10 +42,9 @@ class StratifiedBatchSampler(EpochBatchSampler):
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         codes, self._counts = class_codes(labels)
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        at_least(1, batch_size=batch_size)
         if not len(codes):
-            raise ValueError("labels are empty; one per sample is needed")
+            raise ValueError("labels are empty; pass one per sample")
         self._members = grouped_by(codes)
         self._batch_size = batch_size
         self._shape = {"batch_size": batch_size, "samples": len(codes)}
@@ -54,7 +54,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
         full, rest = divmod(len(self._members), self._batch_size)
         return full + bool(rest and not self.drop_last)
 
-    def _plan(self) -> BlockPlan:
+    def _plan(self) -> Plan:
         rng = self._rng()
         n, counts = len(self._members), self._counts
         full, rest = divmod(n, self._batch_size)
@@ -72,18 +72,15 @@ class StratifiedBatchSampler(EpochBatchSampler):
         circle = even.sum() + np.arange(self._batch_size - int(each.sum()) if full else 0) * full
         key = int(rng.integers(1 << 63))
 
-        def made(first: int, until: int) -> Plan:
+        def made(first: int, until: int) -> list[list[int]]:
             rng, whole = np.random.Generator(np.random.SFC64([key, first])), min(until, full)
             evenly = begins + steps * np.arange(first, whole)[:, None]
             batches = dealt[np.hstack([evenly, circle + turns[first:whole, None]])].astype(np.int64)
             rng.permuted(batches, axis=1, out=batches)  # within a batch the classes come in no order
-            if until == whole:
-                return Plan(batches.reshape(-1), size=self._batch_size)
-            short = rng.permutation(dealt[n - rest :])
-            ends = np.append(np.arange(1, whole - first + 1) * self._batch_size, batches.size + rest)
-            return Plan(np.append(batches, short), ends)
+            smaller = [rng.permutation(dealt[n - rest :]).tolist()] if until > whole else []
+            return [*batches.tolist(), *smaller]
 
-        return BlockPlan(self.batches, TOGETHER // self._batch_size, made)
+        return Plan(self.batches, TOGETHER // self._batch_size, made)
 
     def _dealt(self, rng: np.random.Generator, sizes: NDArray[np.int64], places: NDArray[np.int64]) -> Indices:
         """The samples of each class in random order, cut into parts of ``sizes`` that go to ``places`` [classes, 3]."""
@@ -99,7 +96,7 @@ class StratifiedBatchSampler(EpochBatchSampler):
 
 
 def _before(sizes: NDArray[Any], order: NDArray[Any] | None = None) -> NDArray[Any]:
-    """What comes before each, if they stand one behind the other: in their order, or in ``order``."""
+    """Exclusive cumulated sums, in their order or in ``order``."""
     if order is None:
         before = np.cumsum(sizes)
         before -= sizes
@@ -110,7 +107,7 @@ def _before(sizes: NDArray[Any], order: NDArray[Any] | None = None) -> NDArray[A
 
 
 def _rounded(shares: Any, total: int, rng: np.random.Generator) -> Any:
-    """Integers next to ``shares`` that sum to ``total``: the largest fractions go up, ties at random."""
+    """``shares`` rounded to integers that sum to ``total``: the largest fractions go up, ties at random."""
     whole = np.floor(shares + 1e-9).astype(np.int64)
     missing = total - int(whole.sum())
     if missing > 0:

@@ -1,4 +1,4 @@
-"""Draws by weight, of any number of samples."""
+"""Draws by weight, from any number of samples."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import CHUNK, Indices, after, index_type, shuffled, shuffled_blocks
+from dataloader_expert.samplers.rules import at_least, finite, per_sample
 
 BLOCK = 1 << 20
 """Draws made at a time: small enough for the processor's cache, large enough to be vectorised."""
@@ -33,14 +34,14 @@ Floats = NDArray[np.float64]
 class WeightedSampler(IndexSampler):
     """Indices drawn in proportion to their weights, as ``WeightedRandomSampler`` does, without its 2^24 limit.
 
-    With replacement: an alias table (Walker 1977, built here by one vectorised merge) gives each draw in constant
-    time; above 2^25 samples blocks of sorted uniforms are looked up in the cumulated weights, which needs no table.
-    Without: exponential keys (Efraimidis and Spirakis 2006) choose the samples, which then come in random order.
+    With replacement: an alias table (Walker 1977) gives each draw in constant time; above 2^25 samples, blocks of
+    sorted uniforms are looked up in the cumulated weights, which needs no table. Without replacement: exponential keys
+    (Efraimidis and Spirakis 2006) choose the samples, which are then shuffled.
 
     Args:
         weights: one per sample, finite, at least 0, not all 0, [samples]; any scale.
-        num_samples: draws in an epoch, of all ranks; None: as many as samples.
-        replacement: whether a sample may come twice.
+        num_samples: draws in an epoch, of all ranks; None: the number of samples.
+        replacement: whether a sample may be drawn twice.
         seed, num_replicas, rank, drop_last: as in :class:`~dataloader_expert.samplers.base.EpochSampler`.
 
     Raises:
@@ -59,23 +60,17 @@ class WeightedSampler(IndexSampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        kept = np.asarray(weights)
-        if kept.ndim != 1 or kept.dtype.kind not in "fiub":
-            raise ValueError(f"weights are {kept.dtype} of {kept.ndim} dimensions; one number per sample is needed")
+        kept = per_sample("weights", weights, "biuf")
+        finite("weights", kept)
         with np.errstate(over="ignore", invalid="ignore"):
             total = float(kept.sum(dtype=np.float64)) if len(kept) else 0.0
-        if len(kept) and not (np.isfinite(total) and float(kept.min()) >= 0):
-            bad = np.flatnonzero(~(np.isfinite(kept) & (kept >= 0)))
-            if len(bad):
-                raise ValueError(f"weight {bad[0]} is {kept[bad[0]]}; weights must be finite and at least 0")
         if total <= 0:
             raise ValueError("all weights are 0: there is nothing to draw")
         if not (np.isfinite(total) and np.isfinite(len(kept) / total)):  # too large or too small to be summed up
             kept = kept / float(kept.max())
             total = float(kept.sum(dtype=np.float64))
         self.num_samples = len(kept) if num_samples is None else num_samples
-        if self.num_samples < 1:
-            raise ValueError(f"num_samples is {num_samples}; it must be at least 1")
+        at_least(1, num_samples=self.num_samples)
         self.replacement, self.repeats, self._size = replacement, replacement, len(kept)
         self._shape = {"samples": len(kept), "num_samples": self.num_samples, "replacement": replacement}
         self._weights: Any = None
@@ -147,9 +142,8 @@ class WeightedSampler(IndexSampler):
 def cumulated(weights: NDArray[Any]) -> tuple[Floats, NDArray[np.uint32]]:
     """Cumulated weights in two steps, which need half of one step's memory.
 
-    Returns:
-        The sums of the weights before each ``WALKED`` samples, and of all, float64; and for every sample the sum up to
-        it among its own ``WALKED``, as a share of ``FULL``.
+    The first are sums before each ``WALKED`` samples, and of all; the others the sums up to each sample within its own
+    ``WALKED``, as a share of ``FULL``.
     """
     n = len(weights)
     within = np.empty(n, np.uint32)
@@ -258,9 +252,8 @@ def _partitions(
 def _merge(deficits: Floats, surpluses: Floats) -> Iterator[tuple[slice, slice, Indices, Indices]]:
     """Merges both, in pieces that stay in the cache.
 
-    Yields:
-        the deficits and the surpluses of a piece; for each of those deficits how many surpluses end before it does;
-        for each of those surpluses how many deficits do.
+    Yields the deficits and the surpluses of a piece; for each of those deficits how many surpluses end before it does;
+    for each of those surpluses how many deficits do.
     """
     cuts = np.sort(np.concatenate([deficits[PIECE - 1 :: PIECE], surpluses[PIECE - 1 :: PIECE]]))
     lights = [0, *np.searchsorted(deficits, cuts, side="right").tolist(), len(deficits)]

@@ -68,6 +68,8 @@ class Jsonl(Table):
                 records.append(record)
                 rows.append(sample - unit.start)
             sample += 1
+        if not records and problems and unit.at[0] > 3:  # what stands before it in the file is lines of JSON
+            raise problems[0]
         if not records:
             raise Unreadable("not-the-format", "no line is a JSON object", file=unit.file)
         kept = np.array(rows, np.int64) if len(rows) < unit.samples else None

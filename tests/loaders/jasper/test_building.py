@@ -338,5 +338,5 @@ def test_odd_requests_for_embeddings_are_refused() -> None:
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             return super().embed_documents(texts)[1:]
 
-    with pytest.raises(ValueError, match="a row a text is needed"):
+    with pytest.raises(ValueError, match="one row per text is needed"):
         generate_embeddings(FRAME, Loses())

@@ -76,12 +76,12 @@ def test_an_embedding_finds_its_keyword_above_the_threshold(tmp_path: Path) -> N
 
 REFUSES: dict[str, tuple[dict[str, Any], str]] = {
     "no-keywords": ({"cluster_assignments": {}, "embeddings": {}}, "has 0 keywords"),
-    "no-count": ({"metadata": {}}, "no clustering.*n_clusters"),
+    "no-count": ({"metadata": {}}, "not a clustering.*n_clusters"),
     "id": ({"cluster_assignments": {"cat": 3}}, "'cat'.* 3 of 3"),
     "id-below-zero": ({"cluster_assignments": {"cat": -1}}, "'cat'.* -1 of 3"),
-    "soft": ({"cluster_assignments": {"cat": [0, 1]}}, "no clustering"),
+    "soft": ({"cluster_assignments": {"cat": [0, 1]}}, "not a clustering"),
     "centroids": ({"centroids": [[1.0]]}, r"centroids of shape \[1, 1\]"),
-    "ragged": ({"centroids": [[1.0], [1.0, 2.0], [1.0]]}, "no clustering"),
+    "ragged": ({"centroids": [[1.0], [1.0, 2.0], [1.0]]}, "not a clustering"),
     "widths": ({"embeddings": {"cat": [1.0]}}, "keyword embeddings as wide as"),
 }
 
@@ -98,7 +98,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="Cluster file not found"):
         parse_clusters(tmp_path / "c.json")
     (tmp_path / "list.json").write_text(json.dumps([1]), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"list\.json is no clustering"):
+    with pytest.raises(ValueError, match=r"list\.json is not a clustering"):
         parse_clusters(tmp_path / "list.json")
     clusters = parse_clusters(clustering(tmp_path / "c.json"))
     with pytest.raises(ValueError, match="cosine_threshold is 2"):

@@ -236,7 +236,7 @@ REFUSES: dict[str, tuple[Case, type[Exception], str]] = {
     "overlap": (
         lambda p: DatasetSplitter.from_file(_saved(p / "x.json", val_indices=[0])).validate_split(2),
         ValueError,
-        "comes twice",
+        "occurs twice",
     ),
     "range": (
         lambda p: DatasetSplitter.from_file(_saved(p / "x.json")).validate_split(1),

@@ -1,4 +1,4 @@
-"""Waveforms of different lengths to one batch."""
+"""Batches of waveforms of different lengths."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import (
-    Batch,
-    Collator,
-    Samples,
-    as_tensors,
-    first_of,
-    free_name,
-    labels_of,
-    values_of,
-)
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, labels_of
 from dataloader_expert.loaders.collators.padding import mask_of, pad_rows
 
 WAVE_NAMES = ("waveform", "input_values", "audio", "wave")
@@ -27,21 +18,21 @@ WAVE_NAMES = ("waveform", "input_values", "audio", "wave")
 class AudioCollator(Collator):
     """Pads waveforms with silence to the longest.
 
-    A sample brings ``waveform`` [T] or [channels, T] (also found as ``input_values`` or ``audio``), floating, or
-    integers of 16 or 32 bits, which are scaled to [-1, 1).
+    A sample has ``waveform`` (or ``input_values``, ``audio``, ``wave``) [T] or [channels, T], floating, int16 or int32;
+    integers are scaled to [-1, 1).
 
     Args:
-        normalize: each waveform to mean 0 and standard deviation 1, as wav2vec 2.0 wants it.
-        max_length: longer waveforms are cut, in frames.
+        normalize: each waveform to mean 0 and standard deviation 1, as for wav2vec 2.0.
+        max_length: in frames; longer waveforms are truncated.
         dtype: of floating fields.
 
     Returns:
         The waveforms [B, longest] or [B, channels, longest], ``lengths`` int64 [B] in frames, ``attention_mask`` bool
-        [B, longest], both with the waveforms' name before theirs where samples have such fields, and other fields
-        stacked; ``labels`` as int64.
+        [B, longest] (``waveform_lengths`` … if samples have fields of these names), and the other fields stacked;
+        ``labels`` are int64.
 
     Raises:
-        ValueError: for an empty batch, other integers, and waveforms that differ in their number of channels.
+        ValueError: for an empty batch, other integers, or different numbers of channels.
     """
 
     called = "audio collator"
@@ -49,29 +40,28 @@ class AudioCollator(Collator):
     max_length: int | None = None
 
     def _batch(self, samples: Samples) -> Batch:
-        name = first_of(WAVE_NAMES, samples)
-        waves = [self._scaled(w) for w in as_tensors([_wave(v) for v in values_of(samples, name)])]
+        name = self._first(WAVE_NAMES, samples)
+        waves = [self._scaled(w) for w in as_tensors([_wave(v) for v in self._values(samples, name)])]
         if len({w.shape[:-1] for w in waves}) > 1:
             shapes = sorted({tuple(w.shape) for w in waves})
-            raise ValueError(f"waveforms of shapes {shapes[:4]}; bring all to one number of channels")
+            raise ValueError(f"waveforms have the shapes {shapes[:4]}: convert all to one number of channels")
         lengths = torch.tensor([w.shape[-1] for w in waves])
         padded = pad_rows([w.movedim(-1, 0) for w in waves])
         batch: Batch = {
             name: padded.movedim(1, -1).contiguous() if padded.ndim > 2 else padded,
-            free_name("lengths", name, samples[0]): lengths,
-            free_name("attention_mask", name, samples[0]): mask_of(lengths, padded.shape[1]),
+            self._free_name("lengths", name, samples): lengths,
+            self._free_name("attention_mask", name, samples): mask_of(lengths, padded.shape[1]),
         }
-        for other in samples[0]:
-            if other != name:
-                own = "labels" if other == "label" and "labels" not in samples[0] else other
-                batch[own] = labels_of(values_of(samples, other))
+        for other, values in self._others(samples, name).items():
+            own = "labels" if other == "label" and "labels" not in samples[0] else other
+            batch[own] = labels_of(values)
         return batch
 
     def _scaled(self, wave: torch.Tensor) -> torch.Tensor:
         wave = wave if self.max_length is None else wave[..., : self.max_length]
         if not wave.is_floating_point():
-            if wave.dtype not in (torch.int16, torch.int32):  # int64 is what plain numbers come in, of whatever width
-                raise ValueError(f"waveforms of {wave.dtype}; give floating ones, or int16 or int32, which are scaled")
+            if wave.dtype not in (torch.int16, torch.int32):  # int64 may come from plain numbers of any width
+                raise ValueError(f"waveforms are {wave.dtype}: convert them to a floating dtype, int16 or int32")
             wave = wave.to(torch.float32) / (torch.iinfo(wave.dtype).max + 1)
         if self.normalize and wave.shape[-1]:
             wave = (wave - wave.mean(-1, keepdim=True)) / (wave.var(-1, keepdim=True, unbiased=False) + 1e-7).sqrt()
@@ -79,5 +69,5 @@ class AudioCollator(Collator):
 
 
 def _wave(value: Any) -> Any:
-    """A waveform, of Hugging Face's audio its ``array``."""
+    """A waveform; of the audio of Hugging Face its ``array``."""
     return value["array"] if isinstance(value, Mapping) or hasattr(value, "get_all_samples") else value

@@ -1,9 +1,9 @@
-"""What collators share: the name to register them by, the refusal of an empty batch, the cast of floating fields."""
+"""What collators share: their base class, and conversions of fields."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -22,10 +22,10 @@ class CollatorInfo:
     """A registered collator.
 
     Attributes:
-        name: by which it is asked for.
-        factory: called with the keyword arguments that it takes, returns the collate function.
-        modality: of the task descriptions that select it.
-        description: in a sentence.
+        name: unique in a registry.
+        factory: returns the collate function; called with the keyword arguments that it takes.
+        modality: of the tasks that select it.
+        description: one sentence.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Collator(ABC):
     """A collate function for samples that are mappings.
 
     Args:
-        dtype: of floating fields; integers and masks keep theirs. None: as they are.
+        dtype: of floating fields; integers and masks keep theirs. None: unchanged.
 
     Attributes:
-        called: what messages call it.
+        called: its name in messages.
 
     Raises:
-        ValueError: when called with no samples, or with samples that lack a field of the first.
+        ValueError: on a call without samples, or with samples that lack a field of the first.
     """
 
     called: ClassVar[str]
@@ -60,15 +60,40 @@ class Collator(ABC):
     def _batch(self, samples: Samples) -> Batch:
         """The batch of at least one sample."""
 
+    def _first(self, names: Sequence[str], samples: Samples) -> str:
+        """The first of ``names`` that the first sample has; without one ``names[0]``, which is then reported missing."""
+        return next((name for name in names if name in samples[0]), names[0])
+
+    def _values(self, samples: Samples, name: str) -> list[Any]:
+        """The field ``name`` of every sample; a ``ValueError`` names a sample that lacks it."""
+        try:
+            return [sample[name] for sample in samples]
+        except KeyError:
+            at = next(i for i, sample in enumerate(samples) if name not in sample)
+            has = ", ".join(map(str, samples[at])) or "nothing"
+            raise ValueError(f"sample {at} of the batch has no {name!r}; it has {has}") from None
+
+    def _others(self, samples: Samples, *names: str) -> dict[str, list[Any]]:
+        """The values of every field of the first sample, without ``names``."""
+        return {name: self._values(samples, name) for name in samples[0] if name not in names}
+
+    def _free_name(self, name: str, field: str, samples: Samples) -> str:
+        """``name`` for what is added about ``field``, or ``field_name`` if samples have a field of that name."""
+        names = name, f"{field}_{name}"
+        found = next((n for n in names if n not in samples[0]), None)
+        if found is None:
+            raise ValueError(f"samples have the fields {' and '.join(names)}, one of which is added here: rename one")
+        return found
+
 
 def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """``value`` with every tensor in it changed; what is not a tensor stays."""
+    """``value`` with ``change`` applied to every tensor in it."""
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, Mapping):
         return {name: mapped(v, change) for name, v in value.items()}
     if isinstance(value, PackedSequence):
-        return value._replace(data=change(value.data))  # its lengths stay on the host
+        return value._replace(data=change(value.data))  # its lengths must stay on the host
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*(mapped(v, change) for v in value))
     if isinstance(value, list | tuple):
@@ -77,51 +102,19 @@ def mapped(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 
 def cast(value: Any, dtype: torch.dtype | None) -> Any:
-    """``value`` with every floating tensor in it of ``dtype``; integers, masks and what is not a tensor stay."""
+    """``value`` with every floating tensor in it converted to ``dtype``."""
     return value if dtype is None else mapped(value, lambda t: t.to(dtype) if t.is_floating_point() else t)
 
 
-def first_of(names: Sequence[str], samples: Samples) -> str:
-    """The first of ``names`` that the first sample has; where it has none, the first, which is then missed."""
-    return next((name for name in names if name in samples[0]), names[0])
-
-
-def values_of(samples: Samples, name: str) -> list[Any]:
-    """The field ``name`` of every sample.
-
-    Raises:
-        ValueError: if a sample lacks it; says which, and what it has.
-    """
-    try:
-        return [sample[name] for sample in samples]
-    except KeyError:
-        at = next(i for i, sample in enumerate(samples) if name not in sample)
-        has = ", ".join(map(str, samples[at])) or "nothing"
-        raise ValueError(f"sample {at} of the batch has no {name!r}; it has {has}") from None
-
-
-def free_name(name: str, field: str, taken: Container[str]) -> str:
-    """``name`` of what a collator adds about ``field``; where samples have such a field of their own, ``field_name``.
-
-    Raises:
-        ValueError: if both names are taken.
-    """
-    names = name, f"{field}_{name}"
-    found = next((n for n in names if n not in taken), None)
-    if found is None:
-        raise ValueError(f"samples have fields {' and '.join(names)}: rename one, the collator adds one of them")
-    return found
-
-
 def as_tensors(values: list[Any]) -> list[torch.Tensor]:
-    """``values`` as tensors; arrays and tensors share their memory."""
+    """``values`` as tensors, which share the memory of arrays."""
     if set(map(type, values)) == {torch.Tensor}:
         return values
     return [v if isinstance(v, torch.Tensor) else torch.as_tensor(v) for v in values]
 
 
 def labels_of(values: list[Any]) -> Any:
-    """Labels of a batch: class indices int64 [B], vectors (multi-label, soft) stacked as they are, strings a list."""
+    """Labels of a batch: classes as int64 [B], vectors (multi-label, soft) stacked, strings as a list."""
     kinds = set(map(type, values))
     if kinds <= {int, bool}:
         return torch.from_numpy(np.array(values, dtype=np.int64))
@@ -129,7 +122,7 @@ def labels_of(values: list[Any]) -> Any:
 
 
 def collated(values: list[Any]) -> Any:
-    """Values of a field as torch stacks them; those that do not stack stay a list."""
+    """Values of a field stacked as torch does, or the list if they do not stack."""
     try:
         return default_collate(values)
     except (TypeError, RuntimeError, KeyError):
@@ -148,19 +141,28 @@ def _stacked(values: list[Any]) -> Any:
     return stacked.to(torch.int64) if stacked.ndim == 1 and integral else stacked
 
 
-def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
-    """What a tokenizer makes of a text or of several, cut to ``max_length`` tokens."""
-    limit = {"truncation": True, "max_length": max_length} if max_length else {}
-    encoded = tokenizer(texts, **limit)
-    return {name: encoded[name] for name in encoded}
+class DefaultCollator:
+    """Stacks samples of any nesting as torch's ``default_collate`` does; a field ``label`` becomes ``labels``.
 
-
-def worded(text: Any) -> str:
-    """The text of a row.
-
-    Raises:
-        ValueError: if there is none.
+    Args:
+        dtype: of floating fields.
     """
-    if text is None:
-        raise ValueError("a row has no text; filter such rows out, check_quality counts them")
-    return str(text)
+
+    def __init__(self, *, dtype: torch.dtype | None = None) -> None:
+        self.dtype = dtype
+
+    def __call__(self, samples: Any) -> Any:
+        batch = default_collate(samples)
+        if isinstance(batch, dict) and "label" in batch and "labels" not in batch:
+            batch["labels"] = batch.pop("label")
+        return cast(batch, self.dtype)
+
+
+def tokenised(tokenizer: Any, texts: Any, max_length: int | None) -> dict[str, Any]:
+    """The fields of a tokenizer for one text or a list of them, truncated to ``max_length`` tokens."""
+    several = isinstance(texts, list)
+    if texts is None or (several and any(text is None for text in texts)):
+        raise ValueError("a row has no text: filter such rows out; check_quality counts them")
+    limit = {"truncation": True, "max_length": max_length} if max_length else {}
+    encoded = tokenizer(list(map(str, texts)) if several else str(texts), **limit)
+    return {name: encoded[name] for name in encoded}

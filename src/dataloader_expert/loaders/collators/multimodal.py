@@ -1,4 +1,4 @@
-"""Images and text of the same samples."""
+"""Batches of images with text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, first_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples
 from dataloader_expert.loaders.collators.text import LanguageModelingDataCollator
 from dataloader_expert.loaders.collators.vision import IMAGE_NAMES, VisionDataCollator, of_task
 
 
 class MultimodalCollator(Collator):
-    """The image of each sample by the vision collator, all else by the text collator.
+    """Collates images with the vision collator, and all other fields with the text collator.
 
     Args:
         tokenizer: as of :class:`LanguageModelingDataCollator`.
@@ -26,7 +26,7 @@ class MultimodalCollator(Collator):
         ``pixel_values`` [B, C, H, W] beside ``input_ids``, ``attention_mask`` and ``labels`` [B, longest].
 
     Raises:
-        ValueError: as of the two.
+        ValueError: as of the two collators.
     """
 
     called = "multimodal collator"
@@ -52,25 +52,19 @@ class MultimodalCollator(Collator):
         return made
 
     def set_epoch(self, epoch: int) -> None:
-        """Tokens are hidden for ``epoch`` from now on."""
+        """Sets the epoch that masks depend on."""
         self.text.set_epoch(epoch)
 
     def _batch(self, samples: Samples) -> Batch:
-        name = first_of(IMAGE_NAMES, samples)
+        name = self._first(IMAGE_NAMES, samples)
         images = self.vision([{"pixel_values": s[name]} if name in s else {} for s in samples])
         words = self.text([{k: v for k, v in s.items() if k != name} for s in samples])
         return {**images, **words}
 
 
 def make(
-    task_spec: Any = None,
-    tokenizer: Any = None,
-    normalize: bool = True,
-    mean: Sequence[float] | str | None = None,
-    std: Sequence[float] | None = None,
-    ignore_padding: bool = True,
-    **keywords: Any,
+    task_spec: Any = None, tokenizer: Any = None, ignore_padding: bool = True, **keywords: Any
 ) -> MultimodalCollator:
-    """The multimodal collator of a task; what ``task_spec.preprocessing_config`` says takes precedence over the arguments."""
-    said = of_task(task_spec, normalize=normalize, mean=mean, std=std)
-    return MultimodalCollator(tokenizer, **said, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)
+    """The multimodal collator of a task; its ``preprocessing_config`` takes precedence over the arguments."""
+    keywords |= of_task(task_spec, "normalize", "mean", "std")
+    return MultimodalCollator(tokenizer, ignore_padding=ignore_padding, task_spec=task_spec, **keywords)

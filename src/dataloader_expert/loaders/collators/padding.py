@@ -1,4 +1,4 @@
-"""Rows of different lengths to one tensor."""
+"""Padding of rows of different lengths."""
 
 from __future__ import annotations
 
@@ -28,23 +28,12 @@ def mask_of(lengths: torch.Tensor, longest: int, side: Side = "right") -> torch.
     return torch.from_numpy(places < counts if side == "right" else places >= longest - counts)
 
 
-def pad_tokens(rows: Sequence[Any], value: int, longest: int, mask: torch.Tensor) -> torch.Tensor:
-    """Integers padded with ``value``, int64 [B, longest].
-
-    Args:
-        rows: B lists, arrays or tensors of integers.
-        longest: at least the longest row's length.
-        mask: of :func:`mask_of`: where the values go.
-
-    Raises:
-        ValueError: if a row is a matrix.
-    """
-    padded = np.full((len(rows), longest), value, np.int64)
+def pad_tokens(rows: Sequence[Any], value: int, mask: torch.Tensor) -> torch.Tensor:
+    """``rows``, B lists, arrays or tensors of integers, padded with ``value`` outside ``mask``: int64 [B, longest]."""
+    padded = np.full(tuple(mask.shape), value, np.int64)
     flat = _flat(rows)
     if flat.ndim != 1:
-        raise ValueError(
-            f"rows of tokens of {flat.ndim} dimensions; a sample has one row: tokenise without return_tensors"
-        )
+        raise ValueError(f"rows of tokens have {flat.ndim} dimensions, not one: tokenise without return_tensors")
     padded[mask.numpy()] = flat
     return torch.from_numpy(padded)
 
@@ -52,27 +41,26 @@ def pad_tokens(rows: Sequence[Any], value: int, longest: int, mask: torch.Tensor
 def pad_rows(rows: Sequence[Any], value: float = 0, side: Side = "right") -> torch.Tensor:
     """Rows [n_i, …] padded with ``value`` in their first dimension, [B, longest, …], of the rows' dtype.
 
-    Raises:
-        ValueError: if rows differ in more than their length.
+    A ``ValueError`` says so if rows differ in more than their length.
     """
     tensors = as_tensors(list(rows))
     if len({t.shape[1:] for t in tensors}) > 1 or not tensors[0].ndim:
-        raise ValueError(f"rows that differ in more than their length: {sorted({tuple(t.shape) for t in tensors})[:4]}")
+        raise ValueError(f"rows differ in more than their length: {sorted({tuple(t.shape) for t in tensors})[:4]}")
     kinds = {t.dtype for t in tensors}
-    if len(kinds) > 1:  # an empty list is of floats by itself
+    if len(kinds) > 1:  # an empty list alone is float
         common = functools.reduce(torch.promote_types, {t.dtype for t in tensors if t.numel()} or kinds)
         tensors = [t.to(common) for t in tensors]
     return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value, padding_side=side)
 
 
 def _flat(rows: Sequence[Any]) -> Any:
-    """All integers of ``rows``, one behind the other."""
+    """All integers of ``rows`` in one array."""
     if all(type(row) is list for row in rows):
         flat = array("q")
         try:
             for row in rows:
                 flat.fromlist(row)
-        except TypeError:  # numpy's integers, say, or what is none
+        except TypeError:  # such as numpy's integers
             return np.array(list(chain.from_iterable(rows)), dtype=np.int64)
         return np.frombuffer(flat, np.int64)
     return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows], axis=-1)

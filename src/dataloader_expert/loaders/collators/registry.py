@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-from dataloader_expert.loaders.collators import audio, default, detection, multimodal, sequence, tabular, text, vision
-from dataloader_expert.loaders.collators.base import CollatorInfo
+from dataloader_expert.loaders.collators import audio, detection, multimodal, sequence, tabular, text, vision
+from dataloader_expert.loaders.collators.base import CollatorInfo, DefaultCollator
 from dataloader_expert.loaders.tasks import TaskSpec
 
 logger = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 BUILT_IN = (
     CollatorInfo("text", text.make, "text", "pads tokens; attention masks; labels for causal or masked modelling"),
     CollatorInfo("vision", vision.make, "vision", "stacks images and normalises each channel; RGB and grey"),
-    CollatorInfo("default", default.DefaultCollator, "any", "stacks as torch does"),
+    CollatorInfo("default", DefaultCollator, "any", "stacks as torch does"),
     CollatorInfo("audio", audio.AudioCollator, "audio", "pads waveforms with silence; lengths and mask"),
     CollatorInfo("multimodal", multimodal.make, "multimodal", "images by the vision, words by the text collator"),
     CollatorInfo("detection", detection.DetectionCollator, "detection", "stacks images; boxes and labels by image"),
@@ -30,8 +30,8 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 class CollatorRegistry:
     """Collate functions by name, chosen by the modality of a task.
 
-    A registry made by calling the class stands alone; :meth:`get_instance` is the one that a process shares. Each
-    begins with the built-in ones: text, vision, default, audio, multimodal, detection, sequence, tabular, array.
+    Calling the class makes an independent registry; :meth:`get_instance` returns the shared one. Built in are text,
+    vision, default, audio, multimodal, detection, sequence, tabular and array.
     """
 
     _shared: ClassVar[CollatorRegistry | None] = None
@@ -42,23 +42,23 @@ class CollatorRegistry:
 
     @classmethod
     def get_instance(cls) -> CollatorRegistry:
-        """The process's own registry."""
+        """The registry that the process shares."""
         if CollatorRegistry._shared is None:
             CollatorRegistry._shared = cls()
         return CollatorRegistry._shared
 
     @classmethod
     def reset(cls) -> None:
-        """Forgets the shared registry; the next :meth:`get_instance` makes one of the built-in collators alone."""
+        """Resets the shared registry to the built-in collators."""
         CollatorRegistry._shared = None
 
     def register(self, name: str, modality: str, description: str = "") -> Callable[[Factory], Factory]:
-        """Registers the decorated function, which makes a collate function from keyword arguments.
+        """Registers the decorated function, which returns a collate function and takes keyword arguments.
 
         Args:
-            name: by which it is asked for; a name that is there is replaced, with a warning.
-            modality: of the tasks that select it. What was registered last is selected, before the built-in ones.
-            description: in a sentence; else of the modality.
+            name: replaces a collator of the same name, with a warning.
+            modality: of the tasks that select it; the last one registered is selected, before the built-in ones.
+            description: one sentence; by default from the modality.
         """
 
         def decorate(factory: Factory) -> Factory:
@@ -71,17 +71,16 @@ class CollatorRegistry:
         return decorate
 
     def list_collators(self) -> list[CollatorInfo]:
-        """All of them, the built-in ones first, in the order of their first registration."""
+        """All collators in the order of their first registration, the built-in ones first."""
         return list(self._known.values())
 
     def get_collator(self, task_spec: TaskSpec | None = None, collator_name: str | None = None, **keywords: Any) -> Any:
         """A collate function, by name or by the task's modality.
 
         Args:
-            task_spec: its ``modality`` selects; the factory gets it if it takes it.
+            task_spec: its ``modality`` selects; passed to the factory if it takes it, as is ``tokenizer``.
             collator_name: takes precedence over ``task_spec``.
-            keywords: of the factory. What belongs to the task, its ``tokenizer`` too, is left out where the factory does
-                not take it; anything else that it does not take is an error.
+            keywords: of the factory.
 
         Raises:
             ValueError: if neither is given, no collator has that name, or the factory refuses a value.
@@ -105,7 +104,7 @@ class CollatorRegistry:
                 return self._known[name]
         has = sorted({info.modality for info in self._known.values()})
         logger.warning(
-            "No collator found for modality '%s', falling back to the default one; there are collators for %s",
+            "No collator found for modality '%s', falling back to the default one; known modalities are %s",
             modality,
             has,
         )
@@ -113,7 +112,7 @@ class CollatorRegistry:
 
 
 def _made(info: CollatorInfo, task_spec: Any, keywords: dict[str, Any]) -> Any:
-    """Calls the factory with what it takes."""
+    """The collate function of a factory, called with those of the arguments that it takes."""
     parameters = inspect.signature(info.factory).parameters
     given = dict(keywords)
     if task_spec is not None and "task_spec" not in parameters:
@@ -132,3 +131,39 @@ def _made(info: CollatorInfo, task_spec: Any, keywords: dict[str, Any]) -> Any:
     elif given.get("tokenizer", ...) is None and "tokenizer" not in parameters:
         given.pop("tokenizer")
     return info.factory(**given)
+
+
+def get_collator(
+    task_spec: TaskSpec | None = None,
+    tokenizer: Any = None,
+    use_dynamic_collator: bool = False,
+    padding_side: Any = "right",
+) -> Any:
+    """The text or vision collator of ``task_spec``; for other modalities use :class:`CollatorRegistry`.
+
+    Args:
+        task_spec: its modality selects, its ``preprocessing_config`` holds the arguments of the vision collator.
+        tokenizer: of texts.
+        use_dynamic_collator: False, or no ``task_spec``: transformers' ``default_data_collator``, or without
+            transformers :class:`DefaultCollator`.
+        padding_side: of texts.
+
+    Raises:
+        ValueError: for texts without a tokenizer, and for other modalities.
+    """
+    if task_spec is None or not use_dynamic_collator:
+        try:
+            from transformers import default_data_collator
+        except ImportError:
+            return DefaultCollator()
+        return default_data_collator
+    if task_spec.modality == "vision":
+        return vision.make(task_spec)
+    if task_spec.modality != "text":
+        raise ValueError(
+            f"Unsupported modality: {task_spec.modality}. Supported modalities are: 'text', 'vision'; for others use "
+            "CollatorRegistry"
+        )
+    if tokenizer is None:
+        raise ValueError("tokenizer is required for text modality tasks")
+    return text.make(task_spec, tokenizer, padding_side, ignore_padding=False)

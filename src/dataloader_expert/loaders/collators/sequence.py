@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dataloader_expert.loaders.collators.base import (
-    Batch,
-    Collator,
-    Samples,
-    as_tensors,
-    free_name,
-    labels_of,
-    values_of,
-)
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, labels_of
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows
 
 
 @dataclass(eq=False, repr=False)
 class SequenceCollator(Collator):
-    """Pads what varies in its first dimension; stacks the rest.
+    """Pads fields that vary in their first dimension; stacks the others.
 
     Args:
-        field: the sequence whose lengths count; None: the first field that is one.
-        padding_value: of padded places.
+        field: the sequence whose lengths are returned; None: the first that is one.
+        padding_value: at padded positions.
         padding_side: ``"right"`` or ``"left"``.
         dtype: of floating fields.
 
     Returns:
-        Every field stacked or padded, [B, longest, …]; ``lengths`` int64 [B] and ``mask`` bool [B, longest] of
-        ``field``, called ``field_lengths`` and ``field_mask`` where samples have fields of these names. A field that
-        neither stacks nor pads stays a list.
+        Every field stacked or padded, [B, longest, …], or a list if it can be neither; ``lengths`` int64 [B] and
+        ``mask`` bool [B, longest] of ``field`` (``field_lengths``, ``field_mask`` if samples have such fields).
 
     Raises:
-        ValueError: for an empty batch, and where no field, or not ``field``, is a sequence.
+        ValueError: for an empty batch, or if no field, or not ``field``, is a sequence.
     """
 
     called = "sequence collator"
@@ -43,18 +34,26 @@ class SequenceCollator(Collator):
     def _batch(self, samples: Samples) -> Batch:
         name = self.field or next((n for n, v in samples[0].items() if is_sequence(v)), None)
         if name is None:
-            raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence; name one: field=")
-        rows = as_tensors(values_of(samples, name))
+            raise ValueError(f"no field of {', '.join(map(str, samples[0]))} is a sequence: pass its name as field=")
+        rows = as_tensors(self._values(samples, name))
         if not all(row.ndim for row in rows):
-            raise ValueError(f"field {name!r} is no sequence: it has samples of one number; name another: field=")
+            raise ValueError(f"field {name!r} is not a sequence, its samples are single numbers: pass another field=")
         lengths = lengths_of(rows)
         batch: Batch = {name: pad_rows(rows, self.padding_value, self.padding_side)}
-        for other in samples[0]:
-            if other != name:
-                batch[other] = padded_or_stacked(values_of(samples, other), self.padding_value, self.padding_side)
-        batch[free_name("lengths", name, samples[0])] = lengths
-        batch[free_name("mask", name, samples[0])] = mask_of(lengths, batch[name].shape[1], self.padding_side)
+        for other, values in self._others(samples, name).items():
+            batch[other] = self._padded_or_stacked(values)
+        batch[self._free_name("lengths", name, samples)] = lengths
+        batch[self._free_name("mask", name, samples)] = mask_of(lengths, batch[name].shape[1], self.padding_side)
         return batch
+
+    def _padded_or_stacked(self, values: list[object]) -> object:
+        """One tensor where ``values`` stack or pad, else what :func:`labels_of` makes of them."""
+        if not all(is_sequence(v) for v in values):
+            return labels_of(values)
+        try:
+            return pad_rows(values, self.padding_value, self.padding_side)
+        except (ValueError, TypeError):
+            return values
 
 
 def is_sequence(value: object) -> bool:
@@ -62,13 +61,3 @@ def is_sequence(value: object) -> bool:
     if isinstance(value, list | tuple):
         return not value or not isinstance(value[0], str)
     return getattr(value, "ndim", 0) >= 1
-
-
-def padded_or_stacked(values: list[object], value: float = 0, side: Side = "right") -> object:
-    """One tensor where ``values`` stack or pad, else what :func:`labels_of` makes of them."""
-    if all(is_sequence(v) for v in values):
-        try:
-            return pad_rows(values, value, side)
-        except (ValueError, TypeError):
-            return values
-    return labels_of(values)

@@ -1,4 +1,4 @@
-"""Rows of a table to one matrix, and arrays of one shape to one array."""
+"""Batches of table rows and of arrays."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of, values_of
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, labels_of
 
 LABELS = ("labels", "label", "target", "y")
 
 
 @dataclass(eq=False, repr=False)
 class TabularCollator(Collator):
-    """Numbers of each row side by side in one matrix; the label, texts and arrays as fields of their own.
+    """Collects the numbers of each row in one matrix; labels, texts and arrays are fields of their own.
 
     Args:
-        columns: those of the matrix, in its order; None: every field of numbers, except the label.
-        label: field of the label; None: the first of ``labels``, ``label``, ``target``, ``y`` that there is.
+        columns: of the matrix, in this order; None: every field of numbers, except the label.
+        label: field of the label; None: the first of ``labels``, ``label``, ``target``, ``y``.
         dtype: of floating fields.
 
     Returns:
-        ``features`` float32 [B, columns], NaN where a row has no value; ``labels`` [B], int64 of classes; other fields
+        ``features`` float32 [B, columns], NaN for a missing value; ``labels``, for classes int64 [B]; other fields
         stacked, or lists.
 
     Raises:
-        ValueError: for an empty batch, and for a column that holds anything other than numbers.
+        ValueError: for an empty batch, or a column that is not of numbers.
     """
 
     called = "tabular collator"
@@ -36,28 +36,27 @@ class TabularCollator(Collator):
 
     def __post_init__(self) -> None:
         if self.columns is not None:
-            self.columns = tuple(self.columns)  # an array has no truth value, a view of keys cannot be sent to a worker
+            self.columns = tuple(self.columns)  # an array has no truth value, a view of keys cannot be pickled
 
     def _batch(self, samples: Samples) -> Batch:
         label = self.label or next((n for n in LABELS if n in samples[0]), None)
-        columns = self.columns or tuple(n for n in samples[0] if n != label and _is_column(values_of(samples, n)))
+        columns = self.columns or tuple(n for n in samples[0] if n != label and _is_column(self._values(samples, n)))
         batch: Batch = {}
         if columns:
             matrix = np.empty((len(columns), len(samples)), np.float32)
             for i, name in enumerate(columns):
                 try:
-                    matrix[i] = [np.nan if v is None else v for v in values_of(samples, name)]
+                    matrix[i] = [np.nan if v is None else v for v in self._values(samples, name)]
                 except (TypeError, ValueError) as e:
-                    raise ValueError(f"column {name!r} holds what is no number: {e}") from None
+                    raise ValueError(f"column {name!r} has a value that is not a number: {e}") from None
             batch["features"] = torch.from_numpy(np.ascontiguousarray(matrix.T))
-        for name in samples[0]:
-            if name not in columns:
-                batch["labels" if name == label else name] = labels_of(values_of(samples, name))
+        for name, values in self._others(samples, *columns).items():
+            batch["labels" if name == label else name] = labels_of(values)
         return batch
 
 
 def _is_column(values: Sequence[object]) -> bool:
-    """Whether the first value that there is is a number."""
+    """Whether the first value that is not None is a number."""
     first = next((v for v in values if v is not None), None)
     if isinstance(first, torch.Tensor):
         return not first.ndim
@@ -65,13 +64,9 @@ def _is_column(values: Sequence[object]) -> bool:
 
 
 class ArrayCollator(Collator):
-    """Arrays of one shape stacked, field by field; arguments and errors are those of :class:`Collator`.
-
-    Returns:
-        Each field [B, …]; ``labels`` as int64 of classes.
-    """
+    """Stacks each field to [B, …], classes to int64; arguments and errors are those of :class:`Collator`."""
 
     called = "array collator"
 
     def _batch(self, samples: Samples) -> Batch:
-        return {name: labels_of(values_of(samples, name)) for name in samples[0]}
+        return {name: labels_of(values) for name, values in self._others(samples).items()}

@@ -1,9 +1,10 @@
-"""Language modelling: padding, attention masks, labels, masking."""
+"""Batches of texts: padding, attention masks, labels, masking."""
 
 from __future__ import annotations
 
 import copy
 import zlib
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,79 +19,69 @@ from dataloader_expert.loaders.collators.base import (
     collated,
     labels_of,
     tokenised,
-    values_of,
-    worded,
 )
 from dataloader_expert.loaders.collators.padding import Side, lengths_of, mask_of, pad_rows, pad_tokens
 from dataloader_expert.loaders.seeding import last_seed, mixed, shared
+from dataloader_expert.samplers.rules import at_least, one_of
 
 BY_TOKEN = ("input_ids", "attention_mask", "token_type_ids")
-"""Ends of the names of fields with one value per token, of other sequences too, as ``decoder_input_ids``."""
+"""Suffixes of fields with one value per token, of other sequences too, such as ``decoder_input_ids``."""
 IGNORED = -100
-"""The label that torch's cross entropy leaves out."""
+"""The label that torch's cross entropy ignores."""
 MASKED_SHARE, RANDOM_SHARE = 0.8, 0.5
 """Of the chosen tokens 80 % become the mask token, and half of the rest a random one (Devlin et al. 2018)."""
 
 
+@dataclass(eq=False, repr=False)
 class LanguageModelingDataCollator(Collator):
-    """Pads tokenised samples to the longest of the batch, and makes masks and labels.
+    """Pads tokenised samples to the longest of the batch, and adds masks and labels.
 
-    A sample brings ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. Whatever else it brings
-    token by token (``token_type_ids``, its own ``attention_mask`` or ``labels``) is padded too; a label of its own
-    (``label``, ``labels``: a class, a vector) is kept. Other fields are stacked.
+    A sample has ``input_ids`` [n] (list, array or tensor), or ``text``, which is tokenised. Other fields with a value
+    per token (``token_type_ids``, ``attention_mask``, ``labels``) are padded too; a class or vector in ``label`` or
+    ``labels`` is kept; the rest is stacked.
 
     Args:
-        tokenizer: with ``pad_token_id``, as transformers' tokenizers have it; else with a method ``pad``. Without a
-            padding token of its own, its end token pads.
-        mlm: masked language modelling: some tokens are hidden, ``labels`` hold them and -100 elsewhere. Special
-            tokens and padding are never hidden. Else ``labels`` equal ``input_ids``.
-        mlm_probability: share of the tokens that are hidden, in (0, 1].
+        tokenizer: as in transformers, with ``pad_token_id`` or ``eos_token_id``, which then pads; else with ``pad()``.
+        mlm: masked language modelling: some tokens, never special ones, are masked; ``labels`` hold them, and -100
+            elsewhere. False: ``labels`` equal ``input_ids``.
+        mlm_probability: share of masked tokens, in (0, 1].
         padding_side: ``"right"`` or ``"left"``.
-        task_spec: a :class:`TaskSpec`; where its task is a classification, no ``labels`` are made of the tokens.
-        ignore_padding: ``labels`` are -100 where ``input_ids`` are padding, that of samples padded before too. False:
-            the padding's id, which is then trained on, as earlier versions of this collator had it.
-        max_length: longer samples are cut, at the side that is not padded.
-        seed: of what is hidden, which follows from it, the epoch and the batch's tokens; None: that of
-            :func:`set_random_seed`.
+        task_spec: a :class:`TaskSpec`; for a classification, labels are not made from tokens.
+        ignore_padding: ``labels`` are -100 at padding, also of samples padded before. False: the id of the padding,
+            which is then trained on.
+        max_length: longer samples are truncated, on the side that is not padded.
+        seed: with the epoch and the batch's tokens it determines the masks; None: that of :func:`set_random_seed`.
         dtype: of floating fields.
 
     Returns:
-        ``input_ids``, ``attention_mask`` (1 where there is a token, whatever its id) and ``labels``, int64 [B, longest].
+        ``input_ids``, ``attention_mask`` (1 at every token, whatever its id) and ``labels``, int64 [B, longest].
 
     Raises:
-        ValueError: for an empty batch; if ``tokenizer`` is missing or has neither a padding token nor ``pad``; with
-            ``mlm`` if it has no mask token; if ``mlm_probability`` or ``padding_side`` is out of range.
+        ValueError: for an empty batch; if ``tokenizer`` is None or lacks a padding or, with ``mlm``, a mask token; if
+            ``mlm_probability`` or ``padding_side`` is out of range.
     """
 
     called = "text collator"
+    tokenizer: Any
+    mlm: bool = False
+    mlm_probability: float = 0.15
+    padding_side: Side = "right"
+    task_spec: Any = None
+    _: KW_ONLY
+    ignore_padding: bool = False
+    max_length: int | None = None
+    seed: int | None = None
 
-    def __init__(
-        self,
-        tokenizer: Any,
-        mlm: bool = False,
-        mlm_probability: float = 0.15,
-        padding_side: Side = "right",
-        task_spec: Any = None,
-        *,
-        ignore_padding: bool = False,
-        max_length: int | None = None,
-        seed: int | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        if tokenizer is None:
+    def __post_init__(self) -> None:
+        if self.tokenizer is None:
             raise ValueError("tokenizer required for text collator: it says which token pads; pass tokenizer=")
-        if padding_side not in ("left", "right"):
-            raise ValueError(f"padding_side is {padding_side!r}; it is 'left' or 'right'")
-        if not 0 < mlm_probability <= 1:
-            raise ValueError(f"mlm_probability is {mlm_probability}; it is in (0, 1]")
-        if mlm and getattr(tokenizer, "mask_token_id", None) is None:
-            raise ValueError(f"mlm=True hides tokens behind a mask token, and {_name(tokenizer)} has no mask_token_id")
-        super().__init__(dtype=dtype)
-        self.tokenizer, self.mlm, self.mlm_probability = tokenizer, mlm, mlm_probability
-        self.padding_side, self.task_spec, self.ignore_padding = padding_side, task_spec, ignore_padding
-        self.max_length, self.seed = max_length, seed
-        self._classifies = getattr(task_spec, "task_type", None) in CLASSIFYING
-        if mlm:
+        one_of(("left", "right"), padding_side=self.padding_side)
+        if not 0 < self.mlm_probability <= 1:
+            raise ValueError(f"mlm_probability is {self.mlm_probability}; it must be in (0, 1]")
+        if self.mlm and getattr(self.tokenizer, "mask_token_id", None) is None:
+            raise ValueError(f"mlm=True needs a mask token: {type(self.tokenizer).__name__} has no mask_token_id")
+        self._classifies = getattr(self.task_spec, "task_type", None) in CLASSIFYING
+        if self.mlm:
             self._epoch, self._came = shared(-1), np.zeros(1 << 16, np.uint32)
 
     def apart(self) -> LanguageModelingDataCollator:
@@ -101,37 +92,37 @@ class LanguageModelingDataCollator(Collator):
         return made
 
     def set_epoch(self, epoch: int) -> None:
-        """Tokens are hidden for ``epoch`` from now on, in workers too; loaders of ours say it."""
+        """Sets the epoch that masks depend on, in workers too; an ``EpochLoader`` calls it."""
         if self.mlm:
             self._epoch.fill_(epoch)
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the seed of this process: a spawned worker knows none."""
+        """With the seed of this process, which a spawned worker does not know."""
         return {**vars(self), "seed": last_seed() if self.seed is None else self.seed}
 
     def _batch(self, samples: Samples) -> Batch:
         if "input_ids" not in samples[0] and "text" in samples[0]:
             samples = self._tokenised(samples)
-        rows = [self._cut(row) for row in values_of(samples, "input_ids")]
+        rows = [self._cut(row) for row in self._values(samples, "input_ids")]
         pad = _padding_id(self.tokenizer)
         lengths = lengths_of(rows)
         batch: Batch = {} if pad is not None else self._padded_by_tokenizer(rows)
         longest = batch["input_ids"].shape[1] if batch else max(1, int(lengths.max()))
         present = mask_of(lengths, longest, self.padding_side)
         if pad is not None:
-            batch["input_ids"] = pad_tokens(rows, pad, longest, present)
+            batch["input_ids"] = pad_tokens(rows, pad, present)
         own = "attention_mask" in samples[0]
         batch["attention_mask"] = (
-            self._padded(samples, "attention_mask", 0, longest, present) if own else present.to(torch.int64)
+            self._padded(samples, "attention_mask", 0, present) if own else present.to(torch.int64)
         )
         labelled = False
         for name in samples[0]:
             if name in ("input_ids", "attention_mask"):
                 continue
             if name == "labels" or (name == "label" and "labels" not in samples[0]):
-                batch["labels"], labelled = self._labels(samples, name, longest, present), True
+                batch["labels"], labelled = self._labels(samples, name, present), True
             else:
-                batch[name] = self._other(samples, name, longest, present)
+                batch[name] = self._other(samples, name, present)
         if self.mlm:
             batch["input_ids"], batch["labels"] = self._hidden(batch["input_ids"], present)
         elif not labelled and not self._classifies:
@@ -146,33 +137,33 @@ class LanguageModelingDataCollator(Collator):
         return row[: self.max_length] if self.padding_side == "right" else row[-self.max_length :]
 
     def _tokenised(self, samples: Samples) -> Samples:
-        texts = values_of(samples, "text")
-        encoded = tokenised(self.tokenizer, list(map(worded, texts)), self.max_length)
+        texts = self._values(samples, "text")
+        encoded = tokenised(self.tokenizer, texts, self.max_length)
         fields = {name: values for name, values in encoded.items() if len(values) == len(texts)}
         return [
             {**{k: v for k, v in sample.items() if k != "text"}, **{k: v[i] for k, v in fields.items()}}
             for i, sample in enumerate(samples)
         ]
 
-    def _padded(self, samples: Samples, name: str, value: int, longest: int, present: torch.Tensor) -> torch.Tensor:
-        return pad_tokens([self._cut(row) for row in values_of(samples, name)], value, longest, present)
+    def _padded(self, samples: Samples, name: str, value: int, present: torch.Tensor) -> torch.Tensor:
+        return pad_tokens([self._cut(row) for row in self._values(samples, name)], value, present)
 
-    def _labels(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
-        values = values_of(samples, name)
+    def _labels(self, samples: Samples, name: str, present: torch.Tensor) -> Any:
+        values = self._values(samples, name)
         if all(_has_length(v) and len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True)):
             if all(_integral(v) for v in values):
-                return self._padded(samples, name, IGNORED, longest, present)
+                return self._padded(samples, name, IGNORED, present)
         if all(_has_length(v) and _integral(v) for v in values) and len({len(v) for v in values}) > 1:
             return pad_rows(as_tensors(values), IGNORED)  # of another sequence: seq2seq
         return labels_of(values)
 
-    def _other(self, samples: Samples, name: str, longest: int, present: torch.Tensor) -> Any:
-        values = values_of(samples, name)
+    def _other(self, samples: Samples, name: str, present: torch.Tensor) -> Any:
+        values = self._values(samples, name)
         if all(_has_length(v) for v in values) and not isinstance(values[0], str):
             by_token = all(len(v) == len(s["input_ids"]) for v, s in zip(values, samples, strict=True))
             if by_token and all(_integral(v) for v in values):
                 value = getattr(self.tokenizer, "pad_token_type_id", 0) if name == "token_type_ids" else 0
-                return self._padded(samples, name, value, longest, present)
+                return self._padded(samples, name, value, present)
             if all(_integral(v) for v in values) and name.endswith(BY_TOKEN):
                 rows = as_tensors(values)
                 pad = _padding_id(self.tokenizer) if name.endswith("input_ids") else 0
@@ -182,10 +173,10 @@ class LanguageModelingDataCollator(Collator):
         return collated(values)
 
     def _hidden(self, ids: torch.Tensor, present: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Tokens with some of them hidden, and the labels that name those.
+        """Masked tokens and their labels.
 
-        The choice follows from seed, epoch and the batch: no worker and no resumed epoch changes it. Where nobody says
-        the epoch, the worker's seed and how often the batch has come stand in for it.
+        The choice depends on seed, epoch and batch, not on workers or resuming. If nobody sets the epoch, the worker's
+        seed and the number of times that the batch occurred replace it.
         """
         content = zlib.crc32(ids.numpy().tobytes())
         parts = [last_seed() if self.seed is None else self.seed, content]
@@ -207,10 +198,10 @@ class LanguageModelingDataCollator(Collator):
         return torch.where(replaced, words, ids), labels
 
     def _padded_by_tokenizer(self, rows: list[Any]) -> Batch:
-        """Tokens padded by the tokenizer's own ``pad``: it alone knows what pads."""
+        """Tokens padded by the ``pad`` method of a tokenizer without a padding token."""
         pad = getattr(self.tokenizer, "pad", None)
         if pad is None:
-            raise ValueError(f"{_name(self.tokenizer)} has neither pad_token_id nor pad(): set its pad_token_id")
+            raise ValueError(f"{type(self.tokenizer).__name__} has neither pad_token_id nor pad(): set pad_token_id")
         kept = getattr(self.tokenizer, "padding_side", None)
         if kept is not None:
             self.tokenizer.padding_side = self.padding_side
@@ -222,8 +213,52 @@ class LanguageModelingDataCollator(Collator):
         return {name: _whole(name, padded[name]) for name in padded}
 
 
+@dataclass(eq=False, repr=False)
+class BatchTransform(Collator):
+    """Tokenises the texts of a batch in one call; for ``collate_fn``.
+
+    Args:
+        tokenizer: of transformers, or called like one.
+        max_length: texts are truncated to so many tokens.
+        text, label: names of the fields; without ``label``, samples are for prediction.
+        dtype: of floating fields.
+
+    Returns:
+        ``input_ids`` and ``attention_mask`` int64 [B, longest], further fields of the tokenizer, and ``labels``, for
+        classes int64 [B].
+
+    Raises:
+        ValueError: for an empty batch, a sample without text, no tokenizer, or ``max_length`` below 1.
+    """
+
+    called = "batch transform"
+    tokenizer: Any
+    max_length: int = 512
+    _: KW_ONLY
+    text: str = "text"
+    label: str = "label"
+
+    def __post_init__(self) -> None:
+        if self.tokenizer is None:
+            raise ValueError("tokenizer required: it tokenises the texts of a batch; pass tokenizer=")
+        at_least(1, max_length=self.max_length)
+
+    def _batch(self, samples: Samples) -> Batch:
+        encoded = self.tokenizer(
+            self._values(samples, self.text),
+            padding=True,
+            truncation=True,
+            max_length=self.max_length,
+            return_tensors="pt",
+        )
+        batch: Batch = {name: encoded[name] for name in encoded}
+        if self.label in samples[0]:
+            batch["labels"] = labels_of(self._values(samples, self.label))
+        return batch
+
+
 def _whole(name: str, value: Any) -> torch.Tensor:
-    """What a tokenizer padded, as one tensor."""
+    """A field that a tokenizer padded, as one tensor."""
     stacked = value if isinstance(value, torch.Tensor) else labels_of(list(value))
     if not isinstance(stacked, torch.Tensor):
         lengths = [len(row) for row in value]
@@ -235,7 +270,7 @@ CLASSIFYING = frozenset({"classification", "text_classification", "token_classif
 
 
 def _padding_id(tokenizer: Any) -> int | None:
-    """The id that pads: the padding token's, else the end token's; None if it has neither."""
+    """The id of the padding token, else of the end token; None without both."""
     for name in ("pad_token_id", "eos_token_id"):
         value = getattr(tokenizer, name, None)
         if isinstance(value, int):
@@ -250,16 +285,12 @@ def _vocabulary(tokenizer: Any) -> int:
         return int(tokenizer.vocab_size)
 
 
-def _name(tokenizer: Any) -> str:
-    return type(tokenizer).__name__
-
-
 def _has_length(value: Any) -> bool:
     return hasattr(value, "__len__") and not (isinstance(value, torch.Tensor) and not value.ndim)
 
 
 def _integral(value: Any) -> bool:
-    """Whether a row holds integers; of a list the first value tells."""
+    """Whether a row holds integers; for a list, its first value decides."""
     if isinstance(value, torch.Tensor):
         return value.ndim == 1 and not value.is_floating_point()
     if hasattr(value, "dtype"):
@@ -275,7 +306,7 @@ def make(
     ignore_padding: bool = True,
     **keywords: Any,
 ) -> LanguageModelingDataCollator:
-    """The text collator of a task: masked where its task is, padding left out of the loss."""
+    """The text collator of a task: masked if its type is, padding excluded from the loss."""
     masked = getattr(task_spec, "task_type", None) in ("mlm", "masked_lm") if mlm is None else mlm
     return LanguageModelingDataCollator(
         tokenizer, masked, padding_side=padding_side, task_spec=task_spec, ignore_padding=ignore_padding, **keywords

@@ -1,4 +1,4 @@
-"""Images of one size to a normalised batch."""
+"""Normalised batches of images of one size."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from typing import Any
 
 import torch
 
-from dataloader_expert.loaders.collators.base import (
-    Batch,
-    Collator,
-    Samples,
-    as_tensors,
-    collated,
-    first_of,
-    labels_of,
-    values_of,
-)
+from dataloader_expert.loaders.collators.base import Batch, Collator, Samples, as_tensors, collated, labels_of
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CIFAR10 = ((0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616))
@@ -27,21 +18,21 @@ IMAGE_NAMES = ("pixel_values", "image", "img", "images")
 class VisionDataCollator(Collator):
     """Stacks images and normalises each channel: ``(x - mean) / std``.
 
-    A sample brings ``pixel_values`` [C, H, W] (also found as ``image`` or ``img``), floating, or uint8, which is
-    scaled to [0, 1] first; and ``labels`` (``label``): classes, or vectors (multi-label). Other fields are stacked.
+    A sample has ``pixel_values`` (or ``image``, ``img``, ``images``) [C, H, W], floating or uint8, which is scaled to
+    [0, 1] first; and ``labels`` (or ``label``): a class, or a vector (multi-label). Other fields are stacked.
 
     Args:
-        normalize: False leaves values and dtype as they are.
-        mean, std: one per channel, or ``mean`` is ``"imagenet"`` or ``"cifar10"``; None: ImageNet's. Images of one
-            channel take the first of several.
+        normalize: False leaves values and dtype unchanged.
+        mean, std: one per channel, or ``mean="imagenet"`` or ``"cifar10"``; None: ImageNet's. Images of one channel use
+            the first.
         dtype: of floating fields.
 
     Returns:
-        ``pixel_values`` [B, C, H, W] and ``labels``, int64 [B] of classes.
+        ``pixel_values`` [B, C, H, W] and ``labels``, for classes int64 [B].
 
     Raises:
-        ValueError: for an empty batch, images of several shapes, images with another number of channels than there are
-            means, a std of 0, and where only some samples have labels.
+        ValueError: for an empty batch, images of several shapes, another number of channels than means, a std of 0, or
+            if only some samples have labels.
     """
 
     called = "vision collator"
@@ -56,7 +47,7 @@ class VisionDataCollator(Collator):
     ) -> None:
         if isinstance(mean, str):
             if mean not in NAMED:
-                raise ValueError(f"mean is {mean!r}; by name there are {', '.join(NAMED)}")
+                raise ValueError(f"mean is {mean!r}; the names are {', '.join(NAMED)}")
             named = NAMED[mean]
             mean, std = named[0], named[1] if std is None else std
         super().__init__(dtype=dtype)
@@ -66,15 +57,15 @@ class VisionDataCollator(Collator):
         if len(self.mean) != len(self.std):
             raise ValueError(f"mean and std must have same length, got {len(self.mean)} and {len(self.std)}")
         if normalize and not all(s > 0 for s in self.std):
-            raise ValueError(f"std is {self.std}; each must be above 0: it divides")
+            raise ValueError(f"std is {self.std}; each must be above 0, because it divides")
         self._ready: dict[tuple[int, torch.dtype, torch.device], tuple[torch.Tensor, torch.Tensor]] = {}
 
     def _batch(self, samples: Samples) -> Batch:
-        name = first_of(IMAGE_NAMES, samples)
+        name = self._first(IMAGE_NAMES, samples)
         try:
-            images = as_tensors(values_of(samples, name))
+            images = as_tensors(self._values(samples, name))
         except (TypeError, RuntimeError) as e:
-            raise ValueError(f"{name} is no tensor or array ({e}): turn images into tensors in the dataset") from None
+            raise ValueError(f"{name} is not a tensor or array ({e}): convert images in the dataset") from None
         try:
             stacked = torch.stack(images)
         except RuntimeError:
@@ -83,26 +74,24 @@ class VisionDataCollator(Collator):
                 f"Inconsistent pixel_values shapes: {shapes[:4]}; resize or crop images to one size in the dataset"
             ) from None
         batch: Batch = {"pixel_values": self._normalised(stacked) if self.normalize else stacked}
-        label = _label(samples)
+        # also where only some samples have a label: it is then reported missing in the others
+        label = next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)
         if label is not None:
-            batch["labels"] = labels_of(values_of(samples, label))
-        for other in samples[0]:
-            if other != name and other != label:
-                batch[other] = collated(values_of(samples, other))
-        return batch
+            batch["labels"] = labels_of(self._values(samples, label))
+        return batch | {other: collated(values) for other, values in self._others(samples, name, label or "").items()}
 
     def _normalised(self, images: torch.Tensor) -> torch.Tensor:
         if images.ndim != 4:
-            raise ValueError(f"pixel_values of shape {list(images.shape[1:])}; an image is [channels, height, width]")
+            raise ValueError(f"pixel_values has shape {list(images.shape[1:])}; images are [channels, height, width]")
         if images.dtype == torch.uint8:
             images = images.to(torch.float32).div_(255)
         elif not images.is_floating_point():
-            raise ValueError(f"pixel_values are {images.dtype}; give uint8 (0 to 255) or floating images")
+            raise ValueError(f"pixel_values has dtype {images.dtype}; it must be uint8 (0 to 255) or floating")
         mean, scale = self._terms(images.shape[1], images.dtype, images.device)
         return images.sub_(mean).mul_(scale)  # in place: the batch is our own copy
 
     def _terms(self, channels: int, dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-        """Mean and 1 / std (multiplying is twice as fast as dividing), [C, 1, 1] each, kept."""
+        """Mean and 1 / std (multiplying is twice as fast as dividing), [C, 1, 1] each; cached."""
         key = (channels, dtype, device)
         if key not in self._ready:
             if channels not in (1, len(self.mean)):
@@ -115,18 +104,10 @@ class VisionDataCollator(Collator):
         return self._ready[key]
 
 
-def _label(samples: Samples) -> str | None:
-    """The field of the label, also where only some samples have it: then it is missed in the others."""
-    for name in ("labels", "label"):
-        if name in samples[0]:
-            return name
-    return next((n for n in ("labels", "label") if any(n in sample for sample in samples)), None)
-
-
-def of_task(task_spec: Any, **given: Any) -> dict[str, Any]:
-    """The arguments ``given``, with what ``task_spec.preprocessing_config`` says of them in their place."""
-    said = getattr(task_spec, "preprocessing_config", None) or {}
-    return {name: said.get(name, value) for name, value in given.items()}
+def of_task(task_spec: Any, *names: str) -> dict[str, Any]:
+    """Those of these arguments that are in ``task_spec.preprocessing_config``."""
+    config = getattr(task_spec, "preprocessing_config", None) or {}
+    return {name: config[name] for name in names if name in config}
 
 
 def make(
@@ -136,5 +117,6 @@ def make(
     std: Sequence[float] | None = None,
     dtype: torch.dtype | None = None,
 ) -> VisionDataCollator:
-    """The vision collator of a task; what ``task_spec.preprocessing_config`` says takes precedence over the arguments."""
-    return VisionDataCollator(**of_task(task_spec, normalize=normalize, mean=mean, std=std, dtype=dtype))
+    """The vision collator of a task; its ``preprocessing_config`` takes precedence over the arguments."""
+    given = {"normalize": normalize, "mean": mean, "std": std, "dtype": dtype}
+    return VisionDataCollator(**given | of_task(task_spec, *given))

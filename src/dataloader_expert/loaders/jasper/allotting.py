@@ -1,4 +1,4 @@
-"""Who goes into which split: pure functions of sizes, ratios and a seed, which never touch a global generator."""
+"""The members of each split, as pure functions of sizes, ratios and a seed, without global random state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EPS = 1e-9
 
 @dataclass(frozen=True)
 class Parts:
-    """Positions of each split, int64 [split]; ``test`` is None where none was asked for."""
+    """Positions of each split, int64 [split]; ``test`` is None if none was asked for."""
 
     train: Ints
     val: Ints
@@ -24,7 +24,7 @@ class Parts:
 
 
 def share_left(val_ratio: float, test_ratio: float, train_ratio: float | None) -> float:
-    """What is left for training, checked against what was asked for it."""
+    """The share left for training, checked against ``train_ratio``."""
     rest = 1 - val_ratio - test_ratio
     if not (val_ratio >= 0 and test_ratio >= 0 and rest > 1e-9):
         raise ValueError(
@@ -92,7 +92,7 @@ def split_by_question(
 
 
 def allotted(sizes: Ints, val_ratio: float, test_ratio: float, random: np.random.RandomState) -> Ints:
-    """How many of each cluster go to train, val and test, int64 [clusters, 3].
+    """The numbers of train, val and test members per cluster, int64 [clusters, 3].
 
     The totals are the asked ratios, rounded by largest remainder, and at least 1 where a ratio is above 0. Within them
     each cluster's counts are near its own ratios, usually to within one; which clusters round up is random.
@@ -122,7 +122,7 @@ def allotted(sizes: Ints, val_ratio: float, test_ratio: float, random: np.random
 
 
 def _apportioned(exact: Floats, total: int, low: Ints, high: Ints, random: np.random.RandomState) -> Ints:
-    """Whole numbers near ``exact`` within ``low`` and ``high`` that sum to ``total``; ties are broken at random."""
+    """``exact`` rounded to integers between ``low`` and ``high`` that sum to ``total``; ties are broken at random."""
     counts = _floor(exact).clip(low, high)
     tie = random.permutation(len(exact))
     while (missing := total - int(counts.sum())) != 0:

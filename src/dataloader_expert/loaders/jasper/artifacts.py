@@ -1,4 +1,4 @@
-"""How tensors and lists are read from and written to files: without running code, and never half written."""
+"""Reading and writing of tensors and lists, without running code and never half written."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def load_tensor_artifact(
 
     Args:
         dataset_dir, filename: where it is.
-        weights_only: accepted for older callers, without effect: tensors and plain containers (lists of
-            lists of ``int``, too) are all that is ever loaded, since unpickling anything else would run code.
-        expected_shape: sizes it must have, None where any will do; None: whatever was saved.
-        required: whether it is an error that the file is missing.
+        weights_only: without effect, for older callers: only tensors and plain containers (also lists of lists of
+            ``int``) are ever loaded, because unpickling anything else would run code.
+        expected_shape: its sizes, None for any size; None: any shape.
+        required: whether a missing file is an error.
         mmap: map the file rather than read it: pages come when they are touched, and the system may drop them again.
 
     Returns:
@@ -38,7 +38,7 @@ def load_tensor_artifact(
 
     Raises:
         FileNotFoundError: if a required file is missing.
-        TypeError: if a shape is expected of what is not a tensor.
+        TypeError: if a shape is expected, but the file holds no tensor.
         ValueError: if the shape differs, or the file is damaged or holds other objects.
     """
     del weights_only
@@ -46,7 +46,7 @@ def load_tensor_artifact(
     if not path.exists():
         if required:
             raise FileNotFoundError(
-                f"Required tensor file not found: {path}. Build the data set again, or copy it whole"
+                f"Required tensor file not found: {path}. Build the data set again, or copy all of it"
             )
         return None
     try:
@@ -72,7 +72,7 @@ def load_multiple_tensors(
         file_specs: (key, filename, weights_only, expected_shape) of each, as in :func:`load_tensor_artifact`.
 
     Returns:
-        What each holds, by key, in the order of ``file_specs``.
+        The contents by key, in the order of ``file_specs``.
 
     Raises:
         FileNotFoundError, TypeError, ValueError: as :func:`load_tensor_artifact`.
@@ -81,7 +81,7 @@ def load_multiple_tensors(
 
 
 def save_tensor_artifact(tensor: torch.Tensor, output_dir: str | Path, filename: str, validate: bool = True) -> None:
-    """Writes a tensor for :func:`load_tensor_artifact`; an older file is replaced in one step, or left as it is.
+    """Writes a tensor for :func:`load_tensor_artifact`; an older file is replaced atomically.
 
     Args:
         tensor: of any shape and dtype. Of a view only its own elements are written.
@@ -100,7 +100,7 @@ def save_tensor_artifact(tensor: torch.Tensor, output_dir: str | Path, filename:
 
 
 def save_payload(payload: object, path: Path) -> None:
-    """``torch.save`` that makes missing folders and never leaves half a file at ``path``."""
+    """``torch.save`` that makes missing folders and replaces ``path`` atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:

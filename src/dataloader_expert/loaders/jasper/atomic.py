@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_json(value: object, path: Path) -> None:
-    """Writes ``value``, indented, UTF-8; makes missing folders and replaces an older file in one step."""
+    """Writes ``value``, indented, in UTF-8; makes missing folders and replaces an older file atomically."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

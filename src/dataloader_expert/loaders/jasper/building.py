@@ -66,18 +66,17 @@ def build_dataset(
     skip_rows_without_keywords: bool = False,
     on_empty_keywords: str = "none",
 ) -> BuildConfig:
-    """Merges, links, embeds, steers, mines, splits and checks; the directory appears when all of that has succeeded.
+    """Merges, links, embeds, steers, mines, splits and checks; the directory is only written if all of it succeeds.
 
-    Files of the same names in an existing ``output_dir`` are replaced then, others stay. A build that fails leaves it
-    as it was.
+    Files of the same names in an existing ``output_dir`` are replaced, others stay; a failed build changes nothing.
 
     Args:
         csv_paths: tables to merge and split by ratio; see :class:`~dataloader_expert.loaders.jasper.merging.CSVMerger`.
         cluster_json_path: see :func:`~dataloader_expert.loaders.jasper.clusters.parse_clusters`.
         embedding_model: see :func:`~dataloader_expert.loaders.jasper.embedding.generate_embeddings`.
         output_dir: the data set's directory.
-        config: taken as it is and completed, or a mapping of some of its fields; the arguments of the same names hold
-            for what it leaves out.
+        config: completed in place, or a mapping of some of its fields; arguments of the same names are its
+            defaults.
         csv_splits: instead of ``csv_paths``: tables of ``train``, ``val`` and perhaps ``test``.
         storage_format: ``pt``; what was built can be converted to HDF5.
         include_inspection_file: whether ``inspection.json`` with the first texts is written.
@@ -94,7 +93,7 @@ def build_dataset(
         skip_rows_without_keywords: whether pairs without keywords are left out.
 
     Returns:
-        The configuration that stands in ``config.json``: ``config`` itself if it is a BuildConfig.
+        The configuration in ``config.json``: ``config`` itself if it is a BuildConfig.
 
     Raises:
         FileNotFoundError: if a table or the clustering is missing.

@@ -100,7 +100,7 @@ def parse_clusters(clustering_json_path: str | Path, validate: bool = True, cosi
         clusters = _parsed(given, cosine_threshold)
     except (ValueError, KeyError, TypeError, AttributeError) as error:  # what wrong JSON of any shape raises
         raise ValueError(
-            f"{path} is no clustering ({type(error).__name__}: {error}): it needs metadata.n_clusters, "
+            f"{path} is not a clustering ({type(error).__name__}: {error}): it needs metadata.n_clusters, "
             "cluster_assignments and centroids"
         ) from error
     if validate:
@@ -175,14 +175,16 @@ def _parsed(given: Any, cosine_threshold: float) -> Clusters:
 def _check(clusters: Clusters, path: Path) -> None:
     count = clusters.n_clusters
     if not clusters.assignments or count < 1:
-        raise ValueError(f"{path} has {len(clusters.assignments)} keywords in {count} clusters: one of each is needed")
+        raise ValueError(
+            f"{path} has {len(clusters.assignments)} keywords in {count} clusters: at least one of each is needed"
+        )
     wrong = {word: c for word, c in clusters.assignments.items() if not 0 <= c < count}
     if wrong:
         word, cluster = next(iter(wrong.items()))
         raise ValueError(f"{path} puts {len(wrong)} keywords, such as {word!r}, in clusters like {cluster} of {count}")
     if clusters.centroids.ndim != 2 or len(clusters.centroids) != count:
         raise ValueError(
-            f"{path} has centroids of shape {list(clusters.centroids.shape)}; one row a cluster, {count}, is needed"
+            f"{path} has centroids of shape {list(clusters.centroids.shape)}; {count} rows, one per cluster, are needed"
         )
     widths = {vector.shape for vector in clusters.embeddings.values()}
     if widths - {clusters.centroids.shape[1:]}:

@@ -1,4 +1,4 @@
-"""How likely each steering variant is in an epoch: one schema for the builder that writes it and the dataset."""
+"""Probabilities of the steering variants in an epoch, in one schema for builder and dataset."""
 
 from __future__ import annotations
 

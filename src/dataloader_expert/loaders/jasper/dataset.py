@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from dataloader_expert.loaders.gathered import Gathered
+from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.curriculum import VARIANTS, Curriculum, base_probabilities, probabilities
 from dataloader_expert.loaders.jasper.integrity import check, check_negatives, check_split
@@ -55,8 +55,8 @@ class JASPERSteeringDataset(Dataset[Sample]):
     [n_neg, D], all of the stored floating dtype; ``cluster_id`` [], ``steering_variant`` [] (0 zero, 1 centroid,
     2 keyword, 3 residual), ``negative_tiers`` [n_neg], int64; ``relevance`` [] and ``centroid_distance`` [].
 
-    Which variant a pair gets is decided by seed, epoch and pair alone, in exact quotas over the split (``variant_rule
-    ="by_pair"``): the same whatever the order, the workers, the ranks, or who looked before. ``"by_access"`` draws as
+    The variant of a pair depends on seed, epoch and pair only, in exact quotas over the split (``variant_rule
+    ="by_pair"``): it does not depend on order, workers, ranks or earlier access. ``"by_access"`` draws as
     the original did, in order of access, from a stream of seed + epoch; workers then repeat each other.
 
     Datasets of one directory share one copy of its tensors, in a process and with its workers.
@@ -152,7 +152,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         return len(self.split_indices)
 
     def __getitem__(self, idx: int) -> Sample:
-        """The sample at ``idx`` in [0, len); views into the tables, but for its negatives.
+        """The sample at ``idx`` in [0, len); its tensors are views, except the negatives.
 
         Raises:
             IndexError: if ``idx`` is out of range; negative indices are.
@@ -211,7 +211,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Curriculum and variants of ``epoch``, here and in workers that are running already.
+        """Sets the epoch of curriculum and variants, in running workers too.
 
         Raises:
             ValueError: if ``epoch`` is not an integer of at least 0.
@@ -222,7 +222,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         self._followed = ()
 
     def force_steering(self, variant: Variant | None) -> None:
-        """The same variant for every sample, here and in running workers; None: chosen by the rule again.
+        """Sets one variant for all samples, in running workers too; None: by the rule again.
 
         Raises:
             ValueError: if ``variant`` is not one of the four.
@@ -232,10 +232,10 @@ class JASPERSteeringDataset(Dataset[Sample]):
         self._orders[1] = -1 if variant is None else VARIANTS.index(variant)
 
     def reload_negatives(self) -> None:
-        """Reads hard negatives and tiers anew, checks them, and only then puts both in place; running workers follow.
+        """Reads hard negatives and tiers again, and replaces both after checking them; running workers follow.
 
         Raises:
-            FileNotFoundError, ValueError: if they are missing or break a rule; the present ones then stay.
+            FileNotFoundError, ValueError: if they are missing or break a rule; the old ones then stay.
         """
         self._reload()
         self._orders[2] += 1
@@ -262,16 +262,16 @@ class JASPERSteeringDataset(Dataset[Sample]):
         return torch.utils.data.Subset(self, torch.nonzero(own).view(-1).tolist())
 
     def memory_usage_mb(self) -> float:
-        """Held by the tensors, in MB; mapped ones are counted whole, though only touched pages are in memory."""
+        """Size of the tensors in MB; mapped ones count fully, though only touched pages are in memory."""
         return self._tables.bytes() / 1e6
 
     def close(self) -> None:
-        """Lets go of all tensors; may be called again. A closed dataset has no samples: its attributes are gone."""
+        """Releases all tensors; may be called again. A closed dataset has no samples and no tensors."""
         for name in ("split_indices", "_tables", "_variants", "_places", "_ends"):
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Each tensor once; mapped ones stay behind: another process maps the files itself."""
+        """Each tensor once, without mapped ones: another process maps the files itself."""
         if "_tables" not in self.__dict__:  # closed
             return self.__dict__
         own = {k: v for k, v in self.__dict__.items() if k != "_ends"}
@@ -331,12 +331,12 @@ class JASPERSteeringDataset(Dataset[Sample]):
         hdf5.write(directory / hdf5.FILE, named, rows, compression, as_of)
 
     def state(self) -> dict[str, int]:
-        """What a resumed dataset needs beside the epoch: how many draws rule ``by_access`` has made."""
+        """The state beside the epoch: how many draws rule ``by_access`` has made."""
         self._follow()
         return {"epoch": self.current_epoch, "accessed": self._stream.accessed if self._stream is not None else 0}
 
     def restore(self, state: dict[str, int]) -> None:
-        """Goes on from :meth:`state`."""
+        """Continues from :meth:`state`."""
         self.set_epoch(int(state["epoch"]))
         self._follow()
         if self._stream is not None:
@@ -372,7 +372,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         self._ends = [tables.pair_index[:, i].contiguous() for i in (0, 1)]  # each gathered by itself
 
     def _follow(self) -> None:
-        """Takes up an epoch, forced variant or reload that was ordered in another process."""
+        """Applies an epoch, forced variant or reload that another process requested."""
         orders = tuple(self._orders.tolist())
         if orders == self._followed:
             return
@@ -437,7 +437,7 @@ class JASPERSteeringDataset(Dataset[Sample]):
         if negatives.shape != self.hard_negatives.shape:
             raise ValueError(
                 f"hard_negatives is {list(negatives.shape)}, and was {list(self.hard_negatives.shape)}: "
-                "open the data set anew for another number of negatives"
+                "open the data set again for another number of negatives"
             )
         check_negatives(negatives, tiers, len(self.source_embs))
         moved = {"hard_negatives": negatives.to(self.device), "negative_tiers": tiers.to(self.device)}

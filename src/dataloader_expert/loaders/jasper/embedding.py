@@ -114,7 +114,7 @@ def embedded(model: Any, texts: Sequence[str], batch_size: int, normalize: bool)
     values = torch.as_tensor(np.asarray(rows, np.float32)).clone()
     if values.ndim != 2 or len(values) != len(texts):
         raise ValueError(
-            f"the model returned shape {list(values.shape)} for {len(texts)} texts; a row a text is needed"
+            f"the model returned shape {list(values.shape)} for {len(texts)} texts; one row per text is needed"
         )
     return torch.nn.functional.normalize(values) if normalize else values
 
@@ -146,4 +146,6 @@ def _check_values(tensor: Tensor, name: str) -> None:
     validate_no_nan_inf(tensor, name)
     zero = (tensor == 0).all(dim=1).nonzero()
     if len(zero):
-        raise ValueError(f"{name} has {len(zero)} rows of zeros, the first is {int(zero[0])}: it has no direction")
+        raise ValueError(
+            f"{name} has {len(zero)} rows of zeros, the first is {int(zero[0])}, which have no direction: remove these texts"
+        )

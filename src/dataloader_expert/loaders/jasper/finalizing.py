@@ -1,4 +1,4 @@
-"""The last step of a build: what is in the directory is checked, counted and written down."""
+"""The last step of a build: checks and counts what is in the directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = "config.json"
 
 
 class DatasetFinalizer:
-    """Declares a directory of PT files a data set, or says why it is not one.
+    """Checks a directory of PT files, and completes it to a data set.
 
     Args:
         output_dir: the directory.
@@ -115,7 +115,7 @@ class DatasetFinalizer:
                 raise ValueError(f"{self.output_dir} has no {CONFIG}: pass config or clustering_source")
             config = BuildConfig(PLACEHOLDER, PLACEHOLDER, str(clustering_source))
         if config.storage_format != "pt":
-            raise NotImplementedError(f"storage_format='pt' only, and the configuration says {config.storage_format!r}")
+            raise NotImplementedError(f"storage_format='pt' only, but the configuration says {config.storage_format!r}")
         return config
 
     def _checked(self, config: BuildConfig) -> tuple[Tables, dict[str, Tensor]]:

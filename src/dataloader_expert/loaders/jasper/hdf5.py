@@ -1,4 +1,4 @@
-"""The same tensors in one HDF5 file: read whole and closed again, so that nothing open is ever pickled."""
+"""The same tensors in one HDF5 file, which is read fully and closed, so that no open file is pickled."""
 
 from __future__ import annotations
 

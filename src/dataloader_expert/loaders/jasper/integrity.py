@@ -1,4 +1,4 @@
-"""What must hold in a JASPER directory before anyone trains on it. Errors say which tensor, which row, what to do."""
+"""The rules for a JASPER directory. Errors say which tensor, which row, and what to do."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def check(tables: Tables) -> None:
     own = _own_sources(tables)
     if len(own):
         logger.warning(
-            "%d of %d pairs have their own source among their hard negatives: mine them anew", len(own), pairs
+            "%d of %d pairs have their own source among their hard negatives: mine them again", len(own), pairs
         )
 
 
 def check_finished(tables: Tables, splits: Mapping[str, torch.Tensor], needs_test: bool) -> None:
-    """All of :func:`check`, and what a builder must have done besides.
+    """All rules of :func:`check`, and further ones for a built data set.
 
     Args:
         splits: pair rows of train, val and test.
@@ -66,7 +66,7 @@ def check_finished(tables: Tables, splits: Mapping[str, torch.Tensor], needs_tes
     check(tables)
     pairs, own = len(tables.pair_index), _own_sources(tables)
     if not tables.hard_negatives.shape[1]:
-        raise ValueError("hard_negatives has no column: mine at least one negative a pair")
+        raise ValueError("hard_negatives has no column: mine at least one negative per pair")
     if len(own):
         raise ValueError(
             f"hard_negatives contains true source of {len(own)} pairs, the first is {int(own[0])}: mine again"
@@ -78,7 +78,7 @@ def check_finished(tables: Tables, splits: Mapping[str, torch.Tensor], needs_tes
             raise ValueError(f"{split}_idx is empty: split again, with more pairs or another ratio")
     covered = sum(map(len, splits.values()))
     if covered != pairs:
-        raise ValueError(f"the splits have {covered} of {pairs} pairs: all must be in one")
+        raise ValueError(f"the splits have {covered} of {pairs} pairs: split again, so that each pair is in one split")
 
 
 def check_negatives(negatives: torch.Tensor, tiers: torch.Tensor, sources: int) -> None:
@@ -108,15 +108,19 @@ def check_split(rows: torch.Tensor, pairs: int, split: str, others: Mapping[str,
         return
     if int(rows.max()) >= pairs or int(rows.min()) < 0:
         bad = int(rows.max()) if int(rows.max()) >= pairs else int(rows.min())
-        raise ValueError(f"Split indices reference pair {bad}, but only {pairs} pairs exist: write {split}_idx.pt anew")
+        raise ValueError(
+            f"Split indices reference pair {bad}, but only {pairs} pairs exist: write {split}_idx.pt again"
+        )
     if len(torch.unique(rows)) != len(rows):
-        raise ValueError(f"split {split} names {len(rows) - len(torch.unique(rows))} pairs twice: write it anew")
+        raise ValueError(
+            f"split {split} names {len(rows) - len(torch.unique(rows))} pairs twice: write {split}_idx.pt again"
+        )
     for other, its in others.items():
         shared = torch.isin(rows, its)
         if shared.any():
             first = int(rows[shared][0])
             raise ValueError(
-                f"splits {split} and {other} overlap in {int(shared.sum())} pairs, the first is {first}: split anew"
+                f"splits {split} and {other} overlap in {int(shared.sum())} pairs, the first is {first}: split again"
             )
 
 

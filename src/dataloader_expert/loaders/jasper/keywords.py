@@ -1,4 +1,4 @@
-"""Keywords of a table's cell, in any of the ways in which people write lists into CSV."""
+"""Keywords in a table's cell, in any common notation of lists in CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of questions and sources from several CSV files, made one: a row per pair."""
+"""Merges tables of questions and sources from several CSV files: one row per pair."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHOWN = 100
 
 @dataclass
 class _Pair:
-    """What the rows of one question and source say together."""
+    """The merged rows of one question and source."""
 
     answer: str = ""
     keywords: set[str] = field(default_factory=set)
@@ -178,7 +178,7 @@ def _frame(pairs: Mapping[tuple[str, str], _Pair]) -> pd.DataFrame:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """All cells as text: a question that reads "NA" or "1e5" stays what it is."""
+    """All cells as text: a question "NA" or "1e5" is unchanged."""
     import pandas as pd
 
     if not path.is_file():

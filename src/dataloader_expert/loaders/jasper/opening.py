@@ -1,4 +1,4 @@
-"""Opening a JASPER directory: which of its two formats, read and checked once for all who hold it."""
+"""Opening a JASPER directory in one of its two formats; its tensors are read and checked once, and shared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def chosen_format(directory: Path, asked: str) -> str:
-    """``pt`` or ``hdf5``: as asked, else the newer of the two where both are there.
+    """``pt`` or ``hdf5``: as asked, else the newer one.
 
     Raises:
         ValueError: if the format is unknown; if its files or h5py are missing; if HDF5 was asked for, or is the only
@@ -47,7 +47,7 @@ def chosen_format(directory: Path, asked: str) -> str:
         if not first.exists():
             raise ValueError(
                 f"{archive} is older than {', '.join(newer)}, and {first.name} is missing: put all PT files there and "
-                "run convert_pt_to_hdf5, or remove those there are"
+                "run convert_pt_to_hdf5, or remove the existing ones"
             )
         logger.warning("%s is older than %s: the PT files are read", archive, ", ".join(newer))
     if not first.exists():
@@ -65,7 +65,7 @@ _opened: WeakValueDictionary[tuple[Any, ...], Tables] = WeakValueDictionary()
 
 
 def identity(directory: Path, storage_format: str) -> tuple[Any, ...]:
-    """Which files are there, by path, inode, size and time of writing: equal means that nothing need be read again."""
+    """The files by path, inode, size and modification time: if it is equal, nothing needs to be read again."""
     paths = (
         [directory / hdf5.FILE] if storage_format == "hdf5" else [directory / f"{n}.pt" for n in (*TENSORS, KEYWORDS)]
     )
@@ -74,7 +74,7 @@ def identity(directory: Path, storage_format: str) -> tuple[Any, ...]:
 
 
 def open_tables(directory: Path, storage_format: str, mapped: bool, device: torch.device) -> tuple[Tables, bool]:
-    """The tables of a directory, and whether they were read just now: while someone holds them they are shared.
+    """The tables of a directory, shared while somebody holds them, and whether they were read just now.
 
     Args:
         mapped: PT files are mapped into memory: pages come when touched, and the system may drop them again.

@@ -1,4 +1,4 @@
-"""Training, validation and test splits, of samples or of pairs whose questions must not be shared."""
+"""Training, validation and test splits of samples, or of pairs without shared questions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NEEDED = ("train_indices", "val_indices", "dataset_size")
 
 
 class DatasetSplitter:
-    """Splits by ratio, the same way for the same ``random_state``, and without touching any global generator.
+    """Splits by ratio; the result depends on ``random_state`` only, and global random states are unchanged.
 
     Args:
         mode: ``simple`` splits samples; ``stratified`` splits pairs so that all pairs of a question stay together, and
@@ -176,7 +176,7 @@ class DatasetSplitter:
         return cls.from_file(input_path)
 
     def get_split(self) -> tuple[Ints, Ints]:
-        """What is for training and for validation, int64 arrays.
+        """Training and validation samples, int64 arrays.
 
         Raises:
             ValueError: if there is no split yet.
@@ -189,20 +189,20 @@ class DatasetSplitter:
         """True if every index is of one sample out of ``dataset_size``; another size than was split is logged.
 
         Raises:
-            ValueError: if there is no split, or an index is out of range or comes twice.
+            ValueError: if there is no split, or an index is out of range or occurs twice.
         """
         parts = self.parts()
         indices = np.concatenate([parts.train, parts.val, *([] if parts.test is None else [parts.test])])
         if len(indices) and not 0 <= indices.min() <= indices.max() < dataset_size:
             raise ValueError(f"indices {indices.min()} to {indices.max()} are not all within [0, {dataset_size})")
         if len(np.unique(indices)) != len(indices):
-            raise ValueError("an index comes twice: splits must not overlap")
+            raise ValueError("an index occurs twice: splits must not overlap")
         if self.dataset_size != dataset_size:
             log.warning("the split is of %s samples, and there are %d: split again", self.dataset_size, dataset_size)
         return True
 
     def parts(self) -> Parts:
-        """All there is of the split, as arrays.
+        """The parts of the split as arrays.
 
         Raises:
             ValueError: if there is no split yet.

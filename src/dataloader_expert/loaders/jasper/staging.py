@@ -1,4 +1,4 @@
-"""A directory that appears when it is finished, and not before."""
+"""A directory that is written atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The directions in which a question is steered towards its source, one of each kind per pair."""
+"""Steering vectors of each pair: directions from a question towards its source."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class SteeringBuilder:
         return steering
 
     def build_residual_steering(self) -> Tensor:
-        """What the centroid leaves unsaid of the question.
+        """The residual of the question after its centroid.
 
         Returns:
             question - centroid, float32 [pairs, width]; unit vectors with ``normalize_residual``.

@@ -1,4 +1,4 @@
-"""How many negatives of each tier a pair has."""
+"""The numbers of negatives per tier."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def checked_tiers(proportions: list[int], n_neg: int) -> list[int]:
     if not isinstance(proportions, list | tuple):
         raise TypeError(f"tier_proportions must be a list of four counts, and is {type(proportions).__name__}")
     if len(proportions) != TIERS:
-        raise ValueError(f"tier_proportions must have exactly 4 values, one a tier, and has {len(proportions)}")
+        raise ValueError(f"tier_proportions must have exactly 4 values, one per tier, and has {len(proportions)}")
     if not all(isinstance(count, int) and count >= 0 for count in proportions):
         raise ValueError(f"tier_proportions must be integers of at least 0, and are {list(proportions)}")
     if sum(proportions) != n_neg:

@@ -1,4 +1,4 @@
-"""What single tensors and lists must be, rule by rule; ``integrity`` says what must hold of a data set as a whole."""
+"""Rules for single tensors and lists; those for a whole data set are in ``integrity``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def validate_tensor_2d(tensor: Any, name: str, expected_cols: int | None = None,
 
     Args:
         tensor: what is checked.
-        name: what messages call it.
+        name: of it in messages.
         expected_cols: columns it must have; None: any number.
         min_rows: fewest rows allowed.
 
@@ -34,7 +34,7 @@ def validate_tensor_1d(tensor: Any, name: str, expected_length: int | None = Non
 
     Args:
         tensor: what is checked.
-        name: what messages call it.
+        name: of it in messages.
         expected_length: elements it must have; None: any number.
         min_length: fewest elements allowed.
 
@@ -87,7 +87,7 @@ def validate_pair_indices_bounds(
     Args:
         pair_indices: integers [pairs, 2]: row of the question, row of the source.
         n_questions, n_sources: rows there are.
-        name: what messages call it.
+        name: of it in messages.
         allow_negative: True lets indices below 0 pass, as older callers expect. Indexing would take them from
             the end, so all that builds or opens a data set says False.
 
@@ -108,7 +108,7 @@ def validate_cluster_ids_bounds(
     Args:
         cluster_ids: integers [length].
         n_clusters: clusters there are.
-        name: what messages call it.
+        name: of it in messages.
         allow_negative: as in :func:`validate_pair_indices_bounds`.
 
     Raises:
@@ -164,14 +164,14 @@ def validate_keyword_ids_list(
     Args:
         pair_keyword_ids: a list of ``n_pairs`` lists of ``int``, each in [0, n_keywords); a pair may have none.
         n_pairs, n_keywords: how many there are.
-        name: what messages call it.
+        name: of it in messages.
 
     Raises:
         TypeError: if it is not a list of lists of ``int``.
         ValueError: if it has another length, or an id is out of range.
     """
     if not isinstance(pair_keyword_ids, list):
-        raise TypeError(f"{name} must be list (one list of keyword rows a pair), and is {_kind(pair_keyword_ids)}")
+        raise TypeError(f"{name} must be list (one list of keyword rows per pair), and is {_kind(pair_keyword_ids)}")
     if len(pair_keyword_ids) != n_pairs:
         raise ValueError(f"{name} length ({len(pair_keyword_ids)}) must equal n_pairs ({n_pairs})")
     if _plainly_valid(pair_keyword_ids, n_keywords):
@@ -191,7 +191,7 @@ def validate_no_nan_inf(tensor: torch.Tensor, name: str) -> None:
 
     Args:
         tensor: of any shape and dtype.
-        name: what messages call it.
+        name: of it in messages.
 
     Raises:
         ValueError: if a value is NaN, or else if one is infinite.
@@ -212,7 +212,7 @@ def validate_values_in_range(
 
     Args:
         tensor: of any shape, of real numbers.
-        name: what messages call it.
+        name: of it in messages.
         min_value, max_value: the bounds.
         inclusive: whether a value may equal a bound.
 

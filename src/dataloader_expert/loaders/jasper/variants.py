@@ -1,4 +1,4 @@
-"""Which steering variant a pair gets in an epoch."""
+"""The steering variant of each pair in an epoch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The folders of archives, and the image data sets, that the first generation of loaders read."""
+"""Layouts of data sets with loaders of their own: folders of NPZ archives, and data sets of Hugging Face."""

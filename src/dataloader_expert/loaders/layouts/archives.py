@@ -1,4 +1,4 @@
-"""Reading NPZ archives of the first generation's layouts: never unpickled, each fault named with its file."""
+"""Reading NPZ archives, without unpickling; each error names the file."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def read_array(path: Path, key: str) -> Any:
     except (zipfile.BadZipFile, EOFError, OSError, ValueError, zlib.error) as error:
         raise ValueError(f"{path} could not be read: {error}") from error
     except (AttributeError, TypeError) as error:  # an .npy file: an array, no archive
-        raise ValueError(f"{path} is no NPZ archive") from error
+        raise ValueError(f"{path} is not an NPZ archive") from error
 
 
 def read_strings(path: Path, key: str) -> list[str] | None:
-    """Strings of an archive's array, also of one that was saved as Python objects; None where they are not strings.
+    """Strings of an archive's array, also of one saved as Python objects; None if it has no strings.
 
-    Such an array is a pickle. Its opcodes are read as data: strings are taken out, nothing is built or called.
+    Such an array is a pickle, whose opcodes are read as data: nothing is built or called.
     """
     try:
         return [str(s) for s in np.atleast_1d(read_array(path, key)).tolist()]
@@ -69,7 +69,7 @@ def read_strings(path: Path, key: str) -> list[str] | None:
 
 
 def _listed_strings(pickled: bytes, count: int) -> list[str] | None:
-    """The last ``count`` strings that the pickle puts into a list, repeated ones through its memo."""
+    """The last list of ``count`` strings in the pickle, with repeated ones from its memo."""
     memo: dict[int, str | None] = {}
     found: list[str] = []
     last: str | None = None
@@ -97,7 +97,7 @@ def _listed_strings(pickled: bytes, count: int) -> list[str] | None:
 
 
 def section(config: str | Path, name: str) -> dict[str, Any]:
-    """A section of an INI file, with values parsed as Python literals where possible; read again on each call.
+    """A section of an INI file, with values parsed as Python literals if possible; read on each call.
 
     Raises:
         FileNotFoundError: if there is no such file.

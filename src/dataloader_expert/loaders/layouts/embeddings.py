@@ -1,4 +1,4 @@
-"""Pre-computed embeddings of models: one NPZ archive each, below one folder."""
+"""Precomputed embeddings of models, one NPZ archive each."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ModelEmbeddingDataset(Dataset[dict[str, Any]]):
     """``{"model_token": float32 [D], "model_name": str, "model_index": int}`` of every archive below a folder.
 
     Args:
-        root_dir: searched with all folders below; None: ``root_dir`` of section ``model_embedding_loader`` of
-            ``config``, whose ``embedding_key`` and ``max_models`` then hold as well.
-        max_models: the first so many, in sorted order; None: all.
+        root_dir: searched recursively; None: ``root_dir`` of section ``model_embedding_loader`` in ``config``, which
+            also gives defaults of ``embedding_key`` and ``max_models``.
+        max_models: read only the first ones in sorted order; None: all.
         embedding_key: name of the array.
         config: an INI file.
 
@@ -78,7 +78,7 @@ def build_model_embedding_loader(
     seed: int = 0,
     config: str | Path = "config.ini",
 ) -> EpochLoader:
-    """A loader of :class:`ModelEmbeddingDataset`; what is None comes from the section, else 32, shuffled, no workers.
+    """A loader of :class:`ModelEmbeddingDataset`; defaults are those of the section, else shuffled batches of 32, no workers.
 
     Raises:
         FileNotFoundError, ValueError: as of the dataset.

@@ -1,4 +1,4 @@
-"""Images with labels in Hugging Face data sets, and loaders whose batches hold every class."""
+"""Labelled images in Hugging Face data sets, and loaders whose batches hold every class."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 class GenericImageDataset(Dataset[tuple[Any, int]]):
-    """``(image, label)`` of a Hugging Face data set: RGB images, labels 0 … ``num_classes`` - 1, -1 for a hidden one.
+    """``(image, label)`` of a Hugging Face data set: RGB images, labels 0 … ``num_classes`` - 1, -1 if hidden.
 
-    ``labels`` holds every label, ``label_names`` and ``class_names`` the name of each class. A column of integers
-    that is not a ``ClassLabel`` is counted through: labels 5 and 9 become 0 and 1, named ``5`` and ``9``.
+    ``labels`` holds every label, ``label_names`` and ``class_names`` the name of each class. Integers that are not a
+    ``ClassLabel`` are numbered: labels 5 and 9 become 0 and 1, named ``5`` and ``9``.
 
     Args:
         hf_dataset: a ``datasets.Dataset``.
@@ -31,7 +31,7 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
     Raises:
         TypeError: if ``hf_dataset`` is something else.
         ValueError: if it is empty.
-        KeyError: if a column is not there; on access, for a label that was not there at the beginning.
+        KeyError: if a column does not exist; on access, for a label that did not exist on opening.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class GenericImageDataset(Dataset[tuple[Any, int]]):
         import datasets
 
         if not isinstance(hf_dataset, datasets.Dataset):
-            raise TypeError(f"hf_dataset is {type(hf_dataset).__name__}; a datasets.Dataset is needed: pick a split")
+            raise TypeError(f"hf_dataset is {type(hf_dataset).__name__}; a datasets.Dataset is needed: pass one split")
         if not len(hf_dataset):
-            raise ValueError("the data set is empty")
+            raise ValueError("hf_dataset is empty: pass a data set with samples")
         features = hf_dataset.features
         self.dataset, self.transform = hf_dataset, transform
         images = [n for n, f in features.items() if isinstance(f, datasets.Image)]
@@ -94,8 +94,8 @@ class GenericBalancedDataLoader(EpochLoader):
     Args:
         dataset: anything with ``labels``, ``num_classes`` and ``class_names``.
         drop_last, shuffle, seed: as of the sampler.
-        num_workers, pin_memory, persistent_workers, prefetch_factor, keywords: as of ``DataLoader``; ``batch_size``
-            and samplers are up to the balanced sampler; a warning names those that were given.
+        num_workers, pin_memory, persistent_workers, prefetch_factor, keywords: as of ``DataLoader``; ``batch_size`` and
+            samplers are ignored with a warning.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class GenericBalancedDataLoader(EpochLoader):
     ) -> None:
         refused = [n for n in ("batch_size", "sampler", "batch_sampler") if keywords.pop(n, None) is not None]
         if refused:
-            logger.warning("the balanced sampler makes the batches: %s not used", ", ".join(refused))
+            logger.warning("the balanced sampler makes the batches: %s ignored", ", ".join(refused))
         self.balanced_sampler = ClassBalancedBatchSampler(
             dataset.labels, seed=seed, drop_last=drop_last, shuffle=shuffle
         )

@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import Dataset
 
 from dataloader_expert.loaders.layouts.archives import files_below, read_array
+from dataloader_expert.samplers.rules import one_of
 
 KEPT = 256 << 20
 """Bytes of tensors that are kept in memory once read."""
@@ -21,7 +22,7 @@ KEPT = 256 << 20
 class FeatureStatistics:
     """Mean and population standard deviation per feature, float64, over ``count`` samples.
 
-    Features that do not vary have ``std`` 1: divided by nothing small, they stay small on new data.
+    Constant features have ``std`` 1, so that they stay small on new data.
     """
 
     mean: Any
@@ -30,28 +31,28 @@ class FeatureStatistics:
 
 
 class ModelParameterDataset(Dataset[torch.Tensor]):
-    """The ``parameters`` of every archive in a folder, flattened and normalised as asked.
+    """The ``parameters`` of every archive in a folder, flattened and normalised by default.
 
-    Statistics come from the files of ``fit_on`` only, in one numerically stable pass (Welford 1962); give those of
-    the training files to the datasets of the other splits as ``statistics``.
+    Statistics are those of the files ``fit_on``, in one numerically stable pass (Welford 1962); pass those of the
+    training files to the datasets of other splits as ``statistics``.
 
     Args:
-        root_dir: folder of archives, one level, in sorted order.
+        root_dir: folder of archives, not searched recursively, in sorted order.
         dtype: of the tensors.
-        flatten: one dimension, [features]; else as stored.
-        file_extensions: endings of the archives' names; a string is one ending.
+        flatten: to [features]; else the stored shape.
+        file_extensions: suffixes of the archives, one or several.
         normalize: subtract the mean and divide by the standard deviation of each feature.
-        epsilon: the least standard deviation of a feature that varies.
-        fit_on: positions of the files that statistics are of; None: all.
-        statistics: of another dataset; ``fit_on`` is then not used.
-        on_corrupt: ``raise`` names every file that cannot be read; ``skip`` leaves them out, listed in ``problems``.
-        cache_bytes: keep tensors in memory where all of them fit into this.
+        epsilon: the minimum standard deviation of a feature that varies.
+        fit_on: indices of the files for statistics; None: all.
+        statistics: of another dataset, instead of ``fit_on``.
+        on_corrupt: ``raise`` names all files that cannot be read; ``skip`` lists them in ``problems``.
+        cache_bytes: tensors are kept in memory up to this size.
 
     Raises:
         FileNotFoundError: if the folder is missing.
         ValueError: if it holds no archive, or some cannot be read or hold NaN or infinity.
         KeyError: if an archive has no ``parameters``.
-        RuntimeError: if shapes differ, while normalising.
+        RuntimeError: with ``normalize``, if the numbers of features differ.
     """
 
     def __init__(
@@ -68,8 +69,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         on_corrupt: str = "raise",
         cache_bytes: int = KEPT,
     ) -> None:
-        if on_corrupt not in ("raise", "skip"):
-            raise ValueError(f"on_corrupt is {on_corrupt!r}; it is raise or skip")
+        one_of(("raise", "skip"), on_corrupt=on_corrupt)
         self.root_dir, self.dtype, self.flatten = Path(root_dir), dtype, flatten
         self.normalize, self.epsilon, self._cache_bytes = normalize, epsilon, cache_bytes
         self.files = files_below(self.root_dir, "*", file_extensions or (".npz",))
@@ -91,7 +91,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
         """The tensor at ``index``, negative ones from the end: [features], or as stored without ``flatten``.
 
         Raises:
-            IndexError: beyond the last one.
+            IndexError: if ``index`` is out of range.
             KeyError, ValueError: if the archive has no ``parameters``, or cannot be read.
         """
         at = range(len(self))[index]
@@ -126,7 +126,7 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
                 self.problems.append(str(error))
                 continue
             if mean is not None and len(values) != len(mean):
-                raise RuntimeError(f"{path} has {len(values)} features, those before it {len(mean)}")
+                raise RuntimeError(f"{path} has {len(values)} features, the files before it have {len(mean)}")
             if mean is None:
                 mean, squares = np.zeros(len(values)), np.zeros(len(values))
             if at in wanted:
@@ -141,11 +141,11 @@ class ModelParameterDataset(Dataset[torch.Tensor]):
             )
         self.files = [path for at, path in enumerate(self.files) if at not in set(bad)]
         if not count:
-            raise ValueError(f"no file in {self.root_dir} to take statistics from")
+            raise ValueError(f"no file in {self.root_dir} is left for statistics: pass other indices as fit_on")
         std = np.where(squares <= _noise(mean, count), 1.0, np.maximum(np.sqrt(squares / count), self.epsilon))
         return FeatureStatistics(mean, std, count)
 
 
 def _noise(mean: Any, count: int) -> Any:
-    """Sums of squares that rounding alone can leave of a feature that does not vary."""
+    """Sums of squares that a constant feature may have by rounding."""
     return count * (np.finfo(np.float64).eps * np.maximum(1.0, np.abs(mean)) * 8) ** 2

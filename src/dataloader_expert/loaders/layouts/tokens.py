@@ -1,4 +1,4 @@
-"""Token features of data sets, in sharded NPZ: ``root/<data set>/<split>/*.npz``."""
+"""Token features of data sets in NPZ shards: ``root/<data set>/<split>/*.npz``."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SECTION = "dataset_token_loader"
 
 
 class DatasetTokenDataset(Dataset[dict[str, Any]]):
-    """One shard per item: the batches that it really holds, without the zeros that pad its end.
+    """One shard per item, without the zeros that pad its end.
 
     An item has ``dataset_name``, ``split``, ``dataset_tokens`` float32 [batches, classes, D], ``class_ids`` int64
-    [batches, classes] and ``class_names`` list of str; the last two None where the shard has none. A shard's
-    ``actual_batches`` says how many batches are real.
+    [batches, classes] and ``class_names`` list of str, the last two None if the shard has none. ``actual_batches`` of
+    a shard is its number of batches without padding.
 
     Args:
-        root_dir: None: ``root_dir`` of section ``dataset_token_loader`` of ``config``, whose ``dataset_names``,
-            ``splits``, ``shard_glob`` and ``max_shards`` then hold as well.
+        root_dir: None: ``root_dir`` of section ``dataset_token_loader`` in ``config``, which also gives defaults of
+            ``dataset_names``, ``splits``, ``shard_glob`` and ``max_shards``.
         splits: in this order; None: all, sorted.
-        dataset_names: folders below ``root_dir``; None: all, sorted. Those that are not there are named in a warning.
-        max_shards: of each split of each data set, the first so many; None: all.
-        max_batches: at most so many batches of a shard; None: all of them.
-        shard_glob: which files are shards.
+        dataset_names: folders below ``root_dir``; None: all, sorted. A warning names missing ones.
+        max_shards: maximum per split of a data set; None: all.
+        max_batches: maximum per shard; None: all.
+        shard_glob: pattern of the shards' names.
         config: an INI file.
 
     Raises:
@@ -65,7 +65,7 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
         self.shards: list[tuple[str, str, Path]] = []
         unknown = set(names) - set(_folders(self.root_dir))
         if unknown:
-            logger.warning("there are no data sets %s in %s: left out", ", ".join(sorted(unknown)), self.root_dir)
+            logger.warning("the data sets %s are not in %s: left out", ", ".join(sorted(unknown)), self.root_dir)
         for name in sorted(names):
             for split in wanted or _folders(self.root_dir / name):
                 found = sorted((self.root_dir / name / split).glob(pattern))[:most]
@@ -99,7 +99,7 @@ class DatasetTokenDataset(Dataset[dict[str, Any]]):
 
 
 def only_item(samples: list[dict[str, Any]]) -> dict[str, Any]:
-    """The one shard of a batch of one; importable, so that workers of every start method find it."""
+    """The only shard of a batch; importable, so that workers of every start method find it."""
     return samples[0]
 
 
@@ -114,7 +114,7 @@ def build_dataset_token_loader(
     seed: int = 0,
     config: str | Path = "config.ini",
 ) -> EpochLoader:
-    """A loader that gives one shard at a time, as :class:`DatasetTokenDataset` does; shuffled unless told otherwise.
+    """A loader of one shard per batch, as of :class:`DatasetTokenDataset`; by default shuffled.
 
     Raises:
         FileNotFoundError, ValueError: as of the dataset.

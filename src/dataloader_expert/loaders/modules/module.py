@@ -1,4 +1,4 @@
-"""Training and validation loaders of one data set, of whatever kind."""
+"""Training and validation loaders of one data set."""
 
 from __future__ import annotations
 
@@ -11,59 +11,59 @@ from torch.utils.data import DataLoader, IterableDataset
 from dataloader_expert.loaders.collators.registry import CollatorRegistry
 from dataloader_expert.loaders.epochs import EpochLoader
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory
-from dataloader_expert.loaders.modules.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
+from dataloader_expert.loaders.layouts.hub_rows import HubRows, HubStream, is_hub, is_hub_stream, mode_of_images
 from dataloader_expert.loaders.modules.splitting import StreamPart, as_dataset, split
 from dataloader_expert.loaders.tasks import TaskSpec
+from dataloader_expert.loaders.trainers.steps import get_dataloader_length
+from dataloader_expert.samplers.rules import one_of
 
 logger = logging.getLogger(__name__)
 
 
 @runtime_checkable
 class DataModuleProtocol(Protocol):
-    """What gives a training and a validation loader; ``LightningDataModule`` does."""
+    """An object with a training and a validation loader, such as a ``LightningDataModule``."""
 
     def train_dataloader(self) -> DataLoader[Any]:
         """Batches to train on."""
 
     def val_dataloader(self) -> DataLoader[Any] | None:
-        """Batches to validate on; None if there are none."""
+        """Batches to validate on, or None."""
 
 
 class UniversalDataModule:
     """Loaders of a Hugging Face data set, a dataset of torch (map-style or iterable), or a list of tensors.
 
-    Order, split and augmentation depend on the seed and the epoch only, not on the number of workers and ranks. Each
-    ``train_dataloader()`` starts the epoch after the last one that was finished.
+    Order, split and augmentation depend on seed and epoch only, not on workers and ranks. Each ``train_dataloader()``
+    starts the epoch after the last finished one.
 
     Args:
-        train_data: see above. Columns of Hugging Face's are fitted to the collators: see :class:`HubRows`.
-        val_data: for validation; None: a part of ``train_data``.
-        task_spec: selects the collator, by its modality.
+        train_data: see above. Columns of Hugging Face data sets are fitted to the collators: see :class:`HubRows`.
+        val_data: None: a part of ``train_data``.
+        task_spec: selects the collator by its modality.
         tokenizer: of texts.
         data_collator: takes precedence over the task's.
         batch_size: samples per batch, per rank.
-        val_split: share of validation where ``val_data`` is None, in [0, 1); 0: no validation.
+        val_split: share of validation if ``val_data`` is None, in [0, 1); 0: no validation.
         num_workers: worker processes.
         seed: of split, order and augmentation.
-        collator_registry: None: the process's own.
+        collator_registry: None: the shared one.
         settings: further fields of :class:`DataLoaderConfig`, such as ``drop_last`` or ``distributed``.
-        max_length: longer texts are cut, in tokens; None: as the task says, else never.
+        max_length: texts are truncated to so many tokens; None: as the task says, else never.
         list_split: ``"seeded"``, or ``"tail"``: the last samples of a list are for validation, as in the original.
-        new_order: False: every ``train_dataloader()`` begins with the same epoch, as in the original, until
-            :meth:`set_epoch`.
-        stratify, groups: of the split: a field's name or one value per sample, such as its class, that keeps its share in
-            both parts, or its patient, that is in one part alone.
-        image_mode: of the images of Hugging Face data sets, ``"L"`` or ``"RGB"``; None: ``"L"`` where those looked at,
-            of both parts, are grey.
+        new_order: False: every ``train_dataloader()`` starts the same epoch, as in the original.
+        stratify, groups: of the split, each a field's name or one value per sample: a class keeps its share in both
+            parts; a group is in one part only.
+        image_mode: of images in Hugging Face data sets, ``"L"`` or ``"RGB"``; None: ``"L"`` if those inspected in both
+            parts are grey.
 
     Attributes:
         train_data, val_data: the two parts.
-        epoch: with which the next ``train_dataloader()`` begins.
+        epoch: of the next ``train_dataloader()``.
 
     Raises:
-        TypeError: if ``train_data`` is a dictionary, of splits say.
-        ValueError: if ``val_split`` is not in [0, 1), or a setting is invalid; as of ``stratify`` and ``groups`` of
-            :func:`split`.
+        TypeError: if ``train_data`` is a dictionary, such as one of splits.
+        ValueError: as of :func:`split`, or if a setting is invalid.
     """
 
     def __init__(
@@ -89,11 +89,10 @@ class UniversalDataModule:
     ) -> None:
         if isinstance(train_data, dict):
             raise TypeError(
-                f"train_data is a {type(train_data).__name__} of {', '.join(map(str, train_data))}: pick a split, such as "
-                "train_data['train']"
+                f"train_data is a {type(train_data).__name__} of {', '.join(map(str, train_data))}: pass one split, such "
+                "as train_data['train']"
             )
-        if list_split not in ("seeded", "tail"):
-            raise ValueError(f"list_split is {list_split!r}; it is 'seeded' or 'tail'")
+        one_of(("seeded", "tail"), list_split=list_split)
         self.config = DataLoaderConfig(batch_size=batch_size, num_workers=num_workers, seed=seed, **settings)
         self.config.check()
         self.factory = DataLoaderFactory(collator_registry)
@@ -110,10 +109,11 @@ class UniversalDataModule:
         self._ready: dict[int, tuple[Any, Any]] = {}
         self._train: EpochLoader | None = None
         self._resumed: dict[str, Any] | None = None
-        logger.info("training: %s, validation: %s", _size(self.train_data), _size(self.val_data))
+        known = map(get_dataloader_length, (self.train_data, self.val_data))
+        logger.info("training: %s samples, validation: %s (None: a stream, or no validation)", *known)
 
     def train_dataloader(self) -> EpochLoader:
-        """A loader over the training part, in a new order each epoch.
+        """A loader of the training part, in a new order each epoch.
 
         Raises:
             ValueError: as of :meth:`DataLoaderFactory.create_dataloader`.
@@ -129,13 +129,13 @@ class UniversalDataModule:
         return loader
 
     def val_dataloader(self) -> EpochLoader | None:
-        """A loader over the validation part, in its own order; None if there is none."""
+        """A loader of the validation part in stored order; None if there is none."""
         return None if self.val_data is None else self._loader(self.val_data, training=False)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next ``train_dataloader()`` begins with ``epoch``; one that is in use goes to it with its next pass.
+        """Sets the epoch of the next ``train_dataloader()``, and of the next pass of the current one.
 
-        If a state of that epoch was just loaded, it resumes within the epoch.
+        A state of that epoch that was just loaded is still resumed.
         """
         if self._resumed is not None and epoch == self.epoch:
             return
@@ -144,12 +144,11 @@ class UniversalDataModule:
             self._train.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Seed, epoch, and where the last training loader stands in it; plain values, ready for JSON."""
+        """Seed, epoch, and the position of the last training loader in it; ready for JSON."""
         if self._train is None:
             return {"seed": self.seed, "epoch": self.epoch, "train": self._resumed}
-        if self._finished(self._train):
-            return {"seed": self.seed, "epoch": self._next_epoch(), "train": None}
-        return {"seed": self.seed, "epoch": self._epoch_of(self._train), "train": self._train.state_dict()}
+        state = None if self._finished(self._train) else self._train.state_dict()
+        return {"seed": self.seed, "epoch": self._next_epoch(), "train": state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next ``train_dataloader()`` resumes after the last batch delivered when ``state`` was taken.
@@ -158,20 +157,18 @@ class UniversalDataModule:
             ValueError: if ``state`` is of another seed.
         """
         if state["seed"] != self.seed:
-            raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: not the same order")
+            raise ValueError(f"the state is of seed {state['seed']}, this module has {self.seed}: the orders differ")
         self._train, self.epoch, self._resumed = None, int(state["epoch"]), state["train"]
 
-    def _epoch_of(self, loader: EpochLoader) -> int:
-        """The epoch of the last pass of ``loader``."""
-        return self.epoch if loader.epoch is None else loader.epoch
-
     def _next_epoch(self) -> int:
-        """The epoch after the last one that came to its end; a look at the first batch does not count."""
+        """The epoch after the last finished one; to look at the first batch does not finish it."""
         loader = self._train
-        return self.epoch if loader is None else self._epoch_of(loader) + self._finished(loader)
+        if loader is None:
+            return self.epoch
+        return (self.epoch if loader.epoch is None else loader.epoch) + self._finished(loader)
 
     def _finished(self, loader: EpochLoader) -> bool:
-        """Whether the last pass of ``loader`` came to its end, or delivered all of its batches."""
+        """Whether the last pass of ``loader`` ended, or delivered all of its batches."""
         if loader.sampler_obj is None:
             return loader.progress.ended
         return 0 < len(loader) <= loader.progress.batches
@@ -181,12 +178,12 @@ class UniversalDataModule:
         streams = isinstance(dataset, IterableDataset)
         config = DataLoaderConfig(**{**vars(self.config), "shuffle": training and self.config.shuffle and not streams})
         if not training:
-            config.sampler = config.batch_sampler = None  # the orders given are of training
-            config.drop_last = False  # validation is of every sample
+            config.sampler = config.batch_sampler = None  # they are for training
+            config.drop_last = False  # every sample is validated
         return self.factory.create_dataloader(dataset, config, self.task_spec, self.tokenizer, collate)
 
     def _fitted(self, data: Any) -> Any:
-        """``data`` with its columns as collators want them; made once."""
+        """``data`` as a dataset whose samples fit the collators; made once."""
         if self._ready.get(id(data), (None,))[0] is not data:  # an id is given anew where the data were replaced
             if is_hub(data):
                 self.image_mode = self.image_mode or mode_of_images(self.train_data, self.val_data)
@@ -199,12 +196,3 @@ class UniversalDataModule:
                 made = data if self.data_collator or self.config.collate_fn else as_dataset(data)
             self._ready[id(data)] = data, made
         return self._ready[id(data)][1]
-
-
-def _size(data: Any) -> str:
-    if data is None:
-        return "none"
-    try:
-        return f"{len(data)} samples"
-    except TypeError:
-        return "a stream"

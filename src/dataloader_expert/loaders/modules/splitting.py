@@ -1,4 +1,4 @@
-"""Training and validation parts of one data set, by seed alone."""
+"""Training and validation parts of one data set, chosen by a seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, Subset
 
-from dataloader_expert.loaders.modules.hub_rows import is_hub
+from dataloader_expert.loaders.layouts.hub_rows import is_hub
 from dataloader_expert.loaders.seeding import create_seeded_generator, mixed
 from dataloader_expert.loaders.sharding import whole
 from dataloader_expert.loaders.streaming import StreamingDataset
@@ -22,15 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Part(Subset[Any]):
-    """Some samples of a dataset, read by the batch where it can.
-
-    Args:
-        dataset: map-style.
-        indices: int64 array [samples].
-    """
-
-    def __init__(self, dataset: Any, indices: Any) -> None:
-        super().__init__(dataset, indices)
+    """Some samples of a map-style dataset, read by the batch where possible; ``indices`` is an int64 array [samples]."""
 
     def __getitem__(self, index: Any) -> Any:
         return self.dataset[int(self.indices[index])]
@@ -44,25 +36,21 @@ class Part(Subset[Any]):
 
 
 class StreamPart(IterableDataset[Any]):
-    """The elements of a stream that a seeded choice by their place puts into one of its two parts.
+    """The training or validation part of an iterable dataset that has the same elements in the same order each time.
 
-    Args:
-        dataset: iterable, with the same elements in the same order each time.
-        share: of validation, in (0, 1).
-        validation: which part this is.
-        seed: of the choice.
+    ``share`` of the elements, in (0, 1), chosen by seed and position, are for validation.
     """
 
     def __init__(self, dataset: Any, share: float, validation: bool, seed: int) -> None:
         self.dataset, self.share, self.validation, self.seed = dataset, share, validation, seed
 
     def of(self, dataset: Any) -> StreamPart:
-        """The same part of a stream that has an element for each of this one's."""
+        """The same part of another stream whose elements correspond to these."""
         return StreamPart(dataset, self.share, self.validation, self.seed)
 
     def __iter__(self) -> Iterator[Any]:
         limit = int(self.share * 2**63)
-        for place, element in enumerate(whole(self.dataset)):  # a place counts in the whole stream
+        for place, element in enumerate(whole(self.dataset)):  # positions count in the whole stream
             if (mixed(self.seed, place) < limit) == self.validation:
                 yield element
 
@@ -70,37 +58,37 @@ class StreamPart(IterableDataset[Any]):
 def split(
     data: Any, share: float, seed: int, in_order: bool = False, stratify: Any = None, groups: Any = None
 ) -> tuple[Any, Any]:
-    """``data`` and its validation part.
+    """The training and validation part of ``data``.
 
-    Of N samples ``round(share * N)`` are for validation, at least one, and never all; with ``groups`` as near to that
-    as whole groups allow. The choice equals torch's ``random_split`` with a generator of that seed; for a
-    ``datasets.Dataset``, its ``train_test_split``.
+    Of N samples ``round(share * N)`` are for validation: at least one, never all, and with ``groups`` as close as whole
+    groups allow. The choice is that of torch's ``random_split`` with a generator of that seed, or of a
+    ``datasets.Dataset``'s ``train_test_split``.
 
     Args:
         data: a list, a ``datasets.Dataset``, or a dataset of torch, map-style or iterable.
         share: of validation, in [0, 1).
         seed: of the choice.
-        in_order: the last samples of a list are for validation, as earlier versions had it, rather than a seeded choice.
-        stratify: each class has its share in both parts, within one sample: one value per sample, or the name of a field.
-        groups: no group is in both parts: likewise.
+        in_order: the last samples are for validation, rather than a seeded choice.
+        stratify: one class per sample, or the name of a field: classes keep their share in both parts, within a sample.
+        groups: one group per sample, or the name of a field: no group is in both parts.
 
     Returns:
-        Both of the kind of ``data``; None in the place of a part that has no samples.
+        Both of the type of ``data``; None for a part without samples.
 
     Raises:
-        ValueError: if ``share`` is not in [0, 1); for a stream that is to be stratified or split by groups, and if both
-            are asked for; if there are not as many values as samples.
+        ValueError: if ``share`` is not in [0, 1); if a stream, or with both arguments, is to be stratified or grouped;
+            if there are not as many values as samples.
     """
     if not 0 <= share < 1:
-        raise ValueError(f"val_split is {share}; it is the share of validation, in [0, 1)")
+        raise ValueError(f"val_split is {share}; it must be a share in [0, 1)")
     if stratify is not None and groups is not None:
-        raise ValueError("stratify and groups exclude each other: whole groups cannot keep each class's share")
+        raise ValueError("stratify and groups exclude each other: pass one of them")
     if not share:
         return data, None
-    streams = isinstance(data, IterableDataset) or _streams(data)
+    streams = isinstance(data, IterableDataset) or (hasattr(data, "__iter__") and not hasattr(data, "__len__"))
     if streams and (stratify is not None or groups is not None):
-        raise ValueError(f"{type(data).__name__} is a stream: its classes and groups are not known beforehand")
-    if isinstance(data, StreamingDataset):  # it knows its elements by more than their place in a pass
+        raise ValueError(f"{type(data).__name__} is a stream with unknown classes and groups: pass val_data instead")
+    if isinstance(data, StreamingDataset):  # it identifies elements by URL and line
         return data.part(share, False, seed), data.part(share, True, seed)
     if streams:
         return StreamPart(data, share, False, seed), StreamPart(data, share, True, seed)
@@ -127,11 +115,7 @@ def split(
 
 
 def _values(data: Any, given: Any) -> Any:
-    """One value per sample, as given, or of the field of that name: of a column, an attribute, else of every sample.
-
-    Raises:
-        ValueError: if there are not as many as samples.
-    """
+    """One value per sample: as given, or of the column, attribute or field of that name."""
     values = given
     if isinstance(given, str):
         columns = getattr(data, "column_names", None) or ()
@@ -141,12 +125,12 @@ def _values(data: Any, given: Any) -> Any:
             values = [data[row][given] for row in range(len(data))]
     values = [v.item() if hasattr(v, "item") else v for v in values]
     if len(values) != len(data):
-        raise ValueError(f"{len(values)} values for {len(data)} samples: one each is needed")
+        raise ValueError(f"{len(values)} values for {len(data)} samples; one value per sample is needed")
     return values
 
 
 def _stratified(labels: Any, count: int, seed: int) -> Any:
-    """``count`` rows, of each class its share within one."""
+    """``count`` rows, with the share of each class within one."""
     codes, _ = class_codes(labels)
     rng = np.random.Generator(np.random.SFC64([seed]))
     order = rng.permutation(len(codes))
@@ -161,10 +145,6 @@ def _part(data: Any, rows: Any) -> Any:
     return [data[row] for row in rows.tolist()] if isinstance(data, list) else Part(by_batch(data), rows)
 
 
-def _streams(data: Any) -> bool:
-    return hasattr(data, "__iter__") and not hasattr(data, "__len__")
-
-
 def as_dataset(data: Sequence[Any] | Any) -> Any:
-    """A list of tensors of one shape as a dataset of them; anything else as it is."""
+    """A list of tensors of one shape as a dataset; anything else as it is."""
     return stacked(data) if isinstance(data, list) and data and all(isinstance(v, torch.Tensor) for v in data) else data

@@ -1,4 +1,4 @@
-"""What a loader delivers, timed batch by batch."""
+"""The throughput of a loader, timed batch by batch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from typing import Any
 import torch
 
 from dataloader_expert.loaders.collators.base import mapped
+from dataloader_expert.samplers.rules import at_least
 
 
 @dataclass(frozen=True)
 class LoaderProfile:
-    """How long batches of a loader took.
+    """Times of a loader's batches.
 
     Attributes:
-        batches, samples: that were really seen, the first batch included.
-        startup_ms: from asking for the iterator to the first batch: workers start, files open.
-        fetch_ms: per batch from the second on (the first, where there is no other): until it was there.
-        transfer_ms: per batch: until all of its tensors were on ``device``, the device synchronised; 0 without one.
-        samples_per_s, batches_per_s: from the second batch on, fetch and transfer together.
-        device: to which batches were copied; None: nowhere.
+        batches, samples: their numbers, the first batch included.
+        startup_ms: until the first batch: workers start, files are opened.
+        fetch_ms: mean wait for a batch, from the second on (of a single one, for it).
+        transfer_ms: mean copy of a batch to ``device``, synchronised; 0 without one.
+        samples_per_s, batches_per_s: of fetch and transfer together, from the second batch on.
+        device: to which batches were copied, if any.
     """
 
     batches: int
@@ -47,39 +48,33 @@ class LoaderProfile:
 def profile_dataloader(
     loader: Any, num_batches: int = 100, *, device: torch.device | str | None = None
 ) -> LoaderProfile:
-    """Times the first ``num_batches`` batches of a loader, or all of a shorter one.
+    """Times up to ``num_batches`` batches of a loader.
 
     Args:
         loader: any iterable of batches.
-        num_batches: at most so many, at least 1.
-        device: to which each batch is copied, as training does; None: CUDA where it is available, else nowhere.
+        num_batches: at least 1.
+        device: to which each batch is copied, as in training; None: CUDA if available, else none.
 
     Raises:
         ValueError: if ``num_batches`` is below 1, or the loader has no batch.
     """
-    if num_batches < 1:
-        raise ValueError(f"num_batches is {num_batches}; it is at least 1")
-    where = torch.device(device) if device is not None else None
-    if where is None and torch.cuda.is_available():
-        where = torch.device("cuda")
-    fetched: list[float] = []
-    moved: list[float] = []
-    samples: list[int] = []
+    at_least(1, num_batches=num_batches)
+    default = "cuda" if device is None and torch.cuda.is_available() else device
+    where = None if default is None else torch.device(default)
+    fetched, moved, samples = list[float](), list[float](), list[int]()
     begun = time.perf_counter()
     for batch in islice(loader, num_batches):
-        there = time.perf_counter()
-        fetched.append(there - begun)
+        fetched.append(time.perf_counter() - begun)
         samples.append(_samples(batch))
         begun = time.perf_counter()
         if where is not None:
-            mapped(batch, lambda tensor: tensor.to(where, non_blocking=True))  # without waiting where memory is pinned
+            mapped(batch, lambda tensor: tensor.to(where, non_blocking=True))  # without waiting if memory is pinned
             if where.type == "cuda":
                 torch.cuda.synchronize(where)
-        ended = time.perf_counter()
-        moved.append(ended - begun)
-        begun = ended
+        moved.append(time.perf_counter() - begun)
+        begun = time.perf_counter()
     if not fetched:
-        raise ValueError("the loader gave no batch: its dataset is empty, or drop_last leaves all out")
+        raise ValueError("the loader gave no batch: its dataset is empty, or too small with drop_last")
     first = 1 if len(fetched) > 1 else 0
     count = len(fetched) - first
     spent = sum(fetched[first:]) + sum(moved[first:])
@@ -99,7 +94,7 @@ def _samples(batch: Any) -> int:
     """Samples of a batch: the first dimension of its first tensor, else the length of its first list."""
     if isinstance(batch, torch.Tensor):
         return len(batch) if batch.ndim else 1
-    if isinstance(batch, Mapping):  # transformers' batches are no dictionaries
+    if isinstance(batch, Mapping):  # the batches of transformers are not dict
         values = list(batch.values())
         whole = any(isinstance(v, torch.Tensor | Mapping) for v in values)
         return _samples(values) if whole else max(map(_samples, values), default=0)

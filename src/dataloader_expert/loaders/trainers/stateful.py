@@ -1,4 +1,4 @@
-"""Loaders that resume within an epoch: torchdata's, with our epochs and samplers."""
+"""torchdata's resumable DataLoader with epochs and the samplers of this package."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ try:
     from torchdata.stateful_dataloader import StatefulDataLoader as _StatefulDataLoader
 except ImportError as e:
     raise ImportError(
-        "StatefulDataLoader builds on torchdata, which is not here: pip install 'dataloader-expert[stateful]'"
+        "StatefulDataLoader needs torchdata, which is not installed: pip install 'dataloader-expert[stateful]'"
     ) from e
 
 from dataloader_expert.loaders.epochs import samplers_of, with_epoch, wrapped
 from dataloader_expert.samplers.base import EpochBatchSampler, EpochSampler
-from dataloader_expert.samplers.torch_order import TorchShuffleSampler
+from dataloader_expert.samplers.shuffled import TorchShuffleSampler
 
 OURS = frozenset({"current_epoch", "sampler_state"})
 
@@ -26,16 +26,15 @@ OURS = frozenset({"current_epoch", "sampler_state"})
 class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # torchdata has no types
     """torchdata's ``StatefulDataLoader``, which resumes after the last delivered batch, with workers too.
 
-    Beyond it, the state holds ``current_epoch`` and ``sampler_state``, the sampler's own; a state of these two alone
-    loads as well.
+    The state also holds ``current_epoch`` and ``sampler_state``; a state of these two alone can be loaded.
 
     Args:
-        dataset, batch_size, shuffle, sampler, batch_sampler, keywords: as of ``DataLoader``. With ``shuffle``, a
-            :class:`~dataloader_expert.samplers.TorchShuffleSampler` gives the order that a plain loader has with the
-            same ``generator``; epochs after a resumed one keep that order too.
+        dataset, batch_size, shuffle, sampler, batch_sampler, keywords: as of ``DataLoader``. ``shuffle`` uses a
+            :class:`~dataloader_expert.samplers.TorchShuffleSampler`, so that every epoch has the order of a plain loader
+            with the same ``generator``, after resuming too.
 
     Attributes:
-        current_epoch: passes that came to their end, or what :meth:`set_epoch` or a state said.
+        current_epoch: finished passes, unless set by :meth:`set_epoch` or a state.
     """
 
     current_epoch: int
@@ -63,18 +62,15 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
         self.current_epoch += 1
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is of ``epoch``: for samplers and datasets that have one."""
+        """Sets the epoch of the next pass, also of samplers and datasets that have one."""
         self.current_epoch = epoch
         for owner in with_epoch(self):
             owner.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
         """torchdata's state, ``current_epoch`` and ``sampler_state``; taken between two batches."""
-        return {
-            **super().state_dict(),
-            "current_epoch": self.current_epoch,
-            "sampler_state": self._sampler_state(),
-        }
+        own = {"current_epoch": self.current_epoch, "sampler_state": self._sampler_state()}
+        return {**super().state_dict(), **own}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The next pass resumes after the last batch delivered when ``state_dict`` was taken.
@@ -93,15 +89,15 @@ class StatefulDataLoader(_StatefulDataLoader[Any]):  # type: ignore[misc]  # tor
         for held in wrapped(self.dataset):
             if hasattr(held, "set_epoch") and not hasattr(held, "load_state_dict"):
                 held.set_epoch(self.current_epoch)
-        if ended:  # the next pass is of the next epoch, as of torch's samplers; torchdata would leave it empty
+        if ended:  # the next pass is of the next epoch, as with torch's samplers; torchdata's would be empty
             own.set_epoch(own.epoch + (own.num_replicas == 1))
 
     def _ended(self, own: Any, state: dict[str, Any]) -> bool:
-        """Whether ``state`` is of a pass that came to its end, so that ``current_epoch`` has moved on and it has not."""
+        """Whether ``state`` is of a finished pass: ``current_epoch`` has advanced, the sampler's epoch has not."""
         return bool(state) and state["epoch"] < self.current_epoch and state["taken"] >= len(own)
 
     def _own_sampler(self) -> Any:
-        """The sampler that was given, or that torchdata made."""
+        """The ``EpochSampler`` if there is one, else torchdata's sampler."""
         return next((s for s in samplers_of(self) if isinstance(s, EpochSampler)), self.sampler)
 
     def _sampler_state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How many batches an epoch has, per rank: what a training loop needs to know before it begins."""
+"""The number of batches of an epoch, per rank."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 from torch.utils.data import DataLoader
 
 from dataloader_expert.loaders.epochs import samplers_of
+from dataloader_expert.samplers.rules import at_least, given, whole
 
 logger = logging.getLogger(__name__)
 
@@ -19,9 +20,9 @@ class TrainSteps(NamedTuple):
     """An epoch of training, per rank.
 
     Attributes:
-        global_batch_size: samples that one step of the optimizer sees, over all ranks and accumulated batches.
-        num_train_steps: batches that are drawn from the loader.
-        gradient_accumulation_steps: batches per step of the optimizer.
+        global_batch_size: samples per optimizer step, of all ranks and accumulated batches.
+        num_train_steps: batches drawn from the loader.
+        gradient_accumulation_steps: batches per optimizer step.
     """
 
     global_batch_size: int
@@ -33,8 +34,8 @@ class ValSteps(NamedTuple):
     """A validation, per rank.
 
     Attributes:
-        num_val_steps: batches that are drawn from the loader.
-        num_sanity_steps: batches that are drawn before training, to see that validation runs.
+        num_val_steps: batches drawn from the loader.
+        num_sanity_steps: batches drawn before training, to test validation.
     """
 
     num_val_steps: int
@@ -42,7 +43,7 @@ class ValSteps(NamedTuple):
 
 
 def get_dataloader_length(dataloader: Iterable[Any]) -> int | None:
-    """Batches that ``dataloader`` gives, None where it cannot tell."""
+    """The number of batches of ``dataloader``; None if it has no length."""
     try:
         return len(dataloader)  # type: ignore[arg-type]  # whether it has a length is the question
     except TypeError:
@@ -50,13 +51,14 @@ def get_dataloader_length(dataloader: Iterable[Any]) -> int | None:
 
 
 def get_epoch_length(dataloader: Iterable[Any], length: int | None = None) -> int:
-    """Batches of an epoch: ``length`` where given, else what the loader says.
+    """The number of batches of an epoch: ``length`` if given, else that of the loader.
 
     Raises:
         ValueError: if ``length`` is below 1, or neither is known.
     """
     if length is not None:
-        return _at_least_one("length", length)
+        whole(1, length=length)
+        return length
     return _length(dataloader, "Please specify training_parameters.{stage}_steps_per_epoch instead.")
 
 
@@ -79,47 +81,54 @@ def get_train_dataloader_steps(
     *,
     train_batch_size: int | None = None,
 ) -> TrainSteps | int:
-    """Batches of an epoch of training, per rank, and how many samples a step of the optimizer sees.
+    """The number of batches of a training epoch, per rank, and of samples per optimizer step.
 
     Args:
-        dataloader: with a ``batch_size``, of its own, its batch sampler's or its dataset's.
-        train_steps_per_epoch: steps of the optimizer; None: as many batches as the loader has.
-        gradient_accumulation_steps: batches per step of the optimizer, at least 1.
-        dp_size: ranks that share the data, at least 1.
-        train_batch_size: samples per step of the optimizer over all ranks, from which the accumulation follows.
+        dataloader: with a ``batch_size``, its own, its batch sampler's or its dataset's.
+        train_steps_per_epoch: optimizer steps; None: all batches of the loader.
+        gradient_accumulation_steps: batches per optimizer step, at least 1.
+        dp_size: world size of data parallelism, at least 1.
+        train_batch_size: samples per optimizer step over all ranks; determines the accumulation.
 
     Returns:
-        A :class:`TrainSteps`. Called with a parameters object and a loader, ``(parameters, dataloader)``, the number
-        of batches alone; parameters are attributes or keys of the names above.
+        A :class:`TrainSteps`; for a call ``(parameters, dataloader)``, in which parameters has the names above as
+        attributes or keys, only the number of batches.
 
     Raises:
-        ValueError: if a number is below 1; if the loader has no batches, no length, or no batch size; if
-            ``train_batch_size`` is not a multiple of what one batch of all ranks holds.
+        ValueError: if a number is below 1; if the loader has no batches, no length or no batch size; if
+            ``train_batch_size`` is not a multiple of ``batch_size * dp_size``.
     """
     if _is_loader(train_steps_per_epoch):
         names = ("train_steps_per_epoch", "gradient_accumulation_steps", "dp_size", "train_batch_size")
         found: TrainSteps = get_train_dataloader_steps(train_steps_per_epoch, **_said(dataloader, names))
         return found.num_train_steps
-    _at_least_one("gradient_accumulation_steps", gradient_accumulation_steps)
-    _at_least_one("dp_size", dp_size)
+    whole(1, gradient_accumulation_steps=gradient_accumulation_steps, dp_size=dp_size)
+    whole(1, **given(train_steps_per_epoch=train_steps_per_epoch, train_batch_size=train_batch_size))
     batch_size = _batch_size(dataloader)
     length = get_dataloader_length(dataloader)
     if length == 0:
         raise ValueError(
-            f"Training dataloader yielded 0 batches (batch_size={batch_size}): its dataset has fewer samples than a "
-            "batch and drop_last leaves them out, or none"
+            f"Training dataloader yielded 0 batches (batch_size={batch_size}): its dataset has no samples, or with "
+            "drop_last fewer than a batch"
         )
+    each = batch_size * dp_size
     if train_batch_size is not None:
-        gradient_accumulation_steps = _accumulation(train_batch_size, batch_size * dp_size)
-    total = batch_size * dp_size * gradient_accumulation_steps
+        if each > train_batch_size:
+            raise ValueError(f"Effective minibatch size, {each}, is greater than train_batch_size, {train_batch_size}")
+        gradient_accumulation_steps, rest = divmod(train_batch_size, each)
+        if rest:
+            raise ValueError(
+                f"train_batch_size, {train_batch_size}, is not a multiple of the effective minibatch size, {each}"
+            )
+    total = each * gradient_accumulation_steps
     if train_steps_per_epoch is None:
         hint = "Please specify training_parameters.{stage}_steps_per_epoch or train_steps_per_epoch instead."
         return TrainSteps(total, _length(dataloader, hint), gradient_accumulation_steps)
-    steps = _at_least_one("train_steps_per_epoch", train_steps_per_epoch) * gradient_accumulation_steps
+    steps = train_steps_per_epoch * gradient_accumulation_steps
     if length is not None and steps > length:
         logger.warning(
             "train_steps_per_epoch, %d, is greater than the number of batches in the dataloader, %d: it needs %d "
-            "batches, and the epoch ends before",
+            "batches, so the epoch ends earlier",
             train_steps_per_epoch,
             length,
             steps,
@@ -136,17 +145,16 @@ def get_val_dataloader_steps(dataloader: Any, val_steps_per_epoch: DataLoader[An
 def get_val_dataloader_steps(
     dataloader: Any, val_steps_per_epoch: Any = None, num_sanity_val_steps: int = 0, dp_size: int = 1
 ) -> ValSteps | int:
-    """Batches of a validation, per rank; at least one.
+    """The number of batches of a validation, per rank; at least one.
 
     Args:
-        dataloader: where it is sharded across ranks already (a ``DistributedSampler``, or a sampler of ours with several
-            replicas), its length is a rank's and is not divided again.
+        dataloader: if it is sharded across ranks already, its length is not divided again.
         val_steps_per_epoch: batches over all ranks; None: the whole loader.
-        num_sanity_val_steps: the same, before training; 0: none.
-        dp_size: ranks that share the data, at least 1.
+        num_sanity_val_steps: likewise, before training; 0: none.
+        dp_size: world size of data parallelism, at least 1.
 
     Returns:
-        A :class:`ValSteps`. Called with a parameters object and a loader, the number of batches alone.
+        A :class:`ValSteps`; for a call ``(parameters, dataloader)`` only the number of batches.
 
     Raises:
         ValueError: if a number is too small, or the loader has no batches or no length.
@@ -155,39 +163,35 @@ def get_val_dataloader_steps(
         names = ("val_steps_per_epoch", "num_sanity_val_steps", "dp_size")
         found: ValSteps = get_val_dataloader_steps(val_steps_per_epoch, **_said(dataloader, names))
         return found.num_val_steps
-    _at_least_one("dp_size", dp_size)
-    if num_sanity_val_steps < 0:
-        raise ValueError(f"num_sanity_val_steps is {num_sanity_val_steps}; it is at least 0")
+    whole(1, dp_size=dp_size, **given(val_steps_per_epoch=val_steps_per_epoch))
+    at_least(0, num_sanity_val_steps=num_sanity_val_steps)
     sanity = math.ceil(num_sanity_val_steps / dp_size)
     length = get_dataloader_length(dataloader)
     if length == 0:
-        raise ValueError("Validation dataloader yielded 0 batches: its dataset is empty, or drop_last leaves all out")
+        raise ValueError("Validation dataloader yielded 0 batches: its dataset is empty, or too small with drop_last")
     shared = is_sharded(dataloader)
     if val_steps_per_epoch is None:
-        whole = _length(dataloader, "Please specify val_steps_per_epoch instead.")
-        return ValSteps(whole if shared else max(1, whole // dp_size), sanity)
-    steps = max(1, _at_least_one("val_steps_per_epoch", val_steps_per_epoch) // dp_size)
-    own = None if length is None else length if shared else max(1, length // dp_size)
-    if own is not None and steps > own:
+        own = _length(dataloader, "Please specify val_steps_per_epoch instead.")
+        return ValSteps(own if shared else max(1, own // dp_size), sanity)
+    steps = max(1, val_steps_per_epoch // dp_size)
+    each = None if length is None else length if shared else max(1, length // dp_size)
+    if each is not None and steps > each:
         logger.warning(
             "val_batches_per_epoch, %d, is greater than the number of batches in the dataloader, %d per rank",
             steps,
-            own,
+            each,
         )
     return ValSteps(steps, sanity)
 
 
 def is_sharded(dataloader: Any) -> bool:
-    """Whether a loader is sharded across ranks: by its sampler's, batch sampler's or dataset's replicas."""
+    """Whether the sampler, batch sampler or dataset of a loader shards across several ranks."""
     owners = (*samplers_of(dataloader), getattr(dataloader, "dataset", None))
     return any((getattr(owner, "num_replicas", None) or 1) > 1 for owner in owners)
 
 
 class DataLoaderSetupMixin(ABC):
-    """For trainers: loaders that are configured once and read as properties.
-
-    A trainer implements :meth:`configure_dataloaders` and calls :meth:`_setup_dataloaders` before it trains.
-    """
+    """For trainers, which implement :meth:`configure_dataloaders` and call :meth:`_setup_dataloaders` before training."""
 
     _train_dataloader: Iterable[Any] | None = None
     _val_dataloader: Iterable[Any] | None = None
@@ -201,25 +205,17 @@ class DataLoaderSetupMixin(ABC):
 
     @property
     def train_dataloader(self) -> Iterable[Any]:
-        """Batches to train on.
-
-        Raises:
-            RuntimeError: before :meth:`_setup_dataloaders`.
-        """
+        """Batches to train on; a ``RuntimeError`` before :meth:`_setup_dataloaders`."""
         return self._set_up(self._train_dataloader)
 
     @property
     def val_dataloader(self) -> Iterable[Any]:
-        """Batches to validate on.
-
-        Raises:
-            RuntimeError: before :meth:`_setup_dataloaders`.
-        """
+        """Batches to validate on; a ``RuntimeError`` before :meth:`_setup_dataloaders`."""
         return self._set_up(self._val_dataloader)
 
     def _set_up(self, loader: Iterable[Any] | None) -> Iterable[Any]:
         if loader is None:
-            raise RuntimeError("there are no loaders yet: call _setup_dataloaders() first")
+            raise RuntimeError("the loaders are not set up: call _setup_dataloaders() first")
         return loader
 
 
@@ -230,39 +226,25 @@ def _length(dataloader: Any, hint: str) -> int:
     return length
 
 
-def _at_least_one(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} is {value!r}; it is a whole number of at least 1")
-    return value
-
-
 def _batch_size(dataloader: Any) -> int:
     owners = (dataloader, getattr(dataloader, "batch_sampler", None), getattr(dataloader, "dataset", None))
     for owner in owners:
         value = getattr(owner, "batch_size", None)
         if value is not None:
-            return _at_least_one("batch_size", value)
+            whole(1, batch_size=value)
+            return int(value)
     raise ValueError(
-        "Neither dataloader nor dataloader.dataset has non-None 'batch_size' attribute, nor has its batch sampler: give "
-        "one of them the number of samples of a batch"
+        "Neither dataloader nor dataloader.dataset has non-None 'batch_size' attribute, nor has its batch sampler: set it "
+        "on one of them"
     )
 
 
-def _accumulation(wanted: int, each: int) -> int:
-    _at_least_one("train_batch_size", wanted)
-    if each > wanted:
-        raise ValueError(f"Effective minibatch size, {each}, is greater than train_batch_size, {wanted}")
-    if wanted % each:
-        raise ValueError(f"train_batch_size, {wanted}, is no multiple of the effective minibatch size, {each}")
-    return wanted // each
-
-
 def _is_loader(value: Any) -> bool:
-    """Whether the second argument is a loader: the call is of a parameters object and a loader."""
+    """Whether the second argument is a loader, as in a call ``(parameters, dataloader)``."""
     return value is not None and not isinstance(value, int | float | str) and hasattr(value, "__iter__")
 
 
 def _said(parameters: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """What parameters, attributes or keys, say of these; None is nothing said, 0 is."""
+    """Those of ``names`` that parameters have as attributes or keys, and that are not None."""
     values = parameters if isinstance(parameters, dict) else {name: getattr(parameters, name, None) for name in names}
     return {name: values[name] for name in names if values.get(name) is not None}

@@ -104,6 +104,7 @@ class Scan(Probe):
         )
         wanted = set(self.checks) if self.checks is not None else None
         judged: dict[str, list[Finding]] = {}
+        firsts = first_rows(source)
         for check in checks.values():
             if not check.applies():
                 continue
@@ -111,7 +112,7 @@ class Scan(Probe):
             said: list[Unknown] = []
             if check.error is None:
                 with check.held():
-                    found = check.told(facts) if read or check is integrity else []
+                    found = [with_rows(f, firsts) for f in check.told(facts)] if read or check is integrity else []
                     said = list(check.unknowns())
             yield from (f for f in found if wanted is None or f.code in wanted)
             yield from said
@@ -410,6 +411,29 @@ def _decoded(
             yield part
             if until is not None and time.monotonic() > until:
                 return
+
+
+def first_rows(source: Source) -> dict[str, int]:
+    """The index of the first sample of each file, where there are several files of many samples each; else empty."""
+    firsts: dict[str, int] = {}
+    several = False
+    for unit in source.units if source.nullable else ():
+        firsts.setdefault(unit.file, unit.start)
+        several = several or unit.start > 0
+    return firsts if several and len(firsts) > 1 else {}
+
+
+def with_rows(one: Finding, firsts: dict[str, int]) -> Finding:
+    """The finding, with the row in its file for each place: what a sample is counted from is the whole data set."""
+    if not firsts:
+        return one
+    where = tuple(
+        {**place, "row": place["sample"] - firsts[str(place["file"])]}
+        if isinstance(place.get("sample"), int) and place.get("file") in firsts
+        else place
+        for place in one.where
+    )
+    return replace(one, where=where)
 
 
 def status_of(hits: list[Finding], read: int) -> str:

@@ -207,7 +207,7 @@ def _batch_s(served: Serving) -> float:
 
 def order(served: Serving) -> Iterator[Observation]:
     """The first indices of two epochs; and whether the order is drawn from the global generator."""
-    from dataloader_expert.loaders.building import draws_globally, orders
+    from dataloader_expert.loaders.building import orders, shuffles
 
     loader = served.user_loader
     try:
@@ -216,7 +216,8 @@ def order(served: Serving) -> Iterator[Observation]:
         yield Unknown("health: order of epochs", f"the sampler raised {type(e).__name__}: {str(e)[:160]}")
         return
     told = hasattr(loader.sampler, "set_epoch")
-    value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "global": draws_globally(loader)}
+    unseeded = shuffles(loader) and loader.generator is None and getattr(loader.sampler, "generator", None) is None
+    value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "global": unseeded}
     yield Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
 
 

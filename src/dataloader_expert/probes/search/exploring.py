@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -163,6 +164,7 @@ def replace_workers(setting: Setting, workers: int) -> Setting:
 
 
 def may_give_up_order() -> bool:
-    from dataloader_expert.loaders import building
+    """Whether this torch knows ``in_order`` (2.6 on)."""
+    from torch.utils.data import DataLoader
 
-    return building.may_give_up_order()
+    return "in_order" in inspect.signature(DataLoader.__init__).parameters

@@ -15,7 +15,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import FORMAT, LABEL, PRESENT, Layout
+from dataloader_expert.probes.data.layout import FIELDS, FORMAT, LABEL, PRESENT, Layout
 from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.repeating import REPEATED, Repeating
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
@@ -185,6 +185,9 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         )
     if facts.find(CLASS_COUNTS) is None:
         aside.append("class labels (there are none)")
+    nested = [escaped(f["name"]) for f in facts.value(FIELDS, []) if f["dtype"] == "dict"]
+    if nested:
+        aside.append(f"what the objects in {', '.join(nested[:5])} hold")
     aside += [f"the contents of the files named by {escaped(f.at['field'])}" for f in facts.all(REFERENCES)]
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")

@@ -1,4 +1,4 @@
-"""Rows of a Hugging Face data set as collators want them: tokens, pixels, labels."""
+"""Hugging Face data sets as samples for the collators: tokens, pixels, labels."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from dataloader_expert.loaders.collators.base import tokenised, worded
+from dataloader_expert.loaders.collators.base import tokenised
 from dataloader_expert.sources.pictures import GREY, in_colour
 
 TEXT_NAMES = ("text", "sentence", "content", "document", "review", "question", "prompt")
 LABEL_NAMES = ("labels", "label", "target", "coarse_label", "fine_label")
 LOOKED_AT = 32
-"""Images, evenly spaced, that tell whether a data set is grey: one in colour among the others is refused when it comes."""
+"""Images, evenly spaced, that decide whether a data set is grey; one in colour is refused when it is read."""
 
 
 class HubRows(Dataset[dict[str, Any]]):
     """A ``datasets.Dataset`` whose rows are read by the batch and fit the collators.
 
-    By the types of its columns: an image becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``;
-    a text becomes what the tokenizer makes of it, unless there are ``input_ids``.
-    A data set with a format of its own (``with_format``, ``with_transform``) only has its labels renamed.
+    An image column becomes ``pixel_values``, uint8 [C, H, W]; class labels become ``labels``; texts are tokenised, unless
+    there are ``input_ids``. If the data set has its own format (``with_format``, ``with_transform``), only labels are
+    renamed.
 
     Args:
         dataset: a ``datasets.Dataset``.
-        tokenizer: of texts; None leaves them as they are.
-        max_length: longer texts are cut, in tokens.
-        task_spec: its ``target_field``, where it is a column, is the label.
-        image_mode: of images, ``"L"`` or ``"RGB"``; None: as :func:`mode_of_images` says.
+        tokenizer: of texts; None: they are not tokenised.
+        max_length: texts are truncated to so many tokens.
+        task_spec: its ``target_field`` is the label, if it is a column.
+        image_mode: ``"L"`` or ``"RGB"``; None: by :func:`mode_of_images`.
 
     Raises:
-        ValueError: on access, for an image in colour where ``image_mode`` is ``"L"``.
+        ValueError: on access, for an image in colour if ``image_mode`` is ``"L"``.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class HubRows(Dataset[dict[str, Any]]):
         if self.image is not None:
             columns["pixel_values"] = [pixels(image, self.mode) for image in columns.pop(self.image)]
         if self.text is not None:
-            columns |= tokenised(self.tokenizer, [worded(text) for text in columns.pop(self.text)], self.max_length)
-        named = self.own_format and "labels" in columns  # a transform may have renamed it
+            columns |= tokenised(self.tokenizer, list(columns.pop(self.text)), self.max_length)
+        named = self.own_format and "labels" in columns  # a transform may have renamed the label
         if self.label in columns and self.label != "labels" and not named:
             columns["labels"] = columns.pop(self.label)
         names = list(columns)
@@ -72,8 +72,8 @@ class HubRows(Dataset[dict[str, Any]]):
 
 
 class HubStream(IterableDataset[dict[str, Any]]):
-    """An iterable Hugging Face data set for a DataLoader of torch's: it shares itself out to workers, and to ranks where
-    ``split_dataset_by_node`` made it."""
+    """An iterable Hugging Face data set, which shards itself across workers, and after ``split_dataset_by_node`` across
+    ranks."""
 
     shards_to_workers = True
 
@@ -91,7 +91,7 @@ class HubStream(IterableDataset[dict[str, Any]]):
         text = text_column(known, row) if self.tokenizer is not None and "input_ids" not in row else None
         label = label_column(known, None)
         if text is not None:
-            row |= tokenised(self.tokenizer, worded(row.pop(text)), self.max_length)
+            row |= tokenised(self.tokenizer, row.pop(text), self.max_length)
         for name in [n for n, v in row.items() if hasattr(v, "getbands")]:
             row["pixel_values"] = pixels(row.pop(name), "RGB")
         if label is not None and label != "labels":
@@ -100,31 +100,28 @@ class HubStream(IterableDataset[dict[str, Any]]):
 
 
 def is_hub(data: Any) -> bool:
-    """Whether ``data`` is a map-style data set of Hugging Face's, by what it has rather than by its package."""
+    """Whether ``data`` is a map-style Hugging Face data set, by its attributes, so that the package is not imported."""
     return hasattr(data, "features") and hasattr(data, "column_names") and hasattr(data, "select")
 
 
 def is_hub_stream(data: Any) -> bool:
-    """Whether ``data`` is an iterable data set of Hugging Face's, likewise."""
+    """Whether ``data`` is an iterable Hugging Face data set, likewise."""
     return hasattr(data, "features") and hasattr(data, "skip") and not hasattr(data, "select")
 
 
 def image_column(dataset: Any) -> str | None:
-    """The first column of images; None where there is none, or the data set has a format of its own."""
+    """The first column of images; None without one, or if the data set has its own format."""
     images = [n for n in dataset.column_names if type(dataset.features[n]).__name__ == "Image"]
     return images[0] if images and not has_own_format(dataset) else None
 
 
 def has_own_format(dataset: Any) -> bool:
-    """Whether rows come as the user's ``with_format`` or ``with_transform`` makes them."""
+    """Whether the user set ``with_format`` or ``with_transform``."""
     return (getattr(dataset, "format", None) or {}).get("type") is not None
 
 
 def mode_of_images(*parts: Any) -> str:
-    """``"L"`` where all images of the parts are grey, as far as some of each tell, else ``"RGB"``.
-
-    All parts of a data set must agree: a model takes one number of channels.
-    """
+    """``"L"`` if those images that are inspected in all parts are grey, else ``"RGB"``: a model takes one number of channels."""
     found = [image for part in parts if is_hub(part) and image_column(part) for image in _some_images(part)]
     return "L" if found and all(image.mode in GREY for image in found) else "RGB"
 
@@ -135,7 +132,7 @@ def _some_images(dataset: Any) -> list[Any]:
 
 
 def label_column(features: Any, target: str | None) -> str | None:
-    """The column of the label: the task's, else by name, else the first ``ClassLabel``."""
+    """The column of labels: that of the task, else by name, else the first ``ClassLabel``."""
     classes = [name for name in features if type(features[name]).__name__ == "ClassLabel"]
     named = [name for name in LABEL_NAMES if name in features]
     asked = [target] if target in features else []
@@ -143,7 +140,7 @@ def label_column(features: Any, target: str | None) -> str | None:
 
 
 def text_column(features: Any, row: dict[str, Any] | None = None) -> str | None:
-    """The column of the text: by name, else the first of strings."""
+    """The column of texts: by name, else the first of strings."""
     strings = [
         name
         for name in features
@@ -157,19 +154,20 @@ def pixels(image: Any, mode: str) -> torch.Tensor:
     """A PIL image as uint8 [C, H, W] in ``mode``; of 16 bits the upper eight.
 
     Raises:
-        ValueError: if there is no image, it holds more than 8 bits, of which it does not say how many, or it is in
-            colour where ``mode`` is ``"L"``.
+        ValueError: if there is no image, its values are beyond 0 to 255, or it is in colour and ``mode`` is ``"L"``.
     """
     if image is None:
-        raise ValueError("a row has no image; filter such rows out, check_quality counts them")
+        raise ValueError("a row has no image: filter such rows out; check_quality counts them")
     if mode == "L" and in_colour(image):
         raise ValueError(
-            "an image is in colour, while others of the data set are grey: pass image_mode='RGB', or 'L' after converting it"
+            "an image is in colour, others of the data set are grey: pass image_mode='RGB', or convert it to 'L'"
         )
     if image.mode.startswith("I;16"):  # PIL would clip
         upper = torch.from_numpy((np.asarray(image) >> 8).astype(np.uint8))[None]
         return upper if mode == "L" else upper.expand(3, -1, -1).contiguous()
     if image.mode in ("I", "F") and not 0 <= image.getextrema()[0] <= image.getextrema()[1] <= 255:
-        raise ValueError(f"an image of mode {image.mode} has values beyond 0 to 255: scale them, by with_transform say")
+        raise ValueError(
+            f"an image of mode {image.mode} has values beyond 0 to 255: scale them, for example in with_transform"
+        )
     array = np.array(image if image.mode == mode else image.convert(mode), dtype=np.uint8)
     return torch.from_numpy(array[None] if array.ndim == 2 else np.ascontiguousarray(array.transpose(2, 0, 1)))
