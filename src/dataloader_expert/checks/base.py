@@ -11,16 +11,28 @@ import importlib
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
-from dataloader_expert.sources.base import Block, Field, Role, Roles, Source
+from dataloader_expert.sources.base import PLACED, Block, Field, Role, Roles, Source
 from dataloader_expert.sources.references import References
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
+OF_LABELS = {
+    "severe-imbalance",
+    "class-missing-in-split",
+    "label-singleton",
+    "label-blank",
+    "label-out-of-range",
+    "label-drift",
+    "label-conflict",
+    "label-leaked-by-field",
+    "label-odd-one-out",
+}
+"""Findings that say nothing if the field is not the label."""
 SPLIT_VALUES = 1_000
 """The most values of a split column; samples with further values count as in no split."""
 
@@ -38,6 +50,8 @@ class Context:
     seed: int
     guessed: bool = False
     """Whether the label was guessed from values; findings that depend on it are then only info."""
+    placed: bool = False
+    """Whether only its place suggests the label: it is then part of a sample's content like any other field."""
     handled: str | None = None
     """How the user's own loader already handles imbalance, if it does."""
     near: bool = True
@@ -66,11 +80,17 @@ class Context:
             source.classes,
             seed,
             guessed=source.label_how.startswith("guessed"),
+            placed=source.label_how.startswith(PLACED),
             near=near,
             roles=source.roles or Roles(),
             vocabulary=beside(getattr(source, "listing", None)),
             copies=frozenset(source.copies),
         )
+
+    @property
+    def aside(self) -> str | None:
+        """The label, which is no part of a sample's content; None if there is none or its place alone suggests it."""
+        return None if self.placed else self.label
 
     @property
     def several_splits(self) -> bool:
@@ -176,6 +196,16 @@ class Check(ABC):
     def judge(self, facts: Facts) -> Iterable[Finding]:
         """Findings from the facts of this and other checks; reports only what the evidence supports."""
         return ()
+
+    def told(self, facts: Facts) -> list[Finding]:
+        """The findings; those on a label that is only guessed from its place are info and say so."""
+        if not self.context.placed:
+            return list(self.judge(facts))
+        but = f"; {escaped(self.context.label)} is only guessed to be the label"
+        return [
+            replace(f, severity="info", message=f.message + but) if f.code in OF_LABELS else f
+            for f in self.judge(facts)
+        ]
 
     def unknowns(self) -> Iterable[Unknown]:
         return ()

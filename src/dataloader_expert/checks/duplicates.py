@@ -239,8 +239,8 @@ class Duplicates(Check):
 
     def _aside(self, keys: list[str]) -> str:
         """What is left out where samples are compared, in words."""
-        names = [n for n in (self.context.label, *keys) if n is not None]
-        return " and ".join(["the label" if n == self.context.label else f"the key {n}" for n in names])
+        names = [n for n in (self.context.aside, *keys) if n is not None]
+        return " and ".join(["the label" if n == self.context.aside else f"the key {n}" for n in names])
 
 
 CHECK = Duplicates

@@ -49,14 +49,14 @@ HASHED_FROM = 24
 
 def content_fields(context: Context) -> list[str]:
     """The fields that make a sample what it is: rich ones if there are any, else all but the label, the split and keys."""
-    rich = [f.name for f in context.fields if f.kind in RICH and f.name != context.label]
+    rich = [f.name for f in context.fields if f.kind in RICH and f.name != context.aside]
     return rich or plain_fields(context)
 
 
 def plain_fields(context: Context) -> list[str]:
     """All fields but the label, the split and keys, if any is left."""
     roles = context.roles
-    aside = {context.label, roles.split.field if roles.split is not None else None}
+    aside = {context.aside, roles.split.field if roles.split is not None else None}
     named = [f.name for f in context.fields if f.name not in aside]
     keys = {r.field for r in roles.keys}
     return [n for n in named if n not in keys and n.lower() not in NAMES] or named or [f.name for f in context.fields]

@@ -83,6 +83,7 @@ FIXES = {
     "extra-key": "write every sample with the same fields, or leave this one out",
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
+    "odd-name": "rename it",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }
 
@@ -162,6 +163,8 @@ class Integrity(Check):
         self.examples = Places()
         """By field and shape."""
         self.lacking = Lacking()
+        self.labelled: set[str | None] = set()
+        """Splits in which a sample has a label."""
         self.sizes: dict[str, list[int]] = {}
         self.files: set[str] = set()
 
@@ -201,6 +204,8 @@ class Integrity(Check):
             self.found(problem, unit if unit.samples == 1 else None)
         for name in {f.name for f in self.context.fields} - set(block.columns):
             self.lacking.note(name, block)
+        if self.context.label in block.columns:
+            self.labelled.add(unit.split)
         for name, column in block.columns.items():
             values = column.values
             if isinstance(values, np.ndarray):
@@ -249,6 +254,7 @@ class Integrity(Check):
             self.counts[key] = self.counts.get(key, 0) + n
         self.examples.merge(other.examples)
         self.lacking.merge(other.lacking)
+        self.labelled |= other.labelled
         for name, shapes in other.shapes.items():
             mine = self.shapes.setdefault(name, {})
             for shape, n in shapes.items():
@@ -286,9 +292,10 @@ class Integrity(Check):
         for name in sorted(self.lacking.units):
             if 2 * self.lacking.samples[name] > self.seen:
                 continue
+            unlabelled = name == self.context.label
             for where in self.lacking.units.pop(name):
-                if where["file"] in told:
-                    continue
+                if where["file"] in told or (unlabelled and where["split"] not in {None, *self.labelled}):
+                    continue  # a split whose labels are withheld
                 of = f" of {where['key']}" if where.get("key") else ""
                 self.found(Unreadable("missing-key", f"{name} is missing{of}", field=name, **where))
             if self.lacking.beyond[name]:

@@ -66,10 +66,10 @@ class Seen:
         import numpy as np
 
         n = block.samples
-        column = block.columns.get(self.context.label or "")
+        column = block.columns.get(self.context.aside or "")
         if column is None:
             return None
-        key = f"labels {self.context.label}"
+        key = f"labels {self.context.aside}"
         if key not in block.views:
             labels = _labels(column.values[:n])
             if column.nulls is not None:

@@ -262,7 +262,7 @@ class Statistics(Check):
             mostly = 2 * fact.value <= seen
             if (
                 not fact.value
-                or (mostly and not places)  # whole files lack it: that is a missing key
+                or ((mostly or name == self.context.label) and not places)  # whole files lack it: that is a missing key
                 or (name == self.context.label and facts.value(LABELS_BLANK, {}).get("count"))
             ):
                 continue

@@ -68,4 +68,6 @@ def unread(source: Source) -> str | None:
         return "a stream"
     if len({(d.delimiter, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:
         return "tables that are written in several ways"
+    if any(d.repeated for d in getattr(source, "dialects", {}).values()):
+        return "tables whose headers repeat a name"
     return None if source.format in READERS else f"the format {source.format}"

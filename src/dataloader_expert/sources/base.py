@@ -241,6 +241,10 @@ class Roles:
         return self.splits.get(value) or str(value)
 
 
+PLACED = "guessed from its place"
+"""How a label was found that neither its name nor its values suggest."""
+
+
 class Source(ABC):
     """An opened data set.
 

@@ -37,6 +37,8 @@ GROUP_WORDS = {
 KEY_WORDS = {
     "id", "no", "nr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
 }  # fmt: skip
+ROW_WORDS = {"id", "uid", "uuid", "guid", "index", "idx", "key", "hash"}
+"""Words that make a column of distinct values a key of the row."""
 NOT_GROUPS = {
     "sample", "row", "image", "img", "label", "class", "category", "file", "record", "target", "object", "item",
 }  # fmt: skip
@@ -63,14 +65,17 @@ def find_roles(
         named_split: folders or files already name the splits.
         rows: of the whole table, if ``blocks`` are spread over it; None: they are from its beginning.
     """
-    columns = _values(list(blocks), [f for f in fields if not f.shape and f.name != label])
+    blocks, scalar = list(blocks), [f for f in fields if not f.shape and f.name != label]
+    columns = _values(blocks, scalar)
     kinds = {f.name: f for f in fields}
     split, names = (None, {}) if named_split else _split(columns)
     rest = {n: v for n, v in columns.items() if split is None or n != split.field}
     times = {n: r for n in rest if (r := _time(n, rest[n], kinds[n])) is not None}
     rest = {n: v for n, v in rest.items() if n not in times}
     group = _group(rest, kinds)
-    keys = tuple(r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None)
+    found = {n: r for n in rest if (r := _key(n, rest[n], kinds[n], rows)) is not None}
+    found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
+    keys = tuple(found[n] for n in rest if n in found)
     time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
     return Roles(split, group, time, keys, names)
 
@@ -191,9 +196,7 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
     if kind.kind == "text" or n < 2 or any(isinstance(v, bool) for v in distinct):
         return None
     said = words(name)
-    named = bool(set(said) & {"id", "uid", "uuid", "guid", "index", "idx", "key", "hash"}) or (
-        bool(said) and said[-1] in KEY_WORDS and bool(set(said) & NOT_GROUPS)
-    )
+    named = bool(set(said) & ROW_WORDS) or (bool(said) and said[-1] in KEY_WORDS and bool(set(said) & NOT_GROUPS))
     if len(distinct) < DISTINCT_KEY * n:
         return None
     if any(isinstance(v, float) and not v.is_integer() for v in distinct):
@@ -213,6 +216,22 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
     if len(numbers) == 0 and all(_is_code(str(v)) for v in list(distinct)[:500]):
         return Role(name, "by its values, distinct codes", False)
     return None
+
+
+def _counting(blocks: list[Block], fields: list[Field]) -> dict[str, Role]:
+    """Columns that are named as keys and count the rows of each file anew, as an index that is written with each part does."""
+    named = [f for f in fields if set(words(f.name)) & ROW_WORDS]
+    files = list(dict.fromkeys(block.unit.file for block in blocks))
+    if not named or len(files) < 2:
+        return {}
+    parts = [_values([b for b in blocks if b.unit.file == file], named) for file in files]
+    roles = {}
+    for f in named:
+        values = [part[f.name] for part in parts if part.get(f.name)]
+        whole = all(isinstance(v, int) and not isinstance(v, bool) for of in values for v in of)
+        if values and whole and all(len(set(of)) == len(of) for of in values) and {*map(min, values)} in ({0}, {1}):
+            roles[f.name] = Role(f.name, "by its name and its values, which count the rows of each file")
+    return roles
 
 
 def _codes(values: list[Any]) -> bool:

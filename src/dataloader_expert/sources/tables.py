@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.arrays import modality_of, plain_dtype, stacked
-from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, few_texts, runs
+from dataloader_expert.sources.base import PLACED, Block, Column, Field, Roles, Source, Unit, few_texts, runs
 from dataloader_expert.sources.bombs import no_inflation
 from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
@@ -192,7 +193,7 @@ def absent_columns(names: list[str], file: str) -> list[Unreadable]:
     if not names:
         return []
     is_ = "are" if len(names) > 1 else "is"
-    return [Unreadable("missing-key", f"column {_listed(names)} {is_} missing", file=file, field=names[0])]
+    return [Unreadable("missing-key", f"column {listed(names)} {is_} missing", file=file, field=names[0])]
 
 
 def extra_columns(names: list[str], file: str) -> list[Unreadable]:
@@ -200,10 +201,10 @@ def extra_columns(names: list[str], file: str) -> list[Unreadable]:
     if not names:
         return []
     is_ = "are" if len(names) > 1 else "is"
-    return [Unreadable("extra-key", f"column {_listed(names)} {is_} only in this file", file=file, field=names[0])]
+    return [Unreadable("extra-key", f"column {listed(names)} {is_} only in this file", file=file, field=names[0])]
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
 
@@ -276,6 +277,8 @@ class Table(Source):
     """A member makes ``units`` and decodes each into columns; fields and label are inferred from the first block."""
 
     nullable = True
+    withheld: str | None = None
+    """The one column that the training split has and the others lack; None if there is none."""
 
     def describe(self) -> None:
         """Fields from the first readable block's values; label and modality from the first ``GUESSED_FROM`` rows.
@@ -285,7 +288,9 @@ class Table(Source):
         """
         blocks: list[Block] = []
         first: Unreadable | None = None
-        for tried, unit in enumerate(self.units):
+        seen: set[int] = set()
+        for tried, unit in enumerate(self.telling()):
+            seen.add(unit.id)
             try:
                 blocks.append(self.peek(unit))
             except Unreadable as problem:  # the scan reports it
@@ -299,12 +304,13 @@ class Table(Source):
                 break
         if not blocks:
             raise first or Unreadable("empty-file", "no samples")
-        looked_at = [*blocks, *self._apart(len(blocks))] if not dear else blocks
+        self.fields = tuple(_with_values(f, blocks) for f in self.fields)
+        looked_at = [*blocks, *self._apart(seen)] if not dear else blocks
         named = any(unit.split is not None for unit in self.units)
         rows = None if dear else sum(unit.samples for unit in self.units)
         self.roles = find_roles(looked_at, self.fields, None, named, rows)
         split = self.roles.split.field if self.roles.split is not None else None
-        self.label, self.label_how = find_label(blocks, split)
+        self.label, self.label_how = find_label(blocks, split, self.withheld)
         if self.label is not None:
             self.roles = find_roles(looked_at, self.fields, self.label, named, rows)
         if self.label is not None:
@@ -314,10 +320,16 @@ class Table(Source):
             )
         self.modality = modality_of(self.fields, self.label)
 
-    def _apart(self, seen: int) -> list[Block]:
-        """A middle block and the last one: a table may be sorted by a column, such as its split."""
+    def telling(self) -> Sequence[Unit]:
+        """The units, first those that tell what the columns are."""
+        return tuple(self.units)
+
+    def _apart(self, seen: set[int]) -> list[Block]:
+        """A middle block and the last one: a table may be sorted by a column, such as its split. ``seen``: ids of other units."""
         blocks = []
-        for i in sorted({len(self.units) // 2, len(self.units) - 1} - set(range(seen))):
+        for i in sorted({len(self.units) // 2, len(self.units) - 1}):
+            if self.units[i].id in seen:
+                continue
             with contextlib.suppress(Unreadable):  # the scan reports it
                 blocks.append(self.peek(self.units[i]))
         return blocks
@@ -326,7 +338,7 @@ class Table(Source):
         found = self.field(name)
         if found is None or found.shape:
             return False
-        blocks = [self.peek(u) for u in self.units[:1]] + self._apart(1)
+        blocks = [self.peek(u) for u in self.units[:1]] + self._apart({u.id for u in self.units[:1]})
         values: list[Any] = []
         for block in blocks:
             part = block.columns[name].values if name in block.columns else []
@@ -336,7 +348,7 @@ class Table(Source):
         role, names = as_split(name, values)
         self.units = [replace(unit, split=None) for unit in self.units]
         if self.label == name:
-            self.label, self.label_how = find_label(blocks, name)
+            self.label, self.label_how = find_label(blocks, name, self.withheld)
         self.roles = replace(self.roles or Roles(), split=role, splits=names)
         return True
 
@@ -377,19 +389,33 @@ def field_of(name: str, column: Column) -> Field:
     return Field(name, "bytes" if isinstance(first, bytes) else "other", type(first).__name__)
 
 
-def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | None, str]:
-    """The label by name; else the first or last column if it has few distinct values, reported as a guess.
+def _with_values(field: Field, blocks: list[Block]) -> Field:
+    """The field, or what a later block says of it if its values are all missing in the first."""
+    if field.dtype != "null":
+        return field
+    found = (field_of(field.name, b.columns[field.name]) for b in blocks if field.name in b.columns)
+    return next((f for f in found if f.dtype != "null"), field)
 
-    A guess is made from the same rows however a format cuts them into blocks. ``split``: the column that names the split.
+
+def find_label(blocks: list[Block], split: str | None = None, withheld: str | None = None) -> tuple[str | None, str]:
+    """The label by name; else the last column, or the first of columns without names, if it has few distinct values.
+
+    The place of a column is no evidence: what is only guessed from it is reported as such (``PLACED``). A first column that has a
+    name says by it that it is something else. A guess is made from the same rows however a format cuts them into blocks.
+    ``split``: the column that names the split; ``withheld``: a column that only the training split has.
     """
     first = blocks[0]
     names = [n for n in first.columns if n != split]
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])
-    if strong is not None and ";" not in how:
+    if withheld in scalar and (strong is None or ";" in how):
+        return withheld, "the one column that only the training split has"
+    if strong is not None:
         return strong, how
-    for name, place in ((names[0], "first"), (names[-1], "last")) if len(names) > 1 else ():
+    bare = names == [f"f{i}" for i in range(len(names))]
+    places = [(names[0], "first")] * bare + [(names[-1], "last")]
+    for name, place in places if len(names) > 1 else ():
         if name not in scalar:
             continue
         if "float" in found[name].dtype:
@@ -402,6 +428,6 @@ def find_label(blocks: list[Block], split: str | None = None) -> tuple[str | Non
             continue  # a few dates are not classes
         rarest = min(counts.values(), default=0)
         if 2 <= len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10)) and rarest >= max(2, RAREST * len(values)):
-            why = f"guessed: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
+            why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, why
     return strong, how

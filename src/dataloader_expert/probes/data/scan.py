@@ -108,10 +108,11 @@ class Scan(Probe):
         for check in checks.values():
             if not check.applies():
                 continue
-            found, said = [], []
+            found: list[Finding] = []
+            said: list[Unknown] = []
             if check.error is None:
                 with check.held():
-                    found = [with_rows(f, firsts) for f in check.judge(facts)] if read or check is integrity else []
+                    found = [with_rows(f, firsts) for f in check.told(facts)] if read or check is integrity else []
                     said = list(check.unknowns())
             yield from (f for f in found if wanted is None or f.code in wanted)
             yield from said

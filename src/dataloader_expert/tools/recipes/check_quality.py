@@ -15,7 +15,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, Layout
+from dataloader_expert.probes.data.layout import FIELDS, FORMAT, LABEL, PRESENT, Layout
 from dataloader_expert.probes.data.pictures import OddPictures
 from dataloader_expert.probes.data.repeating import REPEATED, Repeating
 from dataloader_expert.probes.data.scan import CHECKED, CHECKS_FAILED, Scan
@@ -24,6 +24,7 @@ from dataloader_expert.probes.health.worker_content import CONTENT, WorkerConten
 from dataloader_expert.probes.system.environment import Environment
 from dataloader_expert.probes.system.outside import FAILED
 from dataloader_expert.report import Next
+from dataloader_expert.sources.base import PLACED
 from dataloader_expert.tools.base import Conclusion, Measured
 from dataloader_expert.tools.check_quality import CheckLine, Checklist, Request, Status
 from dataloader_expert.tools.recipes.results import coverage
@@ -257,7 +258,7 @@ def worst_first(line: CheckLine) -> int:
 def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str, str]]:
     """The five checklist items, each with its reason; a fail needs a finding, a pass needs full coverage."""
     seen = coverage(facts)
-    codes = {f.code: f for f in found}
+    codes = {f.code: f for f in reversed(found)}  # the worst of each code comes first
     whole = (
         ""
         if seen.complete
@@ -282,6 +283,8 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     numbers = box("no_nan_or_inf", {"nan", "inf"}, "no numeric field has NaN or infinite values")
     ratio = facts.find(TRAIN_IMBALANCE) or facts.find(IMBALANCE)
     where = " in the training split" if facts.find(TRAIN_IMBALANCE) else ""
+    known = facts.value(LABEL, {"name": None, "how": ""})
+    label, how = known["name"], known["how"]
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
     if ratio is None:
         balance: Status = "unknown"
@@ -290,6 +293,11 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
         balance = clean
         why["imbalance_strategy_defined"] = (
             f"none is needed: class ratio {ratio.value:.1f}:1{where}, within 10:1{whole}"
+        )
+    elif how.startswith(PLACED):
+        balance = "unknown"
+        why["imbalance_strategy_defined"] = (
+            f"class ratio {ratio.value:.1f}:1{where} if {escaped(label)} is the label, which is only guessed: pass label="
         )
     elif sampler in BALANCED:
         balance = "pass"

@@ -1,0 +1,108 @@
+"""Which column of a table is taken for the label, and what may be said of one that is only guessed."""
+
+from __future__ import annotations
+
+import csv
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.conclusions import Finding, Severity
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.registry import open_source
+from dataloader_expert.tools.check_quality import Checklist
+from dataloader_expert.tools.recipes.check_quality import judge
+from tests.making.scanning import Scanned, scan
+
+DRAW = random.Random(31)
+
+
+def table(path: Path, header: list[str], rows: list[list[Any]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows] if header else rows)
+    return path
+
+
+def skewed() -> str:
+    return DRAW.choices(["red", "green", "blue"], [90, 8, 2])[0]
+
+
+def number() -> float:
+    return round(DRAW.gauss(9, 2), 3)
+
+
+TAKEN: dict[str, tuple[list[str], list[list[Any]], str | None]] = {
+    "none, where the first column has a name of its own": (
+        ["shop", "area", "price"],
+        [[skewed(), number(), number()] for _ in range(300)],
+        None,
+    ),
+    "a weak name rather than a place": (
+        ["area", "diagnosis", "ward"],
+        [[number(), DRAW.choice("ab"), DRAW.choice("xyz")] for _ in range(300)],
+        "diagnosis",
+    ),
+    "the last column, as a guess": (
+        ["shop", "area", "quality"],
+        [[skewed(), number(), DRAW.randrange(3)] for _ in range(300)],
+        "quality",
+    ),
+    "the first of columns without names, as a guess": (
+        [],
+        [[DRAW.randrange(3), number(), number()] for _ in range(300)],
+        "f0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_the_label_is(tmp_path: Path, name: str) -> None:
+    """Our promise: names come before places, and a name that is no label's is not overruled by its place."""
+    header, rows, label = TAKEN[name]
+    path = table(tmp_path / "t.csv", header, rows)
+    source = open_source(SourceRef(str(path), (str(tmp_path),)), [])
+    assert source.label == label
+    assert source.label_how.startswith("guessed from its place") == ("guess" in name)
+
+
+def warned(said: Scanned) -> set[str]:
+    return {f.code for f in said.findings if f.severity != "info"}
+
+
+def test_a_guessed_label_only_informs(tmp_path: Path) -> None:
+    """Our promise: what rests on a guess is info, says so, and hides no difference between rows."""
+    pairs = [[DRAW.randrange(30), DRAW.randrange(6), i % 5] for i in range(400)]
+    rows = [list(row) for row in sorted(set(map(tuple, pairs)))]
+    rows += [[99 + i, 7, 0] for i in range(2000)]  # rows apart, of one value
+    path = table(tmp_path / "t.csv", ["person", "thing", "score"], rows)
+    guessed = scan(path, tmp_path)
+    assert warned(guessed) == set()
+    told = {f.code: f.message for f in guessed.findings}
+    assert "score is only guessed to be the label" in told["severe-imbalance"]
+    assert {"label-conflict", "severe-imbalance"} <= warned(scan(path, tmp_path, label="score"))
+
+
+def checklist(said: Scanned) -> tuple[Checklist, dict[str, str]]:
+    return judge(Facts(tuple(map(Fact.from_json, said.facts))), tuple(said.findings))
+
+
+def test_a_guessed_label_fails_no_item_of_the_checklist(tmp_path: Path) -> None:
+    """Our promise: an imbalance of what may not be the label is unknown; of the label that is named, a failure."""
+    rows = [[number(), number(), skewed()] for _ in range(400)]
+    path = table(tmp_path / "t.csv", ["area", "price", "shop"], rows)
+    status, why = checklist(scan(path, tmp_path))
+    assert status.imbalance_strategy_defined == "unknown"
+    assert "pass label=" in why["imbalance_strategy_defined"]
+    assert checklist(scan(path, tmp_path, label="shop"))[0].imbalance_strategy_defined == "fail"
+
+
+def test_the_worst_finding_of_a_code_decides(tmp_path: Path) -> None:
+    """Our promise: an error is not hidden by an info of the same code."""
+    said = scan(table(tmp_path / "t.csv", ["x", "label"], [[number(), DRAW.choice("ab")] for _ in range(50)]), tmp_path)
+    place: tuple[dict[str, Any], ...] = ({"source": "test"},)
+    both: tuple[Severity, ...] = ("error", "info")
+    said.findings = [Finding("extra-key", severity, severity, place, "leave it out") for severity in both]
+    assert checklist(said)[0].shapes_consistent == "fail"
