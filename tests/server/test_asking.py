@@ -41,8 +41,8 @@ def make_loader():
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with two columns that may be the label, pictures in splits of which none is called train, and a module."""
     root = tmp_path_factory.mktemp("asking")
-    rows = "".join(f"{'xy'[i % 2]},{'pqr'[i % 3]},{i / 7}\n" for i in range(300))
-    (root / "t.csv").write_text(f"a,b,c\n{rows}", encoding="utf-8")
+    rows = "".join(f"{i / 7},{'xy'[i % 2]},{'pqr'[i % 3]}\n" for i in range(300))
+    (root / "t.csv").write_text(f"c,a,b\n{rows}", encoding="utf-8")
     (root / "pictures").mkdir()
     TINY["image-folder"](root / "pictures")
     (root / "pictures" / "train").rename(root / "pictures" / "dev")
@@ -73,10 +73,10 @@ def asking(root: Path, era: Any, answer: ElicitResult | None, source: str, **arg
 @eras
 def test_the_label_is_asked_for_and_the_answer_counts(root: Path, era: Literal["auto", "legacy"]) -> None:
     """Our promise: two columns may be the label, the user says which; the guess is what the form proposes."""
-    told, (put,) = asking(root, era, ElicitResult(action="accept", content={"label": "b"}), "t.csv")
-    assert told["classes"]["label"] == "b"
+    told, (put,) = asking(root, era, ElicitResult(action="accept", content={"label": "a"}), "t.csv")
+    assert told["classes"]["label"] == "a"
     label = put.requested_schema["properties"]["label"]
-    assert (label["enum"], label["default"]) == (["a", "b"], "a")
+    assert (label["enum"], label["default"]) == (["a", "b"], "b")
     assert "which field is the label" in put.message
 
 
@@ -88,7 +88,7 @@ def test_the_label_is_asked_for_and_the_answer_counts(root: Path, era: Literal["
 def test_without_an_answer_the_guess_stands(root: Path, answer: ElicitResult | None) -> None:
     """Our promise: a client without forms, or a user who does not answer, gets the result with the guess."""
     told, put = asking(root, "auto", answer, "t.csv")
-    assert told["classes"]["label"] == "a"
+    assert told["classes"]["label"] == "b"
     assert len(put) == (answer is not None)
 
 
@@ -123,7 +123,7 @@ def test_what_is_sure_or_said_is_not_asked() -> None:
     ("argument", "value", "known", "expected"),
     [
         pytest.param("format", "p", {}, ["parquet", "pt"], id="formats"),
-        pytest.param("label", "", {"source": "t.csv"}, ["a", "b", "c"], id="fields, the label first"),
+        pytest.param("label", "", {"source": "t.csv"}, ["b", "c", "a"], id="fields, the label first"),
         pytest.param("train_split", "", {"source": "pictures"}, ["dev", "test"], id="splits"),
         pytest.param("source", "t", {}, ["t.csv"], id="paths"),
         pytest.param(

@@ -1,0 +1,218 @@
+"""How a file of separated values is written: its delimiter, quoting, header and the names of its columns, from its first bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.plain import NULLS
+from dataloader_expert.sources.roles import FEW
+from dataloader_expert.sources.times import is_time
+
+FORMS_FROM = 200
+"""Rows of each file from which the form of its values is told."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The dialect of a file.
+
+    ``names``: of its columns, made distinct; ``skip``: bytes before the first record; ``repeated``: names that the header repeats.
+    """
+
+    delimiter: str
+    quoted: bool
+    header: bool
+    names: tuple[str, ...]
+    skip: int
+    repeated: tuple[str, ...] = ()
+    forms: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+    """What the first values of each column are, with one of them; None if they are not of one form."""
+
+
+def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
+    """Delimiter (most consistent field count), quoting, header and names from a file's first bytes."""
+    bom = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    text = head[bom:].decode("utf-8", "replace")
+    if not whole and "\n" in text:
+        text = text[: text.rindex("\n") + 1]
+    lines = [line for line in text.splitlines() if line][:2000]
+    bare = [line for line in _CELL.sub("q", text).splitlines() if line][:2000]  # separators inside quotes do not count
+
+    def fit(mark: str) -> tuple[float, int]:
+        return max(_evenness(lines, mark), _evenness(bare, mark))
+
+    if not lines:
+        raise Unreadable("empty-file", "no lines")
+    delimiter = max(delimiters, key=fit)
+    closed = text if whole or text.count('"') % 2 == 0 else text[: text.rindex('"')].rpartition("\n")[0]
+    quoted = _quoted(lines, delimiter) or _well_quoted(closed, delimiter)
+    reader = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+    )
+    rows: list[list[str]] = []
+    try:
+        for row in reader:
+            if row:
+                rows.append(row)
+            if len(rows) >= 1000:
+                break
+    except csv.Error:
+        pass  # the readable head is enough for detection
+    header = _has_header(rows)
+    width = len(rows[0])
+    names = _unique(rows[0]) if header else tuple(f"f{i}" for i in range(width))
+    said = Counter(name.strip() for name in rows[0] if header and name.strip())
+    skip = bom
+    if header:
+        first = head[bom:]
+        at, odd = 0, False
+        while at < len(first) and (odd or first[at : at + 1] != b"\n"):
+            odd ^= quoted and first[at : at + 1] == b'"'
+            at += 1
+        skip += at + 1
+    repeated = tuple(name for name, n in said.items() if n > 1)
+    values = rows[header : FORMS_FROM + header]
+    forms = {name: _form([row[i] for row in values if i < len(row)]) for i, name in enumerate(names)}
+    return Dialect(delimiter, quoted, header, names, skip, repeated, forms)
+
+
+def _form(cells: list[str]) -> tuple[str, str] | None:
+    """What all cells are that have a value, and the first of them; None where they differ or are few."""
+    present = [cell.strip() for cell in cells if cell not in NULLS]
+    if len(present) < FEW:
+        return None
+    numbers = sum(map(is_number, present))
+    if numbers == len(present):
+        return "numbers", present[0]
+    if all(map(is_time, present)):
+        return ("ISO dates" if all(map(_ISO.match, present)) else "dates in another form than ISO"), present[0]
+    return ("texts", present[0]) if not numbers and not any(map(is_time, present)) else None
+
+
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
+_CELL = re.compile(r'"(?:[^"]|"")*"')
+
+
+def _evenness(lines: list[str], mark: str) -> tuple[float, int]:
+    """The share of lines that contain the character as often as most do, and how often that is."""
+    counts = Counter(line.count(mark) for line in lines)
+    most, lines_with = counts.most_common(1)[0]
+    return (lines_with / len(lines) if most else 0.0, most)
+
+
+def _quoted(lines: list[str], delimiter: str) -> bool:
+    """Whether double quotes enclose fields: no, if every line splits evenly without them and some are unpaired."""
+    if not any('"' in line for line in lines):
+        return delimiter != "\t"
+    even = len({line.count(delimiter) for line in lines}) == 1
+    cells = [c for line in lines for c in line.split(delimiter) if '"' in c]
+    wrapped = sum(len(c) > 1 and c[0] == '"' == c[-1] and c[1:-1].count('"') % 2 == 0 for c in cells)
+    return not (even and wrapped < len(cells))
+
+
+def _well_quoted(text: str, delimiter: str) -> bool:
+    """Whether every double quote opens or closes an entire cell, and the cells that span lines are not chance pairs.
+
+    A file that is not quoted may have a quote at the start of a cell and the next one at the end of a cell some lines below. Read
+    as quoted, such pairs are the exception among its records, or they swallow the numbers with which every line begins or ends.
+    """
+    mark = re.escape(delimiter)
+    cells = re.compile(rf'(?:(?<=^)|(?<={mark}))"(?:[^"]|"")*"(?={mark}|\r?$)', re.MULTILINE)
+    found = cells.findall(text)
+    if not found or '"' in cells.sub("", text):
+        return False
+    if sum("\n" in c for c in found) * 2 <= len(found):
+        return True
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row][1:]
+    except csv.Error:  # such as a cell of over 128 KiB
+        return False
+    lines = [line.split(delimiter) for line in text.splitlines() if line][1:]
+    spanning = Counter(i for row in rows for i, cell in enumerate(row) if "\n" in cell)
+    if not spanning or max(spanning.values()) * 2 <= len(rows):
+        return False  # a writer that wraps texts does so in one column, record after record
+    return not any(all(map(is_number, column)) for column in zip(*lines, strict=False))
+
+
+def _has_header(rows: list[list[str]]) -> bool:
+    """Whether the first row names the columns: more of its cells must be told apart from their column than look like its values.
+
+    An empty, numeric or repeated cell decides nothing on its own: an index has no name, and years or pixels are named by numbers.
+    """
+    first, rest = [cell.strip() for cell in rows[0]], [row for row in rows[1:] if row != rows[0]]
+    if not rest:
+        return not any(map(is_number, first))
+    names, alike = set(), 0
+    steady = _steady([float(cell) for cell in first if is_number(cell)])
+    for i, cell in enumerate(first):
+        column = [r[i] for r in rest if len(r) > i and r[i] not in NULLS]
+        numeric = bool(column) and sum(map(is_number, column)) > 0.9 * len(column)
+        if is_number(cell):
+            fractions = numeric and cell.isdigit() and not any(map(str.isdigit, column))
+            if fractions and steady:
+                names.add(cell)  # of numbered columns
+            alike += not fractions and not steady
+        elif not cell:
+            if numeric and _running(column):
+                names.add(cell)  # of an index
+        elif numeric:
+            if _named(cell) and cell not in column:
+                names.add(cell)  # a text over numbers
+        elif cell not in NULLS and 2 * len(set(column)) <= len(column) and cell not in column:
+            names.add(cell)  # a text that does not recur over texts that do
+    if any(map(is_number, first)):
+        return len(names) > alike
+    if any(_named(cell) for cell in names):
+        return True
+    return (
+        all(cell and cell not in {r[i].strip() for r in rest if len(r) > i} for i, cell in enumerate(first))
+        and len(set(first)) == len(first)
+        and all(len(cell) <= 64 for cell in first)
+    )
+
+
+def _named(cell: str) -> bool:
+    """Whether a cell may be a name: ``?`` or ``-`` stands for a missing value."""
+    return cell not in NULLS and any(map(str.isalpha, cell))
+
+
+def _steady(numbers: list[float]) -> bool:
+    """Whether numbers rise by equal steps, as the numbers, years or wavelengths that name columns do."""
+    steps = [b - a for a, b in itertools.pairwise(numbers)]
+    return len(steps) > 1 and steps[0] > 0 and all(math.isclose(step, steps[0], rel_tol=1e-6) for step in steps)
+
+
+def _running(cells: list[str]) -> bool:
+    """Whether cells count rows from 0 or 1."""
+    start = cells[0].strip()
+    return len(cells) > 1 and start in ("0", "1") and cells == [str(int(start) + i) for i in range(len(cells))]
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    """Distinct names for the columns: a column without one is the index if it is the first, else called after its place."""
+    out: list[str] = []
+    for i, name in enumerate(names):
+        name = name.strip() or (f"f{i}" if i else "index")
+        base, n = name, 1
+        while name in out:
+            n += 1
+            name = f"{base}_{n}"
+        out.append(name)
+    return tuple(out)
