@@ -351,7 +351,7 @@ def test_whoever_dies_nothing_stays(at_work: dict[str, tuple[subprocess.Popen[by
     assert until(lambda: set(processes(mark)) <= stays, 1.0), processes(mark)
     closed(server)
     assert until(lambda: not processes(mark), 1.0)
-    assert not [p for p in mark.iterdir() if p.name.startswith("dataloader-expert-")]
+    assert until(lambda: not [p for p in mark.iterdir() if p.name.startswith("dataloader-expert-")], 1.0)
 
 
 @pytest.mark.gpu
