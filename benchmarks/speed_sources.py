@@ -139,7 +139,7 @@ def _rounds(folder: Path, name: str, repeats: int) -> dict[str, list[float]]:
     held: dict[str, Any] = {}
 
     def open_ours() -> None:
-        held["ours"] = create_loader(folder / name, split, BATCH, pin_memory=False, drop_last=False)
+        held["ours"] = create_loader(folder / name, split, BATCH, num_workers=0, pin_memory=False, drop_last=False)
 
     def open_by_hand() -> None:
         held["by hand"] = DataLoader(by_hand(folder, name), BATCH, shuffle=split == "train")
