@@ -258,7 +258,6 @@ def worst_first(line: CheckLine) -> int:
 def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str, str]]:
     """The five checklist items, each with its reason; a fail needs a finding, a pass needs full coverage."""
     seen = coverage(facts)
-    codes = {f.code: f for f in reversed(found)}  # the worst of each code comes first
     whole = (
         ""
         if seen.complete
@@ -270,7 +269,8 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     why: dict[str, str] = {}
 
     def box(name: str, bad: set[str], good: str, least: tuple[str, ...] = ("error", "warning")) -> Status:
-        hits = [codes[c] for c in sorted(bad & set(codes)) if codes[c].severity in least]
+        of_code = {f.code: f for f in reversed(found) if f.code in bad and f.severity in least}
+        hits = [of_code[code] for code in sorted(of_code)]
         why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else f"{good}{whole}"
         return "fail" if hits else clean
 
