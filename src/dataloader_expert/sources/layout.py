@@ -98,7 +98,29 @@ STRONG_LABELS = (
     "coarse_label",
     "species",
 )
-WEAK_LABELS = ("class", "classes", "outcome", "diagnosis", "sentiment", "intent", "digit")
+OUTCOMES = (
+    "survived",
+    "churn",
+    "churned",
+    "exited",
+    "attrition",
+    "fraud",
+    "is_fraud",
+    "isfraud",
+    "spam",
+    "is_spam",
+    "defaulted",
+    "converted",
+    "clicked",
+    "purchased",
+    "subscribed",
+    "readmitted",
+    "approved",
+    "outcome",
+    "diagnosis",
+)
+"""What became of a row: known only afterwards, so more likely the label than a ``class`` beside it."""
+WEAK_LABELS = (*OUTCOMES, "class", "classes", "sentiment", "intent", "digit")
 
 
 def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
