@@ -42,6 +42,8 @@ HALF = 0.025
 """Stacks are collected until a share is known within this at 95 %."""
 SETTLED = 4
 """Growth is measured after this many batches of a process: the first ones, in transit, hold files of their own."""
+LAST = 2
+"""Past its time, the watch goes on for its fewest batches only while the budget has room for this many more."""
 KEPT = 256
 """Samples whose costs are kept for the forecast."""
 
@@ -126,13 +128,16 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
     seen, stolen = Seen(), StolenClock()
     try:
         with watching(watch):
-            told = time.monotonic()
+            begun = told = time.monotonic()
             for _ in _batches(served, plan, seen):
-                if time.monotonic() - told > 1.0:
-                    told = time.monotonic()
+                moment = time.monotonic()
+                if moment - told > 1.0:
+                    told = moment
                     bench.progress(f"observed {seen.batches} batches", None)
-                late = time.monotonic() > deadline and seen.batches >= max(3, workers + 1)  # two of one process
-                if late or (ticker.enough(half) and seen.batches >= 8):
+                late = moment > deadline and seen.batches >= max(3, workers + 1)  # two of one process
+                # fewer batches are better than none: the budget ends a probe without its results
+                last = moment > deadline and bench.left() < LAST * (moment - begun) / seen.batches
+                if late or last or (ticker.enough(half) and seen.batches >= 8):
                     break
     finally:
         seen.ticks, seen.scribe_s = ticker.finish()
