@@ -96,15 +96,29 @@ def traced_as_on_the_cpu(name: str, size: int) -> int:
 def trial(name: str, size: int, cuda: bool, **setup: Any) -> Any:
     from dataloader_expert.probes.model.empty_model import made_empty
     from dataloader_expert.probes.model.spec import batch_of
-    from dataloader_expert.probes.model.trials import Setup, on_cuda, traced
+    from dataloader_expert.probes.model.trials import Setup, on_cuda, traced, without_devices
 
     cls, tree = of(name)
     make = cls if cuda else lambda: made_empty(cls)
+    if not cuda:
+        without_devices()
     return (on_cuda if cuda else traced)(make, lambda: batch_of(tree, size), call, size, Setup(**setup))
 
 
 def tried(name: str, size: int, cuda: bool, **setup: Any) -> dict[str, Any]:
     return dict(trial(name, size, cuda, **setup).to_json())
+
+
+def tried_twice(name: str, sizes: tuple[int, int]) -> Any:
+    """Traces at both sizes as JSON, and the lines of the phases between and beyond them."""
+    from dataloader_expert.probes.model.empty_model import made_empty
+    from dataloader_expert.probes.model.spec import batch_of
+    from dataloader_expert.probes.model.trials import Setup, traced_twice, without_devices
+
+    without_devices()
+    cls, tree = of(name)
+    made, lines = traced_twice(lambda: made_empty(cls), lambda n: batch_of(tree, n), call, sizes, Setup())
+    return [[t.to_json() for t in made], lines]
 
 
 def in_a_process(work: Callable[[], Any]) -> Any:
@@ -194,26 +208,22 @@ def peer_trials(fits: Callable[[int], bool], largest: int) -> dict[str, int | No
     return out
 
 
-def limits(names: list[str], cuda: bool) -> list[dict[str, Any]]:
+def limits(names: list[str], cuda: bool, caps_gb: list[int]) -> list[dict[str, Any]]:
     from dataloader_expert.probes.model.fitting import largest_fitting, straightened
-    from dataloader_expert.probes.model.trials import Trial, traced_twice
+    from dataloader_expert.probes.model.trials import Trial
 
     rows = []
     for name in names:
-        cls, tree = of(name)
 
         def run(size: int, cap: float | None = None, on: bool = False, name: str = name) -> Trial:
             return Trial(**in_a_process(partial(tried, name, size, on, cap=cap)))
 
-        def both(sizes: tuple[int, int], cls: Any = cls, tree: Any = tree) -> Any:
-            from dataloader_expert.probes.model.empty_model import made_empty
-            from dataloader_expert.probes.model.spec import batch_of
-            from dataloader_expert.probes.model.trials import Setup
-
-            return traced_twice(lambda: made_empty(cls), lambda n: batch_of(tree, n), call, sizes, Setup())
+        def both(sizes: tuple[int, int], name: str = name) -> Any:
+            made, lines = in_a_process(partial(tried_twice, name, sizes))
+            return [Trial(**t) for t in made], lines
 
         fit, _ = straightened(run, both)
-        for cap in CAPS_GB:
+        for cap in caps_gb:
             room = int((cap << 30) * (1 - MARGIN))
             known: dict[int, bool] = {}
 
@@ -306,6 +316,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=("steps", "limits", "host"), default=None)
     parser.add_argument("--only", nargs="+", default=None, help="models")
+    parser.add_argument("--caps-gb", nargs="+", type=int, default=CAPS_GB, help="GiB")
     given = parser.parse_args()
     from tests.making.standard_models import MODELS
 
@@ -315,7 +326,7 @@ def main() -> None:
     if given.part in (None, "steps"):
         run["steps"] = steps(names, cuda)
     if given.part in (None, "limits"):
-        run["limits"] = limits(names, cuda)
+        run["limits"] = limits(names, cuda, given.caps_gb)
     if given.part in (None, "host"):
         run["host"] = host()
     keep(NAME, run)

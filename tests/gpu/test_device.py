@@ -6,15 +6,15 @@ import functools
 from typing import Any
 
 import pytest
-import torch
 
+from dataloader_expert.probes.system.environment import may_have_devices
 from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+    pytest.mark.skipif(not may_have_devices(), reason="no CUDA device"),
 ]
 
 

@@ -6,15 +6,15 @@ import logging
 from pathlib import Path
 
 import pytest
-import torch
 
 from dataloader_expert.loaders import JASPERSteeringDataset, create_loader, validate_first_batch
+from dataloader_expert.probes.system.environment import may_have_devices
 from tests.loaders.looking import joined, same
 from tests.making import jasper
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+    pytest.mark.skipif(not may_have_devices(), reason="no CUDA device"),
 ]
 
 
@@ -41,7 +41,7 @@ def test_nothing_is_fetched_or_pinned(folder: Path, caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.INFO, "dataloader_expert"):
         loader = create_loader(folder, "train", 8, 2, device="cuda")
     assert (loader.num_workers, loader.pin_memory) == (0, False)
-    assert "no workers and no pinning" in caplog.text
+    assert "without workers and pinning" in caplog.text
     assert validate_first_batch(loader)
 
 

@@ -80,7 +80,7 @@ def test_the_line_through_three_sizes_holds_far_beyond_them(name: str) -> None:
     for size in (24, 8 * trials[-1].batch_size):
         got = trace(name, size)
         assert fit.peak(size) == pytest.approx(max(got.phases.values()), rel=0.005)
-        assert fit.peak(size) == pytest.approx(got.allocated, rel=0.02)
+        assert fit.peak(size) + got.buffers == pytest.approx(got.allocated, rel=0.02)
 
 
 def test_small_batches_mislead_and_the_phases_do_not() -> None:
@@ -115,7 +115,8 @@ def test_checkpointing_and_channels_last_and_sgd_take_less() -> None:
         make = lambda: made_empty(lambda: Encoder(depth=8, vocabulary=500, checkpoint=checkpoint))  # noqa: E731
         return traced(make, lambda: batch_of(tree, 16), call, 16, Setup())
 
-    assert encoder(True).allocated < 0.6 * encoder(False).allocated
+    kept, again = (made.allocated - made.parts["workspace"] for made in map(encoder, (False, True)))
+    assert again < 0.6 * kept
     assert trace("cnn", 16, channels_last=True).allocated < trace("cnn", 16).allocated
     assert trace("embedding", 16, optimizer="sgd").allocated < 0.7 * trace("embedding", 16).allocated
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dataloader_expert.probes.model.kernels import recurrent_reserve, recurrent_workspace
+
 RECURRENT = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 """Gates by torch's name of the function."""
 FLOAT32 = [
@@ -70,6 +72,8 @@ def as_on_cuda(precision: str) -> Iterator[None]:
     }
     known |= {getattr(torch.Tensor, n) for n in FLOAT32 if hasattr(torch.Tensor, n)}
     in_float32 = {f for f in known if f is not torch.Tensor.sum and f is not torch.sum}
+    to_float = {F.softmax, torch.softmax, torch.Tensor.softmax, F.log_softmax, torch.log_softmax}
+    to_float |= {torch.Tensor.log_softmax}
 
     class Cuda(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -82,6 +86,11 @@ def as_on_cuda(precision: str) -> Iterator[None]:
             if name in RECURRENT and func is getattr(torch, name):
                 return recur(RECURRENT[name], *args)
             if half is not None and func in in_float32 and torch.is_autocast_enabled("cpu"):
+                if func in to_float and is_half(args[0]):
+                    return _softmax_in_float32().apply(args[0])
+                if func is F.cross_entropy and is_half(args[0]) and not is_float(args[1] if len(args) > 1 else None):
+                    kwargs = {k: v for k, v in kwargs.items() if k != "label_smoothing"}
+                    return F.nll_loss(_softmax_in_float32().apply(args[0]), *args[1:], **kwargs)
                 with torch.autocast("cpu", enabled=False):
                     return func(*map(wide, args), **{k: wide(v) for k, v in kwargs.items()})
             return func(*args, **kwargs)
@@ -108,12 +117,41 @@ def as_on_cuda(precision: str) -> Iterator[None]:
             setattr(F, name, f)
 
 
-def wide(value: Any) -> Any:
+def is_half(value: Any) -> bool:
     import torch
 
-    if isinstance(value, torch.Tensor) and value.dtype in (torch.bfloat16, torch.float16):
-        return value.float()
-    return value
+    return isinstance(value, torch.Tensor) and value.dtype in (torch.bfloat16, torch.float16)
+
+
+def is_float(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
+
+
+def wide(value: Any) -> Any:
+    return value.float() if is_half(value) else value
+
+
+def _softmax_in_float32() -> Any:
+    import torch
+
+    class Softmax(torch.autograd.Function):
+        """Softmax or its logarithm, which reads half precision and writes float32 without a copy between them."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            out = x.new_empty(x.shape, dtype=torch.float32)
+            ctx.save_for_backward(out)
+            ctx.dtype = x.dtype
+            return out
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            [out] = ctx.saved_tensors
+            return out.new_empty(out.shape, dtype=ctx.dtype)
+
+    return Softmax
 
 
 def _attention() -> Any:
@@ -124,11 +162,9 @@ def _attention() -> Any:
 
         @staticmethod
         def forward(ctx: Any, query: Any, key: Any, value: Any, mask: Any) -> Any:
-            out = (
-                torch.empty_like(query)
-                if query.shape[-1] == value.shape[-1]
-                else query.new_empty((*query.shape[:-1], value.shape[-1]))
-            )
+            *outer, heads, length, _ = query.shape if query.ndim > 3 else (1, *query.shape)  # [..., H, T, D]
+            out = query.new_empty((*outer, length, heads, value.shape[-1])).transpose(-3, -2)  # as the kernels lay it
+            out = out.reshape(*query.shape[:-1], value.shape[-1]) if query.ndim <= 3 else out
             sums = query.new_empty(query.shape[:-1], dtype=torch.float32)
             bias = None if mask is None else mask.to(query.dtype) if mask.dtype is torch.bool else mask
             ctx.save_for_backward(query, key, value, out, sums, bias)
@@ -137,7 +173,9 @@ def _attention() -> Any:
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             query, key, value, _, sums, _ = ctx.saved_tensors
-            torch.empty_like(sums)
+            # the query's gradient is added up in float32, short heads' by two kernels
+            copies = 2 if query.dtype is torch.float32 and query.shape[-1] <= 32 else 1
+            borrowed = sums.new_empty(copies * query.numel()), torch.empty_like(sums)  # noqa: F841  # live until the end
             return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value), None
 
     return Attention
@@ -175,16 +213,18 @@ def _recurrence() -> Any:
             steps = data[..., 0].numel()
             out = data.new_empty((*data.shape[:-1], hidden * ways))
             last = tuple(torch.empty_like(s) for s in states)
-            torch.empty(steps * hidden * gates * ways, dtype=data.dtype)  # the products of a layer's input
-            kept = torch.empty(steps * hidden * (gates + 2) * ways * layers if training else 0, dtype=data.dtype)
+            shape = gates, layers, hidden, ways
+            size = recurrent_workspace(*shape, data.shape[-1], steps, data.element_size())
+            ctx.workspace = size + sum(t.numel() * t.element_size() for t in weights)
+            kept = torch.empty(steps * recurrent_reserve(*shape) if training else 0, dtype=data.dtype)
+            torch.empty(ctx.workspace, dtype=torch.uint8)
             ctx.save_for_backward(data_, out, kept, *states, *weights)
-            ctx.n = n
             return (out, *last)
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            data, _, kept, *rest = ctx.saved_tensors
-            torch.empty_like(kept[: kept.numel() // 2])
+            data, _, _, *rest = ctx.saved_tensors
+            torch.empty(ctx.workspace, dtype=torch.uint8)
             return (None,) * 6 + tuple(torch.empty_like(t) for t in (data, *rest))
 
     return Recurrence

@@ -9,6 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.probes.model.allocator import Block, CachingAllocator, rounded
+from dataloader_expert.probes.model.kernels import (
+    HOPPER,
+    LT_WORKSPACE,
+    MULTIPROCESSORS,
+    convolution_workspace,
+    cublas_workspace,
+    reduction_buffer,
+)
 
 PHASES = ("forward", "backward", "optimizer_step")
 PARTS = ("parameters", "buffers", "batch", "gradients", "optimizer_states", "activations", "temporary", "workspace")
@@ -22,11 +30,13 @@ class Stream:
         events: ``(id, bytes)`` where memory is taken, ``(id, -1)`` where it is freed.
         marks: the position in ``events`` at which a phase begins.
         kinds: what a piece of memory is, by its id; one of ``PARTS``, else temporary.
+        buffers: ids of what kernels borrow by steps: no straight line in the batch size.
     """
 
     events: list[tuple[int, int]] = field(default_factory=list)
     marks: list[tuple[int, str]] = field(default_factory=list)
     kinds: dict[int, str] = field(default_factory=dict)
+    buffers: set[int] = field(default_factory=set)
 
     def take(self, size: int, kind: str | None = None) -> int:
         id_ = len(self.events)
@@ -38,6 +48,15 @@ class Stream:
     def free(self, id_: int) -> None:
         self.events.append((id_, -1))
 
+    def kept(self) -> dict[int, int]:
+        """Workspaces that are never freed, by id: from the second step on they are there from the beginning."""
+        freed = {id_ for id_, size in self.events if size < 0}
+        return {
+            id_: rounded(size)
+            for id_, size in self.events
+            if size >= 0 and self.kinds.get(id_) == "workspace" and id_ not in freed
+        }
+
 
 @dataclass(frozen=True)
 class Peak:
@@ -48,22 +67,25 @@ class Peak:
     parts: dict[str, int]
 
 
-def peaks(stream: Stream) -> dict[str, Peak]:
-    """The peak of each phase."""
+def peaks(stream: Stream, buffers: bool = True) -> dict[str, Peak]:
+    """The peak of each phase; without ``buffers``, of what grows in a straight line."""
     found: dict[str, Peak] = {}
+    kept = stream.kept()
     live: dict[int, int] = {}
-    held = dict.fromkeys(PARTS, 0)
-    now = most = 0
+    held = {**dict.fromkeys(PARTS, 0), "workspace": sum(kept.values())}
+    now, most = held["workspace"], 0
     phase, marks = "", [*stream.marks, (len(stream.events) + 1, "")]
     for at, (id_, size) in enumerate(stream.events):
         while marks and marks[0][0] <= at:
             phase, most = marks.pop(0)[1], 0
         kind = stream.kinds.get(id_, "temporary")
+        if not buffers and id_ in stream.buffers:
+            continue
         if size < 0:
             freed = live.pop(id_)
             held[kind] -= freed
             now -= freed
-        else:
+        elif id_ not in kept:
             live[id_] = rounded(size)
             held[kind] += live[id_]
             now += live[id_]
@@ -74,14 +96,17 @@ def peaks(stream: Stream) -> dict[str, Peak]:
 
 
 def moments(stream: Stream) -> list[tuple[str, int]]:
-    """After each allocation of a phase, what is live, in blocks as an allocator rounds them."""
+    """After each allocation of a phase but a kernel's buffers, what is live, in blocks as an allocator rounds them."""
     found = []
+    kept = stream.kept()
     live: dict[int, int] = {}
-    now = 0
+    now = sum(kept.values())
     phase, marks = "", [*stream.marks, (len(stream.events) + 1, "")]
     for at, (id_, size) in enumerate(stream.events):
         while marks and marks[0][0] <= at:
             phase = marks.pop(0)[1]
+        if id_ in stream.buffers or id_ in kept:
+            continue
         if size < 0:
             now -= live.pop(id_)
         else:
@@ -133,11 +158,12 @@ def replayed(stream: Stream, cap: float = math.inf, times: int = 2) -> CachingAl
     device = CachingAllocator(cap)
     held: dict[int, Block] = {}
     begin = next((at for at, phase in stream.marks if phase == PHASES[0]), 0)
+    before = {id_ for id_, _ in stream.events[:begin]}  # model, optimizer and batch: freed after the last step
     for turn in range(times):
-        events = stream.events if not turn else stream.events[begin:]
-        for id_, size in events:
+        events = enumerate(stream.events) if not turn else enumerate(stream.events[begin:], begin)
+        for at, (id_, size) in events:
             if size < 0:
-                block = held.pop(id_, None)
+                block = None if at >= begin and id_ in before else held.pop(id_, None)
                 if block is not None:
                     device.give(block)
             elif id_ not in held or not turn:
@@ -145,9 +171,10 @@ def replayed(stream: Stream, cap: float = math.inf, times: int = 2) -> CachingAl
     return device
 
 
-def recorder(stream: Stream) -> Any:
+def recorder(stream: Stream, major: int = HOPPER, multiprocessors: int = MULTIPROCESSORS) -> Any:
     """A mode under which torch's operations, on fake tensors or real ones, write to ``stream``.
 
+    ``major``, ``multiprocessors``: of the device whose libraries' workspaces are told.
     ``see(tensors, kind)`` registers tensors made outside, ``name(tensors, kind)`` says what known ones are, and
     ``rest(kind)`` names all that is live and has no name.
     """
@@ -172,7 +199,9 @@ def recorder(stream: Stream) -> Any:
             if self.allowances and func in convolutions:
                 self._relaid(args, out)
             elif self.allowances and func in products:
-                self._handle()
+                self._handle(func is aten.addmm.default)
+            elif self.allowances and func is aten.sum.dim_IntList:
+                self._reduced(args[0], args[1])
             return out
 
         def see(self, tensors: Iterable[Any], kind: str | None = None) -> None:
@@ -202,29 +231,36 @@ def recorder(stream: Stream) -> Any:
                 stream.kinds.setdefault(id_, kind)
 
         def _relaid(self, args: Any, out: Any) -> None:
-            """cuDNN's tensor-core kernels work on copies in channels-last order, which live as long as the operation."""
-            used = [args[0], args[1] if isinstance(out, tuple) else out]  # of a backward: what came, and the input
-            if any(t.ndim < 4 or (t.shape[1] > 1 and is_channels_last(t)) for t in used):
-                return
-            stream.free(stream.take(sum(t.numel() * t.element_size() for t in used), "workspace"))
+            """cuDNN's workspace lives as long as the operation."""
+            backward = isinstance(out, tuple)
+            used = [*args[:3]] if backward else [args[0], args[1], out]
+            stride, groups = (args[4], args[9]) if backward else (args[3], args[8])
+            if groups == 1 or groups < used[1 if backward else 0].shape[1]:
+                weight = used[2 if backward else 1]
+                pointwise = all(n == 1 for n in (*weight.shape[2:], *stride))
+                size = convolution_workspace(used, pointwise, backward)
+                if size:
+                    stream.free(stream.take(size, "workspace"))
 
-        def _handle(self) -> None:
-            """cuBLAS keeps a workspace for each thread that uses it: the forward pass's, and autograd's own."""
+        def _handle(self, fused: bool) -> None:
+            """cuBLAS keeps a workspace for each thread that uses it: the forward pass's, and autograd's own; cuBLASLt,
+            which adds a bias as it multiplies, a further one."""
             phase = stream.marks[-1][1] if stream.marks else "forward"
             thread = "backward" if phase == "backward" else "forward"
-            if thread not in self.workspaces:
-                self.workspaces.add(thread)
-                stream.take(CUBLAS_WORKSPACE, "workspace")
+            for kept, size in ((thread, cublas_workspace(major)), (f"{thread}, fused", LT_WORKSPACE if fused else 0)):
+                if size and kept not in self.workspaces:
+                    self.workspaces.add(kept)
+                    stream.take(size, "workspace")
+
+        def _reduced(self, t: Any, dims: Any) -> None:
+            """A sum over all but the fastest dimension borrows a buffer."""
+            if not dims or t.ndim < 2 or (t.ndim - 1) in {d % t.ndim for d in dims} or not t.is_contiguous():
+                return
+            rows = math.prod(t.shape[d] for d in dims)
+            size = reduction_buffer(rows, t.numel() // max(1, rows), multiprocessors)
+            if size:
+                borrowed = stream.take(size, "workspace")
+                stream.buffers.add(borrowed)
+                stream.free(borrowed)
 
     return Recorder()
-
-
-def is_channels_last(t: Any) -> bool:
-    import torch
-
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    return bool(t.ndim in formats and t.is_contiguous(memory_format=formats[t.ndim]))
-
-
-CUBLAS_WORKSPACE = 8_519_680
-"""Bytes: torch's default ``:4096:2:16:8`` before Hopper; 32 MiB there."""

@@ -13,7 +13,7 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.check import MODEL, SPEC
 from dataloader_expert.probes.model.fitting import Fit, Line, fitted_to, largest_fitting, straightened
 from dataloader_expert.probes.model.sizes import chosen_size, host_limit
-from dataloader_expert.probes.model.trials import Setup, Trial
+from dataloader_expert.probes.model.trials import Setup, Trial, without_devices
 from dataloader_expert.probes.system.branches import Branches
 from dataloader_expert.probes.system.environment import ENVIRONMENT
 
@@ -94,7 +94,8 @@ class _Measuring:
     ) -> None:
         self.asked, self.bench, self.branches, self.spec, self.until = asked, bench, branches, spec, until
         self.total = devices[0]["total_bytes"] if devices else None
-        self.setup = Setup(asked.optimizer, asked.precision)
+        kind = {k: devices[0][k] for k in ("major", "multiprocessors")} if devices else {}
+        self.setup = Setup(asked.optimizer, asked.precision, **kind)
         self.on = "trace"
 
     def trial(self, size: int, on: str | None = None, **changed: Any) -> Trial:
@@ -250,14 +251,21 @@ class _Measuring:
 
 
 def warm() -> None:
-    """Imports what the first trace of a process would import."""
+    """Hides the devices, which a trace must not touch, and imports what the first one would import."""
+    without_devices()
     import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
 
     from dataloader_expert.probes.model.spec import Leaf
+    from dataloader_expert.probes.model.training_step import optimizer_of, warmed
     from dataloader_expert.probes.model.trials import traced
 
     leaf = Leaf("float32", ("B", 2))
-    traced(lambda: torch.nn.Linear(2, 2), lambda: leaf.tensor(2), lambda m, b: (lambda: m(b), None), 2, Setup())
+    # without a backward pass: a fork of a process whose autograd has started threads for devices cannot use its own
+    setup = Setup(evaluate=True)
+    traced(lambda: torch.nn.Linear(2, 2), lambda: leaf.tensor(2), lambda m, b: (lambda: m(b), None), 2, setup)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        warmed(optimizer_of("adamw", [torch.nn.Parameter(torch.empty(2))]))
 
 
 def work(request: dict[str, Any], model: str, args: dict[str, Any], roots: tuple[str, ...]) -> dict[str, Any]:

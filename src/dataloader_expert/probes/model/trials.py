@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -13,6 +14,7 @@ from dataloader_expert.facts import Json
 from dataloader_expert.probes.model.allocator import DeviceFull
 from dataloader_expert.probes.model.cuda_semantics import as_on_cuda, autocast
 from dataloader_expert.probes.model.empty_model import faked
+from dataloader_expert.probes.model.kernels import HOPPER, MULTIPROCESSORS
 from dataloader_expert.probes.model.live_bytes import PHASES, Stream, envelopes, peaks, recorder, replayed
 from dataloader_expert.probes.model.training_step import loss_of, optimizer_of, step, warmed
 
@@ -22,7 +24,8 @@ Call = Callable[[Any, Any], tuple[Callable[[], Any], Any]]
 
 @dataclass(frozen=True)
 class Setup:
-    """How the step is taken. ``cap``: bytes that torch's allocator may reserve; ``evaluate``: a forward pass alone."""
+    """How the step is taken. ``cap``: bytes that torch's allocator may reserve; ``evaluate``: a forward pass alone;
+    ``major``, ``multiprocessors``: of the device that a trace stands for."""
 
     optimizer: str = "adamw"
     precision: str = "float32"
@@ -31,6 +34,8 @@ class Setup:
     evaluate: bool = False
     cap: float | None = None
     steps: int = 3
+    major: int = HOPPER
+    multiprocessors: int = MULTIPROCESSORS
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Trial:
 
     Attributes:
         allocated, reserved: the peaks of tensors, and of what torch's allocator took from the device, in bytes.
-        phases: the peak of each phase; ``parts``: what was live at the highest of them.
+        phases: the peak of each phase, without buffers that kernels borrow, which raise the highest by ``buffers``.
+        parts: what was live at the highest.
         context: bytes that the device holds beyond torch's allocator; None without a device.
         step_s: seconds of a step on the device.
     """
@@ -52,12 +58,22 @@ class Trial:
     parts: dict[str, int] = field(default_factory=dict)
     loss: str = ""
     retries: int = 0
+    buffers: int = 0
     context: int | None = None
     step_s: float | None = None
     error: str | None = None
 
     def to_json(self) -> dict[str, Json]:
         return asdict(self)
+
+
+def without_devices() -> None:
+    """No CUDA device is visible to this process from here on, if it has touched none.
+
+    An optimizer asks whether its stream is being captured, and many a model whether it may move to a device: either
+    would initialise CUDA, which a fork of this process could then no longer use.
+    """
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 
 def traced(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size: int, setup: Setup) -> Trial:
@@ -108,7 +124,7 @@ def recorded(
         for p in model.parameters():  # Module.to() cannot swap fake parameters
             p.data = placed(p.data, "cpu", channels_last=True)
     trained = [p for p in model.parameters() if p.requires_grad]
-    with recorder(stream) as live:
+    with recorder(stream, setup.major, setup.multiprocessors) as live:
         live.allowances = as_cuda
         live.see(model.parameters(), "parameters")
         live.see(model.buffers(), "buffers")
@@ -143,14 +159,15 @@ def recorded(
 
 def measured(stream: Stream, words: str, size: int, setup: Setup) -> Trial:
     """What a device's allocator makes of the stream."""
-    found = {phase: peak for phase, peak in peaks(stream).items() if phase in PHASES}
-    top = max(found.values(), key=lambda p: p.bytes)
-    phases = {phase: peak.bytes for phase, peak in found.items()}
+    top = max((peak for phase, peak in peaks(stream).items() if phase in PHASES), key=lambda p: p.bytes)
+    phases = {phase: peak.bytes for phase, peak in peaks(stream, buffers=False).items() if phase in PHASES}
+    buffers = top.bytes - max(phases.values())
     try:
         device = replayed(stream, setup.cap or math.inf)
     except DeviceFull:
-        return Trial(size, False, top.bytes, 0, phases, top.parts, words)
-    return Trial(size, True, device.most_allocated, device.most_reserved, phases, top.parts, words, device.retries)
+        return Trial(size, False, top.bytes, 0, phases, top.parts, words, buffers=buffers)
+    taken = device.most_allocated, device.most_reserved
+    return Trial(size, True, *taken, phases, top.parts, words, device.retries, buffers)
 
 
 def on_cuda(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size: int, setup: Setup) -> Trial:
@@ -169,7 +186,7 @@ def on_cuda(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size:
     allocated, reserved = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
     context = max(0, free_before - torch.cuda.mem_get_info(device)[0] - torch.cuda.memory_reserved())
     retries = int(torch.cuda.memory_stats()["num_alloc_retries"])
-    return Trial(size, True, allocated, reserved, marks, {}, words, retries, context, seconds)
+    return Trial(size, True, allocated, reserved, marks, {}, words, retries, 0, context, seconds)
 
 
 def _steps(model: Any, given: Any, call: Call, setup: Setup) -> tuple[str, dict[str, int], float]:

@@ -32,7 +32,14 @@ class Environment(Probe):
             if torch.cuda.is_available():
                 for i in range(torch.cuda.device_count()):
                     properties = torch.cuda.get_device_properties(i)
-                    devices.append({"name": properties.name, "total_bytes": properties.total_memory})
+                    devices.append(
+                        {
+                            "name": properties.name,
+                            "total_bytes": properties.total_memory,
+                            "major": properties.major,
+                            "multiprocessors": properties.multi_processor_count,
+                        }
+                    )
         value = {
             "python": sys.version.split()[0],
             "torch": torch_version(),
