@@ -5,9 +5,10 @@
 - *steps*: the peak of a training step of eight standard models, traced on fake tensors as the CPU would run it, compared
   with the peak of torch's own CPU allocator, which the profiler records; on a CUDA device also the peak predicted for the
   device, compared with ``max_memory_allocated``. Without a device the second comparison is omitted, and the table says so;
-- *limits*: the number of trials until 95 % of the largest batch that fits is reached, under three caps, compared with
-  accelerate's ``find_executable_batch_size`` and Lightning's two methods (reimplemented: doubling, and doubling with
-  bisection). Without a CUDA device a trial is a trace replayed in the simulated caching allocator;
+- *limits*: the largest batch that ``recommend_batch_spec`` finds under three caps, the share of the largest that runs, and
+  the number of trials; and of those until accelerate's ``find_executable_batch_size`` and Lightning's two methods
+  (reimplemented: doubling, and doubling with bisection) reach 95 % of it. Without a CUDA device a trial is a trace
+  replayed in the simulated caching allocator;
 - *host*: the growth of the process tree's proportional set size while a loader's queue is full, compared with the forecast.
 """
 
@@ -30,7 +31,7 @@ from benchmarks.common import HERE, keep
 NAME = "memory"
 CAPS_GB = (2, 8, 24)
 MARGIN = 0.1
-SIZE = 16
+SIZES = (16, 256)
 MOST = 1 << 24
 GIVE_UP = 200
 """Trials after which a peer is stopped."""
@@ -137,29 +138,41 @@ def in_a_process(work: Callable[[], Any]) -> Any:
 
 def steps(names: list[str], cuda: bool) -> list[dict[str, Any]]:
     rows = []
-    for name in names:
+    for name, size in [(name, size) for name in names for size in SIZES]:
         begun = time.perf_counter()
-        row: dict[str, Any] = {"model": name, "batch": SIZE}
-        row["cpu_traced"] = in_a_process(partial(traced_as_on_the_cpu, name, SIZE))
-        row["cpu_measured"] = in_a_process(partial(measured_on_the_cpu, name, SIZE))
+        row: dict[str, Any] = {"model": name, "batch": size}
+        words = []
+        if size == SIZES[0]:
+            row["cpu_traced"] = in_a_process(partial(traced_as_on_the_cpu, name, size))
+            row["cpu_measured"] = in_a_process(partial(measured_on_the_cpu, name, size))
+            words.append(f"CPU {row['cpu_traced'] / 1e6:.1f} MB traced, {off(row, 'cpu'):+.1%}")
         for precision in ("float32", "bfloat16"):
-            made = in_a_process(partial(tried, name, SIZE, False, precision=precision))
-            row[f"cuda_traced_{precision}"] = made["allocated"]
+            kind = f"cuda_{precision}"
+            made = in_a_process(partial(tried, name, size, False, precision=precision))
+            row[f"{kind}_traced"] = made["allocated"]
+            words.append(f"CUDA {precision} {made['allocated'] / 1e6:.1f} MB traced")
             if cuda:
-                got = in_a_process(partial(tried, name, SIZE, True, precision=precision))
-                row[f"cuda_measured_{precision}"] = got["allocated"]
+                got = in_a_process(partial(tried, name, size, True, precision=precision))
+                row[f"{kind}_measured"] = got["allocated"]
+                words[-1] += f", {off(row, kind):+.1%}"
         rows.append({**row, "seconds": round(time.perf_counter() - begun, 1)})
-        error = row["cpu_traced"] / row["cpu_measured"] - 1
-        line = f"{name:10} CPU: {row['cpu_traced'] / 1e6:8.1f} MB traced, {row['cpu_measured'] / 1e6:8.1f} measured"
-        line += f" {error:+6.1%}; CUDA: {row['cuda_traced_float32'] / 1e6:8.1f} traced (float32)"
-        if cuda:
-            line += f" {row['cuda_traced_float32'] / row['cuda_measured_float32'] - 1:+6.1%} of measured"
-        print(line, flush=True)
-    errors = [abs(r["cpu_traced"] / r["cpu_measured"] - 1) for r in rows]
-    print(f"CPU: median error {statistics.median(errors):.1%}, worst {max(errors):.1%}")
+        print(f"{name:10} batch {size:4}: {'; '.join(words)}", flush=True)
+    for kinds in (("cpu",), ("cuda_float32", "cuda_bfloat16")):
+        errors = [abs(off(r, kind)) for kind in kinds for r in rows if f"{kind}_measured" in r]
+        if errors:
+            within = sum(e <= 0.1 for e in errors)
+            print(
+                f"{kinds[0].split('_')[0]}: median error {statistics.median(errors):.1%}, worst {max(errors):.1%},"
+                f" {within} of {len(errors)} within 10 %"
+            )
     if not cuda:
         print("no CUDA device: what a device would take is not compared with one")
     return rows
+
+
+def off(row: dict[str, Any], kind: str) -> float:
+    """By how much the trace is off what was measured, as a share of it."""
+    return float(row[f"{kind}_traced"] / row[f"{kind}_measured"] - 1)
 
 
 class Full(RuntimeError):
@@ -209,45 +222,62 @@ def peer_trials(fits: Callable[[int], bool], largest: int) -> dict[str, int | No
 
 
 def limits(names: list[str], cuda: bool, caps_gb: list[int]) -> list[dict[str, Any]]:
-    from dataloader_expert.probes.model.fitting import largest_fitting, straightened
-    from dataloader_expert.probes.model.trials import Trial
-
+    """The limit that the tool advises under each cap, and the largest size that runs, found by bisection."""
     rows = []
     for name in names:
-
-        def run(size: int, cap: float | None = None, on: bool = False, name: str = name) -> Trial:
-            return Trial(**in_a_process(partial(tried, name, size, on, cap=cap)))
-
-        def both(sizes: tuple[int, int], name: str = name) -> Any:
-            made, lines = in_a_process(partial(tried_twice, name, sizes))
-            return [Trial(**t) for t in made], lines
-
-        fit, _ = straightened(run, both)
         for cap in caps_gb:
-            room = int((cap << 30) * (1 - MARGIN))
+            room = int(cap * 1e9 * (1 - MARGIN))
             known: dict[int, bool] = {}
 
-            def fits(size: int, known: dict[int, bool] = known, room: int = room, run: Any = run) -> bool:
+            def fits(size: int, known: dict[int, bool] = known, room: int = room, name: str = name) -> bool:
                 if size not in known:
-                    known[size] = size <= MOST and run(size, room, cuda).fits
+                    known[size] = size <= MOST and in_a_process(partial(tried, name, size, cuda, cap=room))["fits"]
                 return known[size]
 
-            found = largest_fitting(partial(run, cap=room, on=cuda), fit, room, MOST)
-            low, high = max(1, found.size), found.failed or 2 * max(1, found.size)
+            row = advised(name, cap)
+            low, high = max(1, row["found"]), row["failed"] or 2 * max(1, row["found"])
+            if not fits(low):
+                low, high = 1, low
             while high - low > max(1, low // 500):
                 middle = (low + high) // 2
                 low, high = (middle, high) if fits(middle) else (low, middle)
             peers = peer_trials(fits, low)
-            share = found.size / low
-            rows.append(
-                {"model": name, "cap_gb": cap, "found": found.size, "largest": low, "trials": found.trials, **peers}
-            )
+            rows.append({**row, "largest": low, **peers})
             said = ", ".join(f"{k} {'never' if v is None else v}" for k, v in peers.items())
             print(
-                f"{name:10} {cap:3} GiB: {found.size:9,} of {low:9,} ({share:.1%}) in {found.trials} trials; {said}",
+                f"{name:10} {cap:3} GB: {row['found']:9,} of {low:9,} ({row['found'] / low:.1%}) in {row['trials']}"
+                f" trials; peak at {row['at']:,} {row['error']:+.1%} off; {said}",
                 flush=True,
             )
     return rows
+
+
+def advised(name: str, cap: int) -> dict[str, Any]:
+    """What ``recommend_batch_spec`` finds for the model with so much memory: on the device if there is one."""
+    from tests.making.asking import Asker
+    from tests.making.standard_models import MODELS
+
+    from dataloader_expert.probes.model.memory import DEVICE_LIMIT, MEMORY_FIT
+
+    cls, described = MODELS[name]
+    asker = Asker()
+    try:
+        root = HERE.parent
+        model = f"{root}/tests/making/standard_models.py:{cls.__name__}"
+        given = {"input": described, "model": model, "memory_limit_gb": cap, "budget_s": 200}
+        facts = asker.facts("recommend_batch_spec", "", str(root), **given)
+    finally:
+        asker.close()
+    limit, check = facts.value(DEVICE_LIMIT), facts.value(MEMORY_FIT)["check"]
+    found = {key: limit[key] for key in ("failed", "trials")}
+    return {
+        "model": name,
+        "cap_gb": cap,
+        "found": limit["value"],
+        **found,
+        "at": check["batch_size"],
+        "error": check["error"],
+    }
 
 
 def host() -> list[dict[str, Any]]:

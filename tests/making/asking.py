@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.lab.door import Door
+from dataloader_expert.facts import Facts
+from dataloader_expert.lab.door import Door, Limits
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.report import Report
 from dataloader_expert.tools.base import all_tools
-from dataloader_expert.tools.execution import Settings, execute
+from dataloader_expert.tools.execution import Settings, execute, message_for, resolve
 from tests.making.quick import quick
 
 BUDGET_S = 240.0
@@ -44,6 +45,15 @@ class Asker:
         request = made.request.model_validate({"source": source, "budget_s": BUDGET_S, "detail": "full", **more})
         settings = Settings((root,), memory_limit_gb=allowed_gb)
         return self.loop.run_until_complete(execute(made, request, self.door, settings))
+
+    def facts(self, tool: str, source: str, root: str, **more: Any) -> Facts:
+        """What the tool's probes observe, before anything is concluded from it."""
+        made, settings = self.tools[tool], Settings((root,))
+        request = made.request.model_validate({"source": source, "budget_s": BUDGET_S, **more})
+        ref = resolve(request, settings)
+        message, memory = message_for(ref, made.recipe(request), request.seed, request.budget_s, settings)
+        run = self.door.run(message, Limits(request.budget_s, memory), True, settings.roots, None)
+        return self.loop.run_until_complete(run).facts
 
     def close(self) -> None:
         async def hosts_closed() -> None:

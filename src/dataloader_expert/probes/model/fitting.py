@@ -147,16 +147,21 @@ class Search:
 
 
 def largest_fitting(
-    trial: Callable[[int], Measured], fit: Fit, room: float, most: int, trials: int = MOST_TRIALS
+    trial: Callable[[int], Measured],
+    fit: Fit,
+    room: float,
+    most: int,
+    trials: int = MOST_TRIALS,
+    failed: int | None = None,
 ) -> Search:
     """The largest batch size up to ``most`` whose trial fits, in at most so many trials; ``room``: bytes that may be
-    reserved, at which the trials themselves are capped.
+    reserved, at which the trials themselves are capped; ``failed``: a size that is known not to fit.
 
     What is allocated is a line, and no more can be allocated than is reserved: where it meets the room bounds the answer
     from above, and it lies a little below, by what fragmentation takes. Each trial halves what is left between the
     largest that fitted and that bound. Never returns a size that was not run.
     """
-    low, high, done = 0, most + 1, 0
+    low, high, done = 0, min(most + 1, failed or most + 1), 0
     while done < trials:
         bound = min(high, fit.largest(room, most) + 1)
         if low and (bound - low <= max(1, ENOUGH * low) or low >= most):

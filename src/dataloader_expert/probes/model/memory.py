@@ -171,29 +171,35 @@ class _Measuring:
         return int(min(rooms) * (1 - margin)) if rooms else None
 
     def measured(self, guess: Fit) -> Iterator[Observation]:
-        """On the device: two sizes below the predicted limit give the line, which the search then follows."""
+        """On the device: two sizes below the predicted limit give the line, which the search then follows; where already
+        the first does not fit, a smaller one is the second."""
         self.on = "cuda"
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         try:
             room = self.room(CONTEXT) or 0
             top = max(1, min(most, guess.largest(room)))
-            sizes = sorted({max(1, top // 4), max(1, top // 2)})
-            trials = [self.trial(n, cap=room) for n in sizes]
+            trials = [self.trial(max(1, top // 4), cap=room)]
+            if top > 1:
+                trials.append(self.trial(max(1, top // 2 if trials[0].fits else top // 16), cap=room))
+            tried = len(trials)
+            failed = min((t.batch_size for t in trials if not t.fits), default=None)
             room = self.room(max(t.context or 0 for t in trials)) or room
             fit = fitted_to(guess, trials)
-            search = largest_fitting(lambda n: self.kept(trials, n, room), fit, room, most, ON_DEVICE)
-            yield self.limit(search.size, search.failed, search.trials + len(sizes), room, "probed")
+            search = largest_fitting(lambda n: self.kept(trials, n, room), fit, room, most, ON_DEVICE, failed)
+            yield self.limit(search.size, search.failed, search.trials + tried, room, "probed")
             for t in trials:
                 if t.fits and t.step_s:
                     seen = evidence("timed", "memory", seen=self.setup.steps)
                     yield Fact(STEP_SPEED, t.batch_size / t.step_s, seen, {"batch_size": t.batch_size})
             facts = [(t.batch_size, t.batch_size / t.step_s) for t in trials if t.fits and t.step_s]
             size, _ = chosen_size(self.bench.facts, self.asked.batch_size, max(1, search.size), dict(facts))
-            last = self.trial(size, cap=room, steps=20)
-            fit = fitted_to(guess, trials)
-            yield from self.told(fit, last, [t for t in trials if t.fits], "probed")
+            last, same = self.trial(size, cap=room, steps=20), self.trial(size, "trace")
+            others = [t for t in trials if t.batch_size != size]  # what is checked has not made the line
+            yield from self.told(
+                fitted_to(guess, others), replace(last, parts=same.parts), [t for t in trials if t.fits], "probed"
+            )
             self.on = "trace"
-            yield from self.others(self.trial(size))
+            yield from self.others(same)
         except CannotTry as e:
             yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
 

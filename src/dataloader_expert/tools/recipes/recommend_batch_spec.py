@@ -247,13 +247,13 @@ def peak_words(facts: Facts) -> str:
         return ""
     c = peak.evidence.conditions
     if peak.evidence.how == "probed":
-        how = "measured by torch.cuda in processes of their own"
+        how = "measured by torch.cuda in processes of their own; parts from a trace"
     else:
         on = "fake tensors" if c["on"] == "trace" else "real tensors on the CPU, as the model needs their values"
         how = (
-            f"derived: one step traced on {on} and replayed in a simulated caching allocator; workspaces of cuBLAS and"
+            f"derived: one step traced on {on} and replayed in a simulated caching allocator, with workspaces of cuBLAS"
         )
-        how += " cuDNN are allowances, and the CUDA context (about 0.5 GB) comes on top"
+        how += " and cuDNN as on an H100; the CUDA context (about 0.5 GB) comes on top"
     step = f"{c['optimizer']}, {c['precision']}, {parts.value['loss'] or 'no loss'}"
     return f"; device peak of a training step ({step}) at batch size {peak.at['batch_size']}, {how}"
 
