@@ -20,7 +20,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from dataloader_expert.probes.model.allocator import LARGE_SEGMENT, CachingAllocator, DeviceFull, rounded
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes
-from dataloader_expert.probes.model.fitting import ENOUGH, MOST_TRIALS, Fit, Line, largest_fitting, straightened
+from dataloader_expert.probes.model.fitting import (
+    ENOUGH,
+    MOST_TRIALS,
+    Fit,
+    Line,
+    largest_fitting,
+    largest_near,
+    straightened,
+)
 from dataloader_expert.probes.model.live_bytes import PHASES, peaks
 from dataloader_expert.probes.model.spec import batch_of, from_json, of_batch, of_input, to_json
 from dataloader_expert.probes.model.trials import Setup, Trial, recorded, run_here, traced, traced_twice
@@ -230,6 +238,22 @@ def test_the_search_reaches_the_limit_in_six_trials_and_never_beyond(
     assert found.size <= largest
     assert found.size == 0 or found.size in tried
     assert found.size >= largest * (1 - ENOUGH) - 1
+
+
+@given(largest=st.integers(0, 1 << 20), off=st.floats(0.9, 1.1), most=st.integers(1, 1 << 20))
+def test_a_prediction_within_a_tenth_is_made_exact_in_five_trials(largest: int, off: float, most: int) -> None:
+    """Our promise: the largest that runs, to 4 %, from what traces predict."""
+    tried: list[int] = []
+
+    def trial(n: int) -> Run:
+        tried.append(n)
+        return Run(n, n <= largest, 0, 0)
+
+    found = largest_near(trial, round(largest * off), most, MOST_TRIALS - 1)
+    assert len(tried) == found.trials <= MOST_TRIALS - 1
+    assert found.size == max((n for n in tried if n <= largest), default=0)
+    assert found.size >= min(largest, most) * (1 - ENOUGH) - 1
+    assert found.failed == min((n for n in tried if n > largest), default=None)
 
 
 @pytest.mark.parametrize("name", ["cnn", "lstm", "mlp"])

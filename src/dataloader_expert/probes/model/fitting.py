@@ -7,6 +7,7 @@ ones the activations. So the lines of all moments are kept, not one through the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -95,15 +96,6 @@ def fitted(low: Measured, high: Measured) -> Fit:
     return Fit(phases, (low.batch_size, high.batch_size), False)
 
 
-def fitted_to(guess: Fit, trials: Sequence[Measured]) -> Fit:
-    """The fit through the largest two trials that fit; with one of them, the guess moved to it; else the guess."""
-    fitting = sorted((t for t in trials if t.fits), key=lambda t: t.batch_size)
-    if not fitting:
-        return guess
-    other = next((t for t in reversed(fitting) if t.batch_size < fitting[-1].batch_size), None)
-    return guess.but(fitting[-1]) if other is None else fitted(other, fitting[-1])
-
-
 def _line(x1: int, y1: float, x2: int, y2: float) -> Line:
     slope = (y2 - y1) / (x2 - x1)
     return Line(y2 - slope * x2, slope)
@@ -147,21 +139,16 @@ class Search:
 
 
 def largest_fitting(
-    trial: Callable[[int], Measured],
-    fit: Fit,
-    room: float,
-    most: int,
-    trials: int = MOST_TRIALS,
-    failed: int | None = None,
+    trial: Callable[[int], Measured], fit: Fit, room: float, most: int, trials: int = MOST_TRIALS
 ) -> Search:
     """The largest batch size up to ``most`` whose trial fits, in at most so many trials; ``room``: bytes that may be
-    reserved, at which the trials themselves are capped; ``failed``: a size that is known not to fit.
+    reserved, at which the trials themselves are capped.
 
     What is allocated is a line, and no more can be allocated than is reserved: where it meets the room bounds the answer
     from above, and it lies a little below, by what fragmentation takes. Each trial halves what is left between the
     largest that fitted and that bound. Never returns a size that was not run.
     """
-    low, high, done = 0, min(most + 1, failed or most + 1), 0
+    low, high, done = 0, most + 1, 0
     while done < trials:
         bound = min(high, fit.largest(room, most) + 1)
         if low and (bound - low <= max(1, ENOUGH * low) or low >= most):
@@ -179,4 +166,29 @@ def largest_fitting(
             fit = fit.but(made)
         else:
             high = asked
+    return Search(low, high if high <= most else None, done)
+
+
+def largest_near(trial: Callable[[int], Measured], start: int, most: int, trials: int = MOST_TRIALS) -> Search:
+    """The same from a size that was predicted to be the largest: steps away from it grow until one size fits and one does
+    not, then what is between them is halved.
+
+    What was allocated bounds nothing here: on a device, cuDNN borrows more than it needs where there is room.
+    """
+    low, high, step = 0, most + 1, ENOUGH
+    asked = max(1, min(start, most))
+    for done in range(1, trials + 1):
+        if trial(asked).fits:
+            low = max(low, asked)
+        else:
+            high = min(high, asked)
+        if high - low <= max(1, ENOUGH * low) or low >= most or high <= 1 or done == trials:
+            break
+        if low and high <= most:
+            asked = low + (high - low) // 2
+        else:
+            asked = (
+                min(most, math.floor(low * (1 + step)) + 1) if low else max(1, min(high - 1, int(high / (1 + step))))
+            )
+            step *= 2
     return Search(low, high if high <= most else None, done)

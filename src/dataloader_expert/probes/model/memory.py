@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.check import MODEL, SPEC
-from dataloader_expert.probes.model.fitting import Fit, Line, fitted_to, largest_fitting, straightened
+from dataloader_expert.probes.model.fitting import Fit, Line, largest_fitting, largest_near, straightened
 from dataloader_expert.probes.model.sizes import chosen_size, host_limit
 from dataloader_expert.probes.model.trials import Setup, Trial, without_devices
 from dataloader_expert.probes.system.branches import Branches
@@ -34,8 +34,11 @@ TRIAL_S = 60.0
 REAL_SIZES = (2, 4, 8)
 """Batch sizes at which a model that needs real tensors is run."""
 SHARE = 0.5
-ON_DEVICE = 4
-"""Trials of the search on a device, after two that fit the line."""
+ON_DEVICE = 5
+"""Trials of the search on a device, after a first at a quarter of what is expected."""
+LONG = 20
+"""Steps of the trial at the size advised."""
+SHRINK = 0.95
 
 
 @dataclass(frozen=True)
@@ -171,37 +174,44 @@ class _Measuring:
         return int(min(rooms) * (1 - margin)) if rooms else None
 
     def measured(self, guess: Fit) -> Iterator[Observation]:
-        """On the device: two sizes below the predicted limit give the line, which the search then follows; where already
-        the first does not fit, a smaller one is the second."""
-        self.on = "cuda"
+        """On the device: traces predict the largest batch, a quarter of which shows what the device takes by itself, and
+        trials near it find the largest that runs."""
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
+        trials: list[Trial] = []
         try:
             room = self.room(CONTEXT) or 0
-            top = max(1, min(most, guess.largest(room)))
-            trials = [self.trial(max(1, top // 4), cap=room)]
-            if top > 1:
-                trials.append(self.trial(max(1, top // 2 if trials[0].fits else top // 16), cap=room))
-            tried = len(trials)
-            failed = min((t.batch_size for t in trials if not t.fits), default=None)
-            room = self.room(max(t.context or 0 for t in trials)) or room
-            fit = fitted_to(guess, trials)
-            search = largest_fitting(lambda n: self.kept(trials, n, room), fit, room, most, ON_DEVICE, failed)
-            yield self.limit(search.size, search.failed, search.trials + tried, room, "probed")
-            for t in trials:
-                if t.fits and t.step_s:
-                    seen = evidence("timed", "memory", seen=self.setup.steps)
-                    yield Fact(STEP_SPEED, t.batch_size / t.step_s, seen, {"batch_size": t.batch_size})
-            facts = [(t.batch_size, t.batch_size / t.step_s) for t in trials if t.fits and t.step_s]
-            size, _ = chosen_size(self.bench.facts, self.asked.batch_size, max(1, search.size), dict(facts))
-            last, same = self.trial(size, cap=room, steps=20), self.trial(size, "trace")
-            others = [t for t in trials if t.batch_size != size]  # what is checked has not made the line
-            yield from self.told(
-                fitted_to(guess, others), replace(last, parts=same.parts), [t for t in trials if t.fits], "probed"
-            )
+            start = largest_fitting(lambda n: self.trial(n, cap=room), guess, room, most).size
+            self.on = "cuda"
+            first = self.kept(trials, max(1, start // 4), room)
+            room = self.room(first.context or CONTEXT) or room
+            search = largest_near(lambda n: self.kept(trials, n, room), start, most, ON_DEVICE)
+            yield self.limit(search.size, search.failed, len(trials), room, "probed")
+            self.kept(trials, max(1, search.size // 2), room)  # for its speed
+            speeds = {t.batch_size: t.batch_size / t.step_s for t in trials if t.fits and t.step_s}
+            for n, speed in sorted(speeds.items()):
+                yield Fact(STEP_SPEED, speed, evidence("timed", "memory", seen=self.setup.steps), {"batch_size": n})
+            size, _ = chosen_size(self.bench.facts, self.asked.batch_size, max(1, search.size), speeds)
+            last = self.trial(size, cap=room, steps=LONG)
+            while not last.fits and size > 1:  # more steps may find less room
+                size = int(size * SHRINK)
+                last = self.trial(size, cap=room, steps=LONG)
+            same = self.trial(size, "trace")
+            fit, expected = self.corrected(guess, same, [t for t in trials if t.fits and t.batch_size != size])
+            fitting = [t for t in trials if t.fits]
+            yield from self.told(fit, replace(last, parts=same.parts), fitting, "probed", expected)
             self.on = "trace"
             yield from self.others(same)
         except CannotTry as e:
             yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
+
+    def corrected(self, guess: Fit, same: Trial, others: list[Trial]) -> tuple[Fit, int]:
+        """The traced lines moved to what the device took at the nearest of other sizes; and the peak that a trace and this
+        difference expect."""
+        if not others:
+            return guess, same.allocated
+        near = min(others, key=lambda t: abs(math.log(t.batch_size / same.batch_size)))
+        off = near.allocated - self.trial(near.batch_size, "trace").allocated
+        return guess.but(near), same.allocated + off
 
     def kept(self, trials: list[Trial], size: int, room: int) -> Trial:
         made = self.trial(size, cap=room)
@@ -212,15 +222,20 @@ class _Measuring:
         value = {"value": size, "failed": failed, "trials": tried, "room": room, "margin": self.asked.margin}
         return Fact(DEVICE_LIMIT, value, evidence(how, "memory", seen=tried))
 
-    def told(self, fit: Fit, last: Trial, trials: list[Trial], how: str) -> Iterator[Observation]:
-        """The facts of the step at the size advised, and the line with its check there."""
+    def told(
+        self, fit: Fit, last: Trial, trials: list[Trial], how: str, expected: int | None = None
+    ) -> Iterator[Observation]:
+        """The facts of the step at the size advised, and the line with its check there; ``expected``: the peak that was
+        expected there, if not the line's."""
         n = {"batch_size": last.batch_size}
         conditions = {"on": self.on, "optimizer": self.setup.optimizer, "precision": self.setup.precision}
         seen = evidence(how, "memory", seen=len(trials) + 1, conditions=conditions)
         yield Fact(DEVICE_PEAK, last.allocated, seen, n)
-        got = max(last.phases.values(), default=last.allocated)  # tensors; an allocator's blocks may be larger
-        off = fit.peak(last.batch_size) / got - 1
-        check = {"batch_size": last.batch_size, "predicted": round(fit.peak(last.batch_size)), "got": got}
+        got = last.allocated
+        if expected is None:  # tensors; an allocator's blocks may be larger
+            expected, got = round(fit.peak(last.batch_size)), max(last.phases.values(), default=got)
+        off = expected / got - 1
+        check = {"batch_size": last.batch_size, "predicted": expected, "got": got}
         value = {**fit.to_json(), "check": {**check, "error": round(off, 5)}, "on": self.on}
         yield Fact(MEMORY_FIT, value, seen)
         top = max(last.phases, key=lambda p: last.phases[p]) if last.phases else None
