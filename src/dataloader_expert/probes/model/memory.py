@@ -178,31 +178,48 @@ class _Measuring:
         trials near it find the largest that runs."""
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         trials: list[Trial] = []
+        room, traceable = self.room(CONTEXT) or 0, self.on == "trace"
         try:
-            room = self.room(CONTEXT) or 0
-            start = largest_fitting(lambda n: self.trial(n, cap=room), guess, room, most).size
+            start = min(most, guess.largest(room))
+            if traceable:
+                start = largest_fitting(lambda n: self.trial(n, cap=room), guess, room, most).size
             self.on = "cuda"
             first = self.kept(trials, max(1, start // 4), room)
             room = self.room(first.context or CONTEXT) or room
             search = largest_near(lambda n: self.kept(trials, n, room), start, most, ON_DEVICE)
             yield self.limit(search.size, search.failed, len(trials), room, "probed")
             self.kept(trials, max(1, search.size // 2), room)  # for its speed
-            speeds = {t.batch_size: t.batch_size / t.step_s for t in trials if t.fits and t.step_s}
-            for n, speed in sorted(speeds.items()):
-                yield Fact(STEP_SPEED, speed, evidence("timed", "memory", seen=self.setup.steps), {"batch_size": n})
-            size, _ = chosen_size(self.bench.facts, self.asked.batch_size, max(1, search.size), speeds)
+        except CannotTry as e:
+            if not any(t.fits for t in trials):
+                yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
+                return
+            yield Unknown("memory: the limit, or the speed at other batch sizes", str(e))
+        fitting = [t for t in trials if t.fits]
+        speeds = {t.batch_size: t.batch_size / t.step_s for t in fitting if t.step_s}
+        for n, speed in sorted(speeds.items()):
+            yield Fact(STEP_SPEED, speed, evidence("timed", "memory", seen=self.setup.steps), {"batch_size": n})
+        most = max((t.batch_size for t in fitting), default=1)
+        size, _ = chosen_size(self.bench.facts, self.asked.batch_size, most, speeds)
+        try:
             last = self.trial(size, cap=room, steps=LONG)
             while not last.fits and size > 1:  # more steps may find less room
                 size = int(size * SHRINK)
                 last = self.trial(size, cap=room, steps=LONG)
-            same = self.trial(size, "trace")
-            fit, expected = self.corrected(guess, same, [t for t in trials if t.fits and t.batch_size != size])
-            fitting = [t for t in trials if t.fits]
-            yield from self.told(fit, replace(last, parts=same.parts), fitting, "probed", expected)
-            self.on = "trace"
-            yield from self.others(same)
         except CannotTry as e:
-            yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
+            if not fitting:
+                yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
+                return
+            last = min(fitting, key=lambda t: abs(t.batch_size - size))  # of fewer steps, or at another size
+            yield Unknown("memory: the peak of 20 steps at the recommended size", str(e))
+        try:
+            same = self.trial(last.batch_size, "trace")
+            fit, expected = self.corrected(guess, same, [t for t in fitting if t.batch_size != last.batch_size])
+        except CannotTry:
+            yield from self.told(guess, last, fitting, "probed")
+            return
+        yield from self.told(fit, replace(last, parts=same.parts), fitting, "probed", expected)
+        self.on = "trace"
+        yield from self.others(same)
 
     def corrected(self, guess: Fit, same: Trial, others: list[Trial]) -> tuple[Fit, int]:
         """The traced lines moved to what the device took at the nearest of other sizes; and the peak that a trace and this
@@ -244,12 +261,13 @@ class _Measuring:
             MEMORY_PARTS, {**parts, "loss": last.loss, "context": last.context, "retries": last.retries}, seen, n
         )
         try:
-            low, high = (self.trial(b, evaluate=True) for b in (8, 16))
+            on = "trace" if self.on == "cuda" else self.on  # as near as it gets, and a third of a second
+            low, high = (self.trial(b, on, evaluate=True) for b in (8, 16))
         except CannotTry:
             return
         slope = (high.allocated - low.allocated) / 8
         line = Line(low.allocated - 8 * slope, slope)
-        yield Fact(EVALUATION, [line.base, line.per_sample], evidence(how, "memory", seen=2))
+        yield Fact(EVALUATION, [line.base, line.per_sample], evidence("derived", "memory", seen=2))
 
     def others(self, last: Trial) -> Iterator[Observation]:
         """The same step with one setting changed, each from one trace."""

@@ -1,0 +1,103 @@
+"""The trials of a step on a device, against one that takes somewhat more than traces say: no device is needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dataloader_expert.facts import Fact, Unknown
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench
+from dataloader_expert.probes.model.memory import (
+    DEVICE_LIMIT,
+    DEVICE_PEAK,
+    MEMORY_FIT,
+    MEMORY_PARTS,
+    STEP_SPEED,
+    ModelMemory,
+    _Measuring,
+)
+from dataloader_expert.probes.model.spec import of_input, to_json
+from dataloader_expert.sources.registry import open_source
+from tests.making.standard_models import MODELS
+from tests.probes.model.test_memory import trace, twice
+
+TOTAL = 12 << 30
+
+
+class Device:
+    """Answers as the processes of trials do: on the device everything takes ``more`` than a trace says."""
+
+    def __init__(self, more: float, answers: float = math.inf) -> None:
+        self.more, self.answers, self.sizes = more, answers, list[int]()
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        setup, size = dict(request["setup"]), request["size"]
+        if request["on"] == "twice":
+            made, lines = twice("mlp", tuple(size))
+            return {"trials": [t.to_json() for t in made], "lines": lines}
+        if request["on"] == "trace":
+            return trace("mlp", size, **setup).to_json()
+        if len(self.sizes) >= self.answers:
+            return {"error": "it took longer than 2 s", "late": True}
+        self.sizes.append(size)
+        made = trace("mlp", size, **{**setup, "cap": setup["cap"] / self.more})
+        return replace(
+            made,
+            allocated=int(made.allocated * self.more),
+            phases={p: int(n * self.more) for p, n in made.phases.items()},
+            parts={},
+            context=1 << 29,
+            step_s=0.01 + size / 20_000,
+        ).to_json()
+
+
+def observed(device: Device, bench: Bench, **asked: Any) -> tuple[dict[Any, Any], list[str]]:
+    spec = {"spec": to_json(of_input(MODELS["mlp"][1])), "call": ""}
+    branches: Any = {"trace": device, "cuda": device}
+    kind = {"name": "simulated", "total_bytes": TOTAL, "major": 9, "multiprocessors": 132}
+    seen = list(_Measuring(ModelMemory("", **asked), bench, branches, spec, [kind], math.inf).all())
+    facts = {f.quantity: f for f in seen if isinstance(f, Fact)}
+    return facts, [u.what for u in seen if isinstance(u, Unknown)]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    ref = SourceRef(str(tmp_path / "rows.csv"), (str(tmp_path),))
+    return Bench(open_source(ref, []), ref, 0, None, lambda _: None, lambda *_: None, memory_bytes=1 << 50)
+
+
+@pytest.mark.parametrize("more", [0.9, 1.0, 1.08])
+def test_the_limit_is_run_and_the_peak_expected_of_another_size(more: float, bench: Bench) -> None:
+    """Our promise: in six trials, never over; what is checked is no part of what it is checked by."""
+    device = Device(more)
+    facts, unknowns = observed(device, bench, batch_size=1 << 20)
+    limit = facts[DEVICE_LIMIT].value
+    assert limit["trials"] <= 6
+    room = limit["room"] / more
+    assert trace("mlp", limit["value"], cap=room).fits
+    assert not trace("mlp", math.ceil(limit["value"] / 0.95), cap=room).fits
+    assert facts[MEMORY_FIT].value["check"]["error"] == pytest.approx(0, abs=0.05)
+    assert facts[MEMORY_PARTS].value["parts"]["activations"] > 0
+    assert facts[STEP_SPEED].value > 0
+    assert not unknowns
+
+
+@pytest.mark.parametrize("answers", [1, 2, 4])
+def test_what_was_tried_before_time_was_up_is_told(answers: int, bench: Bench) -> None:
+    """Our promise: nothing is lost; what is missing is said."""
+    facts, unknowns = observed(Device(1.0, answers), bench)
+    assert facts[DEVICE_PEAK].value > 0
+    assert facts[DEVICE_PEAK].evidence.how == "probed"
+    assert unknowns
+
+
+def test_a_device_that_never_answers_is_said(bench: Bench) -> None:
+    facts, unknowns = observed(Device(1.0, 0), bench)
+    assert DEVICE_PEAK not in facts
+    assert unknowns == ["memory.device_peak_bytes"]
