@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.chance import Chance, explains
 from dataloader_expert.checks.fingerprint import DIGEST, digest64
 from dataloader_expert.checks.pairs import MOST_SHOWN, Seen
 from dataloader_expert.checks.spilling import HELD, Rows
@@ -27,7 +28,7 @@ class Groups:
 
     def __init__(self, kept: Seen, copies: frozenset[str]) -> None:
         self.kept, self.copies = kept, copies
-        self.extra = self.groups = self.cross_split = self.conflicts = 0
+        self.extra = self.groups = self.cross_split = self.conflicts = self.equal = 0
         self.crossing: Counter[tuple[int, ...]] = Counter()
         self.shared: Counter[int] = Counter()
         self.first: dict[str, list[tuple[tuple[bool, int], Rows]]] = {"all": [], "crossing": [], "conflicts": []}
@@ -53,6 +54,7 @@ class Groups:
         group = np.repeat(np.arange(len(sizes)), sizes)
         self.extra += int(sizes.sum()) - len(sizes)
         self.groups += len(sizes)
+        self.equal += int((sizes * (sizes - 1) // 2).sum())
         named = np.array([s is not None for s in self.kept.splits])[rows.split]
         crosses = _several(group[named], rows.split[named], len(sizes))
         conflicts = _several(group[rows.label != 0], rows.label[rows.label != 0], len(sizes))
@@ -119,6 +121,7 @@ class Groups:
         return {
             "extra": self.extra,
             "groups": self.groups,
+            "equal_pairs": self.equal,
             "cross_split": self.cross_split,
             "conflicts": self.conflicts,
             "pairs": [group[:2] for group in places["all"]],
@@ -160,17 +163,20 @@ class Duplicates(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.kept = Seen(context, HELD)
+        self.chance = Chance(context, self.kept.names)
         self.raw: list[int] = []
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
         self.kept.see(block)
+        self.chance.see(block)
         self.raw += [digest64(r) for r in block.raw]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Duplicates)
         self.seen += other.seen
         self.kept.merge(other.kept)
+        self.chance.merge(other.chance)
         self.raw += other.raw
 
     def facts(self) -> Iterable[Fact]:
@@ -182,6 +188,7 @@ class Duplicates(Check):
             distinct += told.add(rows)
         yield Fact(DISTINCT, distinct, evidence)
         more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST}
+        more["expected_pairs"] = round(self.chance.pairs(self.seen), 3)
         yield Fact(DUPLICATES, told.value() | more, evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -194,13 +201,19 @@ class Duplicates(Check):
         )
         aside = [r.field for r in self.context.roles.keys if r.field not in self.kept.names]
         but = f", ignoring {self._aside(aside)}" if self._aside(aside) else ""
+        chance = explains(g["expected_pairs"], g["equal_pairs"])
+        if chance:
+            but += f"; chance explains them: rows have few distinct values, and of {g['equal_pairs']:,} pairs of equal rows {g['expected_pairs']:,.0f} are expected"
+        weight: Severity = "info" if chance else "warning"
         if g["extra"]:
             yield finding(
                 "duplicate-samples",
-                "warning",
+                weight,
                 f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
                 fact,
-                "keep one of each group, or keep the copies deliberately as weights",
+                "nothing to do, unless keys that were left out say that they are copies"
+                if chance
+                else "keep one of each group, or keep the copies deliberately as weights",
                 g["where"],
                 g["extra"],
             )
@@ -218,21 +231,25 @@ class Duplicates(Check):
             told = ", ".join(f"{p['count']} in {' and '.join(p['splits'])}" for p in g["by_pair"])
             yield finding(
                 "splits-overlap",
-                "error",
+                "info" if chance else "error",
                 f"{g['cross_split']} distinct sample{'s occur' if g['cross_split'] != 1 else ' occurs'} in more than one split: {told}{but}",
                 fact,
-                "remove them from the training split: scores on them measure memorization",
+                "nothing to do, unless keys that were left out say that they are copies"
+                if chance
+                else "remove them from the training split: scores on them measure memorization",
                 g["cross_where"],
                 g["cross_split"],
             )
         if g["conflicts"]:
-            severity: Severity = "error" if rich else "warning"
+            severity: Severity = "info" if chance else "error" if rich else "warning"
             yield finding(
                 "label-conflict",
                 severity,
                 f"{g['conflicts']} distinct sample{'s occur' if g['conflicts'] != 1 else ' occurs'} with more than one label ({self.context.label})",
                 fact,
-                "decide on one label; no model can be right on both",
+                "no model can be right on both: the fields do not decide the label"
+                if chance
+                else "decide on one label; no model can be right on both",
                 g["conflict_where"],
                 g["conflicts"],
             )

@@ -13,10 +13,13 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts, How
 from dataloader_expert.tools.check_quality import Treatment
 
+EXPLAINED = {"duplicate-samples", "splits-overlap"}
+"""Findings that need no fix where they are only information."""
+
 
 def treatments(facts: Facts, found: Iterable[Finding]) -> list[Treatment]:
     """The fixes of findings whose effect can be counted without training."""
-    codes = {f.code for f in found}
+    codes = {f.code for f in found if f.severity != "info" or f.code not in EXPLAINED}
     made = [*_splits(facts, codes), *_fields(facts, codes)]
     return sorted(made, key=lambda t: (t.code, t.field or ""))
 

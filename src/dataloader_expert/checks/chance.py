@@ -1,0 +1,80 @@
+"""How many pairs of equal rows chance explains: where rows hold few distinct values, equal rows need be no copies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dataloader_expert.checks.base import Context
+from dataloader_expert.checks.fingerprint import digests
+from dataloader_expert.sources.base import Block
+
+KINDS = {"number", "category", "boolean", "time"}
+LOOKED_AT = 1 << 14
+"""Rows from which the values' frequencies are told: every so manieth of the data."""
+ALIKE = 2.0
+"""By this factor more pairs than of independent fields are still chance, as fields depend on one another."""
+DEVIATIONS = 3.0
+ITERATIONS = 100
+LEAST = 10.0
+"""Pairs expected from which on chance explains any: that there were none would be odd."""
+
+
+class Chance:
+    """The frequencies of values in rows that hold single values only; of other samples nothing is kept."""
+
+    def __init__(self, context: Context, names: Sequence[str]) -> None:
+        fields = {f.name: f for f in context.fields}
+        plain = all(n in fields and fields[n].kind in KINDS and not fields[n].shape for n in names)
+        self.names = list(names) if plain else []
+        self.stride = max(1, (context.samples or 0) // LOOKED_AT)
+        self.parts: list[Any] = []
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        if not self.names:
+            return
+        rows = np.arange(block.samples) if block.rows is None else block.rows[: block.samples]
+        at = np.flatnonzero((block.unit.start + rows) % self.stride == 0)
+        if len(at):
+            some = block.take(at)
+            self.parts.append(np.stack([digests(some, [name]) for name in self.names], axis=1))
+
+    def merge(self, other: Chance) -> None:
+        self.parts += other.parts
+
+    def pairs(self, samples: int) -> float:
+        """Pairs of equal rows expected among so many, if fields are independent; 0 where that cannot be told.
+
+        Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
+        that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product
+        of all p: the least P that agrees with the q is found by iteration from 0.
+        """
+        import numpy as np
+
+        rows = sum(map(len, self.parts))
+        if rows < 2:
+            return 0.0
+        seen = np.concatenate(self.parts)
+        pairs = rows * (rows - 1) / 2
+        equal = _equal_pairs(np.unique(seen, axis=0, return_counts=True)[1])
+        if equal >= pairs:
+            return 0.0
+        each = [_equal_pairs(np.unique(column, return_counts=True)[1]) for column in seen.T]
+        q = (np.array(each) - equal) / (pairs - equal)
+        every = 0.0
+        for _ in range(ITERATIONS):
+            every = float(np.prod(q * (1 - every) + every))
+        return every * samples * (samples - 1) / 2
+
+
+def _equal_pairs(counts: Any) -> float:
+    n = counts.astype("float64")
+    return float((n * (n - 1)).sum()) / 2
+
+
+def explains(expected: float, found: int) -> bool:
+    """Whether chance explains so many pairs of equal rows."""
+    return expected >= LEAST and found <= ALIKE * expected + DEVIATIONS * math.sqrt(expected)

@@ -1,0 +1,67 @@
+"""Equal rows of tables: copies are told from what chance explains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dataloader_expert.checks.duplicates import Duplicates
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.facts import Facts
+from tests.checks.looking import Data, blocks_of, context_of
+
+SEEDS = st.integers(0, (1 << 32) - 1)
+
+
+def judged(data: Data) -> dict[str, Finding]:
+    """By the check alone: others have tests of their own."""
+    parts = []
+    for block in blocks_of(data):
+        parts.append(Duplicates(context_of(data)))
+        parts[-1].see(block)
+    for part in parts[1:]:
+        parts[0].merge(part)
+    return {f.code: f for f in parts[0].judge(Facts(parts[0].facts()))}
+
+
+def drawn(rng: Any, rows: int, values: list[int]) -> dict[str, Any]:
+    """Independent columns; the first values are the more frequent ones."""
+    columns = {}
+    for i, n in enumerate(values):
+        p = 1 / np.arange(1, n + 1) ** rng.uniform(0, 1)
+        columns[f"c{i}"] = rng.choice(n, rows, p=p / p.sum())
+    columns["label"] = rng.choice(2, rows)
+    return columns
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_equal_rows_of_few_distinct_values_are_no_defect(seed: int) -> None:
+    """Our promise: what chance explains is told, and nothing more is made of it."""
+    rng = np.random.default_rng(seed)
+    rows, values = int(rng.integers(300, 3000)), rng.integers(2, 7, int(rng.integers(2, 5))).tolist()
+    cut = rows // int(rng.integers(2, 6))
+    splits = ["train"] * (rows - cut) + ["test"] * cut
+    found = judged(Data(drawn(rng, rows, values), label="label", splits=splits))
+    assert {"duplicate-samples", "splits-overlap"} <= found.keys()
+    assert {f.severity for f in found.values()} == {"info"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_copies_are_found_where_chance_does_not_explain_them(seed: int) -> None:
+    """Our promise: copied rows are a defect, in a table of one column too."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(100, 2000))
+    columns = drawn(rng, rows, rng.integers(40, 5000, int(rng.integers(1, 5))).tolist())
+    columns["c0"] = rng.normal(size=rows)
+    copies = max(2, rows // int(rng.integers(20, 60)))
+    at = rng.choice(rows, copies, replace=False)
+    columns = {name: np.concatenate([column, column[at]]) for name, column in columns.items()}
+    splits = ["train"] * rows + ["test"] * copies
+    found = judged(Data(columns, label="label", splits=splits))
+    assert (found["duplicate-samples"].severity, found["splits-overlap"].severity) == ("warning", "error")
+    assert found["duplicate-samples"].count == copies
