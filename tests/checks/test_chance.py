@@ -24,7 +24,7 @@ def judged(data: Data) -> dict[str, Finding]:
         parts[-1].see(block)
     for part in parts[1:]:
         parts[0].merge(part)
-    return {f.code: f for f in parts[0].judge(Facts(parts[0].facts()))}
+    return {f.code: f for f in parts[0].judge(Facts(tuple(parts[0].facts())))}
 
 
 def drawn(rng: Any, rows: int, values: list[int]) -> dict[str, Any]:

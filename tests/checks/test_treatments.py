@@ -43,6 +43,25 @@ def test_a_placeholder_is_treated_as_missing(seed: int) -> None:
 
 
 @given(SEEDS)
+def test_a_frequent_placeholder_is_treated_as_missing(seed: int) -> None:
+    """Our promise: however often it occurs, though then it sets the quartiles itself."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(rng.uniform(-50, 50), rng.uniform(1, 9), 2000)
+    mark, share = float(rng.choice([-999.0, -9999.0, 99999.0, -32768.0])), rng.uniform(0.05, 0.9)
+    values[rng.random(2000) < share] = mark
+    found = proposed(values)
+    assert (found["do"], found["arguments"]) == ("treat as missing", {"value": mark})
+    assert found["changed"] == int((values == mark).sum())
+    assert found["after"]["std"] == pytest.approx(float(values[values != mark].std()), rel=1e-6)
+
+
+@pytest.mark.parametrize("values", [[0, 1, 2, 10], [1, 99], [5, 50, 99], [1, 2, 3, -1], range(100)])
+def test_a_rare_or_near_value_is_no_placeholder(values: Any) -> None:
+    found = proposed(np.repeat(np.array(values, np.float64), 50))
+    assert found is None or found["do"] != "treat as missing"
+
+
+@given(SEEDS)
 def test_few_far_values_are_clipped(seed: int) -> None:
     """Our promise: a few errors are clipped to the fences, and the effect is that of clipping."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from typing import Any, cast
 from dataloader_expert.checks.base import HISTOGRAM, LABELS_BLANK, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
+from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column, Unit
@@ -350,6 +351,17 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
             or [{"field": name}],
             outliers["count"],
+        )
+    elif (s["treatment"] or {}).get("do") == AS_MISSING and name != context.label and kind != "category" and not text:
+        changed = s["treatment"]["changed"]
+        yield finding(
+            "outliers",
+            "info",
+            f"{name}: {changed} of {s['n']} values are {s['treatment']['arguments']['value']:g}, far from all others",
+            fact,
+            _cure(s["treatment"]),
+            [{"field": name}],
+            changed,
         )
     if kind in ("array", "embedding", "sequence", "image", "number") and s["std"] and s["n"] >= 1000:
         if abs(s["mean"]) < 0.02 and abs(s["std"] - 1) < 0.02:

@@ -1,7 +1,9 @@
 """What to do with a field with outliers or skewed values, and what that changes: the same statistics before and after.
 
 Outliers are more than three times the interquartile range beyond the quartiles. Three treatments are tried on the values
-themselves: one repeated outlier as missing (a placeholder such as -999), outliers clipped (winsorised), or log(1 + x).
+themselves: one repeated outlier as missing (a placeholder such as -999), outliers clipped (winsorised), or log(1 + x). A
+customary placeholder that lies apart from all other values is treated as missing however often it occurs, since quartiles
+that it sets itself show no outlier.
 The weight of the tails is the absolute skewness plus the excess kurtosis if positive: 0 for a normal distribution.
 """
 
@@ -22,6 +24,11 @@ FEW = 0.01
 """The share of values that may be errors: clipping more changes the distribution rather than its errors."""
 REPEATED = 3
 """The fewest times that a placeholder occurs."""
+OTHERS = 3
+"""The fewest other distinct values."""
+AS_MISSING = "treat as missing"
+ENDS = {*(float(s * 2**b - (s > 0)) for b in (15, 31, 63) for s in (-1, 1)), 65535.0, 4294967295.0}
+"""The least and the largest values of integer types."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,14 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
     """
     import numpy as np
 
+    mark = placeholder(levels, weights)
+    if mark is not None:
+        kept = levels != mark
+        after = effect(levels[kept], weights[kept], None)
+        before = effect(levels, weights, None)
+        if before is not None and after is not None:
+            changed = int(weights[~kept][0])
+            return {"do": AS_MISSING, "arguments": {"value": mark}, "changed": changed, **_told(before, after)}
     low, high = (outliers or {}).get("low"), (outliers or {}).get("high")
     if not isinstance(low, float) or not isinstance(high, float):
         return None
@@ -59,7 +74,7 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
         if side.sum() == 1 and weights[side][0] >= REPEATED:
             kept = ~side
             left = effect(levels[kept], weights[kept], bounds)
-            tried.append(("treat as missing", {"value": float(levels[side][0])}, int(weights[side][0]), left))
+            tried.append((AS_MISSING, {"value": float(levels[side][0])}, int(weights[side][0]), left))
     if before.far <= FEW * weights.sum() and before.far:
         clipped = effect(np.clip(levels, low, high), weights, bounds)
         tried.append(("clip", {"low": low, "high": high}, before.far, clipped))
@@ -71,6 +86,23 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
         if after is not None and after.tails <= HELPS * before.tails:
             return {"do": do, "arguments": arguments, "changed": changed, **_told(before, after)}
     return None
+
+
+def placeholder(levels: Any, weights: Any) -> float | None:
+    """The lowest or highest value if it is customary for missing ones, repeated, and as far from the others as these are
+    from one another."""
+    for end, others in ((levels[0], levels[1:]), (levels[-1], levels[:-1])):
+        if len(others) < OTHERS or weights[levels == end][0] < REPEATED or not customary(float(end)):
+            continue
+        if min(abs(end - others[0]), abs(end - others[-1])) >= others[-1] - others[0]:
+            return float(end)
+    return None
+
+
+def customary(value: float) -> bool:
+    """Whether a number is one that stands for missing values: nines, or an end of an integer type."""
+    digits = f"{abs(value):.0f}" if math.isfinite(value) else ""
+    return value in ENDS or (value.is_integer() and len(digits) > 1 and set(digits) == {"9"})
 
 
 def effect(values: Any, weights: Any, bounds: tuple[float, float] | None) -> Effect | None:
