@@ -58,6 +58,12 @@ def clipped() -> Any:
     return value
 
 
+def tone(gain: float) -> Any:
+    """A high tone in the second of two channels; beyond full scale it is cut off."""
+    value = (np.sin(1.1 * np.arange(900)) * 32767 * gain).round().clip(-32768, 32767).astype(np.int16)
+    return np.stack([np.zeros_like(value), value], axis=1)
+
+
 PICTURES = [picture(i) for i in range(8)]
 SHARP = [picture(i, size=48) for i in range(12)]
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
@@ -652,6 +658,7 @@ SPEAKS = {
         ),
         "no frame": (sounds(sound(), sound(n=0)), "silent-audio", "warning"),
         "a run at full scale": (sounds(sound(), clipped()), "clipped-audio", "warning"),
+        "a high tone cut off": (sounds(tone(1.0), tone(1.4)), "clipped-audio", "warning"),
         "off the middle": (sounds(sound(), sound(middle=9000)), "dc-offset", "warning"),
         "another rate": (sounds(sound(), sound(), rates=[8000, 16000]), "rate-drift", "warning"),
         "two channels": (sounds(sound(), np.repeat(sound(), 2, 1)), "channel-drift", "warning"),

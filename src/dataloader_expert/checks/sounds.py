@@ -25,6 +25,10 @@ FEW = 20
 """At most one clip in this many ends in zeros by accident; if more do, it is intended."""
 
 
+AGAIN = 10
+"""Pairs of samples at full scale that are no chance: the peak of a loud tone is one sample."""
+
+
 class Sounds(Check):
     ids = ("silent-audio", "clipped-audio", "dc-offset", "rate-drift", "channel-drift", "outliers")
 
@@ -191,14 +195,17 @@ def _full(value: Any) -> float:
 
 
 def clipped(value: Any) -> bool:
-    """At least three consecutive samples at full scale."""
+    """In a channel, three consecutive samples at full scale, or again and again two, as of a high tone."""
     import numpy as np
 
     if not value.size or value.dtype.kind not in "if":
         return False
     top = 1.0 if value.dtype.kind == "f" else 2.0 ** (8 * value.dtype.itemsize - 1) - 1
-    at = np.abs(value[:, 0].astype(np.float64) if value.ndim > 1 else value.astype(np.float64)) >= top
-    return bool(at.any() and (at[:-2] & at[1:-1] & at[2:]).any())
+    at = np.abs(value.astype(np.float64)) >= top
+    if not at.any():
+        return False
+    twice = at[:-1] & at[1:]
+    return bool((twice[:-1] & at[2:]).any() or twice.sum(axis=0).max() >= AGAIN)
 
 
 _LOOKS = {"silent-audio": silent, "clipped-audio": clipped, "dc-offset": offset}
