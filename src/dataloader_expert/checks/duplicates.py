@@ -203,7 +203,7 @@ class Duplicates(Check):
         but = f", ignoring {self._aside(aside)}" if self._aside(aside) else ""
         chance = explains(g["expected_pairs"], g["equal_pairs"])
         if chance:
-            but += f"; chance explains them: rows have few distinct values, and of {g['equal_pairs']:,} pairs of equal rows {g['expected_pairs']:,.0f} are expected"
+            but += f"; chance explains them: rows have few distinct values; {g['expected_pairs']:,.0f} pairs of equal rows are expected, {g['equal_pairs']:,} were found"
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:
             yield finding(
