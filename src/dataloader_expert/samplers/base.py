@@ -112,15 +112,10 @@ class EpochSampler(Sampler[T]):
         for name, value in self._identity().items():
             if state.get(name, value) != value:
                 raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: the orders differ")
-        self.restart()
+        self._start = 0  # a state loaded before no longer counts
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
         self._move(self._start)
-
-    def restart(self) -> None:
-        """The next pass starts this epoch from its beginning, even if a state was loaded."""
-        self._start, self._begun = 0, False
-        self._move(0)
 
     def move_on(self) -> None:
         """Advances the epoch if a pass of it was begun in a single process; each pass does so when it begins."""
