@@ -346,7 +346,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=("steps", "limits", "host"), default=None)
     parser.add_argument("--only", nargs="+", default=None, help="models")
-    parser.add_argument("--caps-gb", nargs="+", type=int, default=CAPS_GB, help="GiB")
+    parser.add_argument("--caps-gb", nargs="+", type=int, default=CAPS_GB, help="GB")
     given = parser.parse_args()
     from tests.making.standard_models import MODELS
 

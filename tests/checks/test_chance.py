@@ -65,3 +65,28 @@ def test_copies_are_found_where_chance_does_not_explain_them(seed: int) -> None:
     found = judged(Data(columns, label="label", splits=splits))
     assert (found["duplicate-samples"].severity, found["splits-overlap"].severity) == ("warning", "error")
     assert found["duplicate-samples"].count == copies
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_a_copied_split_is_a_leak_in_a_table_of_few_values_too(seed: int) -> None:
+    """Our promise: what chance makes within the data excuses no copies between splits."""
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(500, 2000))
+    columns: dict[str, Any] = {f"c{i}": rng.integers(0, 6, rows) for i in range(4)} | {
+        "label": rng.integers(0, 2, rows)
+    }
+    splits = ["train"] * rows + ["test"] * (rows // 4)
+    columns = {name: np.concatenate([column, column[: rows // 4]]) for name, column in columns.items()}
+    found = judged(Data(columns, label="label", splits=splits))
+    assert (found["duplicate-samples"].severity, found["splits-overlap"].severity) == ("warning", "error")
+
+
+def test_columns_that_exclude_each_other_excuse_nothing() -> None:
+    """One-hot columns are equal far more often one by one than together."""
+    rng = np.random.default_rng(3)
+    rows = np.concatenate([np.eye(50, dtype=np.int64)[rng.integers(0, 50, 1600)] for _ in range(3)], axis=1)
+    rows = np.concatenate([rows, rows[:400]])
+    columns: dict[str, Any] = {f"c{i}": column for i, column in enumerate(rows.T)}
+    found = judged(Data(columns, splits=["train"] * 1600 + ["test"] * 400))
+    assert found["splits-overlap"].severity == "error"

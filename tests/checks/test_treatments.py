@@ -55,7 +55,9 @@ def test_a_frequent_placeholder_is_treated_as_missing(seed: int) -> None:
     assert found["after"]["std"] == pytest.approx(float(values[values != mark].std()), rel=1e-6)
 
 
-@pytest.mark.parametrize("values", [[0, 1, 2, 10], [1, 99], [5, 50, 99], [1, 2, 3, -1], range(100)])
+@pytest.mark.parametrize(
+    "values", [[0, 1, 2, 10], [1, 99], [5, 50, 99], [1, 2, 3, -1], range(100), [199, 299, 499, 999], [0, 5, 10, 99]]
+)
 def test_a_rare_or_near_value_is_no_placeholder(values: Any) -> None:
     found = proposed(np.repeat(np.array(values, np.float64), 50))
     assert found is None or found["do"] != "treat as missing"

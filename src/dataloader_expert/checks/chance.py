@@ -13,8 +13,9 @@ from dataloader_expert.sources.base import Block
 KINDS = {"number", "category", "boolean", "time"}
 LOOKED_AT = 1 << 14
 """Rows from which the values' frequencies are told: every so manieth of the data."""
-ALIKE = 2.0
-"""By this factor more pairs than of independent fields are still chance, as fields depend on one another."""
+ALIKE = 1.25
+"""The factor by which as many pairs as expected may differ from those found; fields that depend on one another differ by
+more, and then nothing is explained."""
 DEVIATIONS = 3.0
 ITERATIONS = 100
 LEAST = 10.0
@@ -45,8 +46,8 @@ class Chance:
     def merge(self, other: Chance) -> None:
         self.parts += other.parts
 
-    def pairs(self, samples: int) -> float:
-        """Pairs of equal rows expected among so many, if fields are independent; 0 where that cannot be told.
+    def equal(self) -> float:
+        """The probability that two rows are equal if fields are independent; 0 where that cannot be told.
 
         Copies raise the frequencies too, so each field is compared in pairs that differ somewhere. Of independent fields
         that are equal with probabilities p, such pairs are equal in one with q = (p - P) / (1 - P), where P is the product
@@ -67,7 +68,7 @@ class Chance:
         every = 0.0
         for _ in range(ITERATIONS):
             every = float(np.prod(q * (1 - every) + every))
-        return every * samples * (samples - 1) / 2
+        return every
 
 
 def _equal_pairs(counts: Any) -> float:
@@ -76,5 +77,11 @@ def _equal_pairs(counts: Any) -> float:
 
 
 def explains(expected: float, found: int) -> bool:
-    """Whether chance explains so many pairs of equal rows."""
-    return expected >= LEAST and found <= ALIKE * expected + DEVIATIONS * math.sqrt(expected)
+    """Whether chance explains so many pairs of equal rows: about as many are expected."""
+    luck = DEVIATIONS * math.sqrt(expected)
+    return expected >= LEAST and expected / ALIKE - luck <= found <= ALIKE * expected + luck
+
+
+def pairs_of(sizes: Any) -> int:
+    """Pairs within groups of these sizes."""
+    return int((sizes * (sizes - 1) // 2).sum())

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.chance import Chance, explains
+from dataloader_expert.checks.chance import Chance, explains, pairs_of
 from dataloader_expert.checks.fingerprint import DIGEST, digest64
 from dataloader_expert.checks.pairs import MOST_SHOWN, Seen
 from dataloader_expert.checks.spilling import HELD, Rows
@@ -28,7 +28,7 @@ class Groups:
 
     def __init__(self, kept: Seen, copies: frozenset[str]) -> None:
         self.kept, self.copies = kept, copies
-        self.extra = self.groups = self.cross_split = self.conflicts = self.equal = 0
+        self.extra = self.groups = self.cross_split = self.conflicts = self.equal = self.across = 0
         self.crossing: Counter[tuple[int, ...]] = Counter()
         self.shared: Counter[int] = Counter()
         self.first: dict[str, list[tuple[tuple[bool, int], Rows]]] = {"all": [], "crossing": [], "conflicts": []}
@@ -54,8 +54,10 @@ class Groups:
         group = np.repeat(np.arange(len(sizes)), sizes)
         self.extra += int(sizes.sum()) - len(sizes)
         self.groups += len(sizes)
-        self.equal += int((sizes * (sizes - 1) // 2).sum())
+        self.equal += pairs_of(sizes)
         named = np.array([s is not None for s in self.kept.splits])[rows.split]
+        inside_splits = np.unique(group[named] * len(self.kept.splits) + rows.split[named], return_counts=True)[1]
+        self.across += pairs_of(np.bincount(group[named])) - pairs_of(inside_splits)
         crosses = _several(group[named], rows.split[named], len(sizes))
         conflicts = _several(group[rows.label != 0], rows.label[rows.label != 0], len(sizes))
         self.cross_split += int(crosses.sum())
@@ -122,6 +124,7 @@ class Groups:
             "extra": self.extra,
             "groups": self.groups,
             "equal_pairs": self.equal,
+            "pairs_across": self.across,
             "cross_split": self.cross_split,
             "conflicts": self.conflicts,
             "pairs": [group[:2] for group in places["all"]],
@@ -132,6 +135,10 @@ class Groups:
             "shared": {str(self.kept.splits[c]): n for c, n in sorted(self.shared.items())},
             "by_pair": [{"splits": list(pair), "count": n} for pair, n in sorted(by_pair.items())],
         }
+
+
+def _pairs_told(expected: float, found: int) -> str:
+    return f"{expected:,.0f} pairs of equal ones are expected, {found:,} were found"
 
 
 def _several(group: Any, values: Any, groups: int) -> Any:
@@ -183,12 +190,17 @@ class Duplicates(Check):
         if not self.seen:
             return
         evidence = self.evidence()
-        distinct, told = 0, Groups(self.kept, self.context.copies)
+        distinct, told, sizes = 0, Groups(self.kept, self.context.copies), Counter[int]()
         for rows in self.kept.together():
             distinct += told.add(rows)
+            sizes.update(dict(zip(*_counted(rows.split), strict=True)))
         yield Fact(DISTINCT, distinct, evidence)
         more = {"files": len(self.raw) - len(set(self.raw)), "digest": DIGEST}
-        more["expected_pairs"] = round(self.chance.pairs(self.seen), 3)
+        chance = self.chance.equal()
+        named = [n for split, n in sizes.items() if self.kept.splits[split] is not None]
+        across = (sum(named) ** 2 - sum(n * n for n in named)) / 2
+        more["expected_pairs"] = round(chance * self.seen * (self.seen - 1) / 2, 3)
+        more["expected_across"] = round(chance * across, 3)
         yield Fact(DUPLICATES, told.value() | more, evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -202,14 +214,17 @@ class Duplicates(Check):
         aside = [r.field for r in self.context.roles.keys if r.field not in self.kept.names]
         but = f", ignoring {self._aside(aside)}" if self._aside(aside) else ""
         chance = explains(g["expected_pairs"], g["equal_pairs"])
-        if chance:
-            but += f"; chance explains them: rows have few distinct values; {g['expected_pairs']:,.0f} pairs of equal rows are expected, {g['equal_pairs']:,} were found"
+        leaks = g["cross_split"] and not explains(g["expected_across"], g["pairs_across"])
+        chance = chance and not leaks  # copies between splits are copies
+        odds = f"{but}. This is chance: rows have few distinct values; "
         weight: Severity = "info" if chance else "warning"
         if g["extra"]:
             yield finding(
                 "duplicate-samples",
                 weight,
-                f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
+                f"{g['extra']} of {self.seen} samples equal another one{odds}{_pairs_told(g['expected_pairs'], g['equal_pairs'])}"
+                if chance
+                else f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
                 fact,
                 "nothing to do, unless keys that were left out say that they are copies"
                 if chance
@@ -232,7 +247,8 @@ class Duplicates(Check):
             yield finding(
                 "splits-overlap",
                 "info" if chance else "error",
-                f"{g['cross_split']} distinct sample{'s occur' if g['cross_split'] != 1 else ' occurs'} in more than one split: {told}{but}",
+                f"{g['cross_split']} distinct sample{'s occur' if g['cross_split'] != 1 else ' occurs'} in more than one split: {told}"
+                + (f"{odds}{_pairs_told(g['expected_across'], g['pairs_across'])}" if chance else but),
                 fact,
                 "nothing to do, unless keys that were left out say that they are copies"
                 if chance

@@ -22,6 +22,8 @@ GROUP: str | None = None
 CONTENT: tuple[str, ...] = ()
 SPLIT_WORDS: dict[str, str] = {}
 MOST_IMBALANCE = 10.0
+SHARED = 0
+"""Contents that several splits share by chance, as rows have few distinct values."""
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
@@ -143,7 +145,7 @@ def test_no_nan_or_infinity() -> None:
 
 def test_splits_share_no_sample() -> None:
     shared = sum(len(splits) > 1 for splits in seen().splits.values())
-    assert not shared, f"{shared} samples are in several splits"
+    assert shared <= SHARED, f"{shared} samples are in several splits"
 
 
 def test_groups_keep_to_one_split() -> None:

@@ -26,6 +26,7 @@ REPEATED = 3
 """The fewest times that a placeholder occurs."""
 OTHERS = 3
 """The fewest other distinct values."""
+FURTHER = 10
 AS_MISSING = "treat as missing"
 ENDS = {*(float(s * 2**b - (s > 0)) for b in (15, 31, 63) for s in (-1, 1)), 65535.0, 4294967295.0}
 """The least and the largest values of integer types."""
@@ -89,12 +90,13 @@ def treatment(levels: Any, weights: Any, outliers: dict[str, Json] | None) -> di
 
 
 def placeholder(levels: Any, weights: Any) -> float | None:
-    """The lowest or highest value if it is customary for missing ones, repeated, and as far from the others as these are
-    from one another."""
+    """The lowest or highest value if it is customary for missing ones, repeated, and at least as far from the others as
+    these are from one another: ``FURTHER`` times as far if it is positive, as prices end in nines."""
     for end, others in ((levels[0], levels[1:]), (levels[-1], levels[:-1])):
         if len(others) < OTHERS or weights[levels == end][0] < REPEATED or not customary(float(end)):
             continue
-        if min(abs(end - others[0]), abs(end - others[-1])) >= others[-1] - others[0]:
+        apart = FURTHER if end > 0 and end not in ENDS else 1
+        if min(abs(end - others[0]), abs(end - others[-1])) >= apart * (others[-1] - others[0]):
             return float(end)
     return None
 

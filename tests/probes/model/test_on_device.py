@@ -30,10 +30,12 @@ TOTAL = 12 << 30
 
 
 class Device:
-    """Answers as the processes of trials do: on the device everything takes ``more`` than a trace says."""
+    """Answers as the processes of trials do: on the device everything takes ``more`` than a trace says. It answers so
+    often; more than ``long`` samples do not fit in twenty steps, nor more than its ``free`` bytes at all."""
 
-    def __init__(self, more: float, answers: float = math.inf) -> None:
-        self.more, self.answers, self.sizes = more, answers, list[int]()
+    def __init__(self, more: float, answers: float = math.inf, long: float = math.inf, free: int = TOTAL) -> None:
+        self.more, self.answers, self.long, self.free = more, answers, long, free
+        self.sizes = list[int]()
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         setup, size = dict(request["setup"]), request["size"]
@@ -45,9 +47,12 @@ class Device:
         if len(self.sizes) >= self.answers:
             return {"error": "it took longer than 2 s", "late": True}
         self.sizes.append(size)
-        made = trace("mlp", size, **{**setup, "cap": setup["cap"] / self.more})
+        cap = min(setup["cap"], self.free) / self.more
+        made = trace("mlp", size, **{**setup, "cap": cap, "steps": 3})
         return replace(
             made,
+            fits=made.fits and (setup["steps"] == 3 or size <= self.long),
+            free=self.free,
             allocated=int(made.allocated * self.more),
             phases={p: int(n * self.more) for p, n in made.phases.items()},
             parts={},
@@ -97,7 +102,31 @@ def test_what_was_tried_before_time_was_up_is_told(answers: int, bench: Bench) -
     assert unknowns
 
 
-def test_a_device_that_never_answers_is_said(bench: Bench) -> None:
+def test_where_no_step_runs_the_prediction_is_told(bench: Bench) -> None:
     facts, unknowns = observed(Device(1.0, 0), bench)
-    assert DEVICE_PEAK not in facts
+    assert facts[DEVICE_PEAK].evidence.how == "derived"
     assert unknowns == ["memory.device_peak_bytes"]
+
+
+def test_what_twenty_steps_do_not_bear_is_beyond_the_limit(bench: Bench) -> None:
+    """Our promise: the size advised was run."""
+    limit = observed(Device(1.0), bench, batch_size=1 << 20)[0][DEVICE_LIMIT].value["value"]
+    facts, _ = observed(Device(1.0, long=0.97 * limit), bench, batch_size=1 << 20)
+    told = facts[DEVICE_LIMIT].value
+    assert told["value"] == facts[DEVICE_PEAK].at["batch_size"] <= 0.97 * limit < told["failed"]
+
+
+def test_what_other_processes_hold_is_not_free(bench: Bench) -> None:
+    """Our promise: the limit is that of the bytes that are free, not a failure."""
+    facts, _ = observed(Device(1.0, free=TOTAL // 3), bench, batch_size=1 << 20)
+    limit = facts[DEVICE_LIMIT].value
+    assert limit["value"] > 0
+    assert trace("mlp", limit["value"], cap=limit["room"]).fits
+    assert limit["room"] <= TOTAL // 3
+
+
+def test_a_model_that_does_not_fit_has_a_limit_of_0(bench: Bench) -> None:
+    """Our promise: no crash, and the prediction instead of a peak."""
+    facts, _ = observed(Device(1.0, free=1 << 20), bench)
+    assert facts[DEVICE_LIMIT].value["value"] == 0
+    assert facts[DEVICE_PEAK].evidence.how == "derived"

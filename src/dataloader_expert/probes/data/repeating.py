@@ -96,6 +96,7 @@ def written(bench: Bench) -> str:
         "CONTENT": tuple(content_fields(context)),
         "SPLIT_WORDS": SPLITS if source.splits else {},
         "MOST_IMBALANCE": repeated.MOST_IMBALANCE,
+        "SHARED": sum(f.count for f in bench.findings if f.code == "splits-overlap" and f.severity == "info"),
     }
     if reader is plain.read_dataset:
         root = project_root(whole)

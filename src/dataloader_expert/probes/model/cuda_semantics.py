@@ -86,11 +86,17 @@ def as_on_cuda(precision: str) -> Iterator[None]:
             if name in RECURRENT and func is getattr(torch, name):
                 return recur(RECURRENT[name], *args)
             if half is not None and func in in_float32 and torch.is_autocast_enabled("cpu"):
-                if func in to_float and is_half(args[0]):
-                    return _softmax_in_float32().apply(args[0])
-                if func is F.cross_entropy and is_half(args[0]) and not is_float(args[1] if len(args) > 1 else None):
+                first = args[0] if args else kwargs.get("input")
+                if func in to_float and is_half(first):
+                    return _softmax_in_float32().apply(first)
+                if (
+                    func is F.cross_entropy
+                    and args
+                    and is_half(first)
+                    and not is_float(args[1] if len(args) > 1 else None)
+                ):
                     kwargs = {k: v for k, v in kwargs.items() if k != "label_smoothing"}
-                    return F.nll_loss(_softmax_in_float32().apply(args[0]), *args[1:], **kwargs)
+                    return F.nll_loss(_softmax_in_float32().apply(first), *args[1:], **kwargs)
                 with torch.autocast("cpu", enabled=False):
                     return func(*map(wide, args), **{k: wide(v) for k, v in kwargs.items()})
             return func(*args, **kwargs)

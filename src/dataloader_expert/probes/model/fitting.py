@@ -80,6 +80,11 @@ class Fit:
             moved[phase] = tuple(Line(line.base + off, line.per_sample) for line in lines)
         return Fit(moved, self.sizes, self.straight)
 
+    def moved(self, by: float) -> Fit:
+        """The fit with every line moved by so many bytes."""
+        lines = {p: tuple(Line(line.base + by, line.per_sample) for line in found) for p, found in self.phases.items()}
+        return Fit(lines, self.sizes, self.straight)
+
     def to_json(self) -> dict[str, Json]:
         lines = {p: [[line.base, line.per_sample] for line in lines] for p, lines in self.phases.items()}
         return {"phases": lines, "sizes": list(self.sizes), "straight": self.straight}
@@ -169,13 +174,15 @@ def largest_fitting(
     return Search(low, high if high <= most else None, done)
 
 
-def largest_near(trial: Callable[[int], Measured], start: int, most: int, trials: int = MOST_TRIALS) -> Search:
+def largest_near(
+    trial: Callable[[int], Measured], start: int, most: int, trials: int = MOST_TRIALS, low: int = 0
+) -> Search:
     """The same from a size that was predicted to be the largest: steps away from it grow until one size fits and one does
-    not, then what is between them is halved.
+    not, then what is between them is halved; ``low``: a size that is known to fit.
 
     What was allocated bounds nothing here: on a device, cuDNN borrows more than it needs where there is room.
     """
-    low, high, step = 0, most + 1, ENOUGH
+    known, high, step = low, most + 1, ENOUGH
     asked = max(1, min(start, most))
     for done in range(1, trials + 1):
         if trial(asked).fits:
@@ -184,11 +191,11 @@ def largest_near(trial: Callable[[int], Measured], start: int, most: int, trials
             high = min(high, asked)
         if high - low <= max(1, ENOUGH * low) or low >= most or high <= 1 or done == trials:
             break
-        if low and high <= most:
+        if high > most:
+            asked = min(most, math.floor(low * (1 + step)) + 1)
+        elif low > known or int(high / (1 + step)) <= low:
             asked = low + (high - low) // 2
         else:
-            asked = (
-                min(most, math.floor(low * (1 + step)) + 1) if low else max(1, min(high - 1, int(high / (1 + step))))
-            )
-            step *= 2
+            asked = max(1, min(high - 1, int(high / (1 + step))))
+        step *= 2
     return Search(low, high if high <= most else None, done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Iterable, Iterator
@@ -126,7 +127,11 @@ class _Measuring:
             return
         predicted = fit
         if self.total is not None:
-            yield from self.measured(fit)
+            kind, observed = self.on, list(self.measured(fit))
+            yield from observed
+            if not any(isinstance(o, Fact) and o.quantity is DEVICE_PEAK for o in observed):
+                self.on = kind
+                yield from self.told(fit, trials[-1], trials, "derived")
             return
         room = self.room(CONTEXT)
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
@@ -165,12 +170,13 @@ class _Measuring:
         said = self.asked_of("trace", size=sizes, on="twice", setup=asdict(self.setup))
         return [Trial(**t) for t in said["trials"]], said["lines"]
 
-    def room(self, context: int) -> int | None:
-        """Bytes that torch's allocator may take, the margin left free; None: nothing bounds it here."""
+    def room(self, context: int, free: int | None = None) -> int | None:
+        """Bytes that torch's allocator may take, the margin left free; None: nothing bounds it here. ``free``: of the
+        device, part of which other processes may hold."""
         asked, margin = self.asked.memory_limit, self.asked.margin
         rooms = [] if asked is None else [asked]
         if self.total is not None:
-            rooms.append(self.total - context)
+            rooms.append(min(self.total - context, self.total if free is None else free))
         return int(min(rooms) * (1 - margin)) if rooms else None
 
     def measured(self, guess: Fit) -> Iterator[Observation]:
@@ -178,57 +184,65 @@ class _Measuring:
         trials near it find the largest that runs."""
         most = host_limit(self.bench.facts, self.bench.memory_bytes, self.asked.margin)["value"]
         trials: list[Trial] = []
-        room, traceable = self.room(CONTEXT) or 0, self.on == "trace"
-        try:
-            start = min(most, guess.largest(room))
-            if traceable:
+        room, kind = self.room(CONTEXT) or 0, self.on
+        start = min(most, guess.largest(room))
+        if kind == "trace":
+            with contextlib.suppress(CannotTry):  # without it the lines say where to begin
                 start = largest_fitting(lambda n: self.trial(n, cap=room), guess, room, most).size
-            self.on = "cuda"
+        self.on = "cuda"
+        search = None
+        try:
             first = self.kept(trials, max(1, start // 4), room)
-            room = self.room(first.context or CONTEXT) or room
-            search = largest_near(lambda n: self.kept(trials, n, room), start, most, ON_DEVICE)
-            yield self.limit(search.size, search.failed, len(trials), room, "probed")
-            self.kept(trials, max(1, search.size // 2), room)  # for its speed
+            room = self.room(first.context or CONTEXT, first.free) or room
+            low = first.batch_size if first.fits else 0
+            search = largest_near(lambda n: self.kept(trials, n, room), start, most, ON_DEVICE, low)
+            tried = len(trials)
+            if search.size > 1:
+                self.kept(trials, search.size // 2, room)  # for its speed
         except CannotTry as e:
-            if not any(t.fits for t in trials):
-                yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
-                return
-            yield Unknown("memory: the limit, or the speed at other batch sizes", str(e))
+            what = "the speed at other batch sizes" if search else "the limit" if trials else "device_peak_bytes"
+            yield Unknown(f"memory.{what}" if not trials else f"memory: {what}", f"on the device: {e}")
         fitting = [t for t in trials if t.fits]
+        if not fitting:
+            if search is not None:
+                yield self.limit(0, search.failed, tried, room, "probed")
+            return
         speeds = {t.batch_size: t.batch_size / t.step_s for t in fitting if t.step_s}
         for n, speed in sorted(speeds.items()):
             yield Fact(STEP_SPEED, speed, evidence("timed", "memory", seen=self.setup.steps), {"batch_size": n})
-        most = max((t.batch_size for t in fitting), default=1)
+        most = max(t.batch_size for t in fitting)
         size, _ = chosen_size(self.bench.facts, self.asked.batch_size, most, speeds)
+        last, failed = min(fitting, key=lambda t: abs(t.batch_size - size)), None
         try:
-            last = self.trial(size, cap=room, steps=LONG)
-            while not last.fits and size > 1:  # more steps may find less room
-                size = int(size * SHRINK)
-                last = self.trial(size, cap=room, steps=LONG)
-        except CannotTry as e:
-            if not fitting:
-                yield Unknown("memory.device_peak_bytes", f"no training step ran on the device: {e}")
-                return
-            last = min(fitting, key=lambda t: abs(t.batch_size - size))  # of fewer steps, or at another size
-            yield Unknown("memory: the peak of 20 steps at the recommended size", str(e))
-        try:
-            same = self.trial(last.batch_size, "trace")
-            fit, expected = self.corrected(guess, same, [t for t in fitting if t.batch_size != last.batch_size])
-        except CannotTry:
-            yield from self.told(guess, last, fitting, "probed")
-            return
-        yield from self.told(fit, replace(last, parts=same.parts), fitting, "probed", expected)
-        self.on = "trace"
-        yield from self.others(same)
+            made = self.trial(size, cap=room, steps=LONG)
+            while not made.fits and size > 1:  # more steps may find less room
+                failed, size = size, max(1, int(size * SHRINK))
+                made = self.trial(size, cap=room, steps=LONG)
+            last = made if made.fits else last
+        except CannotTry as e:  # what is told is of fewer steps, or of another size
+            yield Unknown(f"memory: the peak of {LONG} steps at the recommended size", str(e))
+        if search is not None:
+            limit = search.size if failed is None else min(last.batch_size, failed - 1)
+            yield self.limit(limit, failed or search.failed, tried, room, "probed")
+        yield from self.compared(guess, kind, last, fitting)
 
-    def corrected(self, guess: Fit, same: Trial, others: list[Trial]) -> tuple[Fit, int]:
-        """The traced lines moved to what the device took at the nearest of other sizes; and the peak that a trace and this
-        difference expect."""
-        if not others:
-            return guess, same.allocated
-        near = min(others, key=lambda t: abs(math.log(t.batch_size / same.batch_size)))
-        off = near.allocated - self.trial(near.batch_size, "trace").allocated
-        return guess.but(near), same.allocated + off
+    def compared(self, guess: Fit, kind: str, last: Trial, fitting: list[Trial]) -> Iterator[Observation]:
+        """What the device took, compared with what a trace at this size expects, corrected by what the device took beyond a
+        trace at the nearest other size; and what other settings would take, from traces."""
+        others = [t for t in fitting if t.batch_size != last.batch_size]
+        near = min(others, key=lambda t: abs(math.log(t.batch_size / last.batch_size)), default=None)
+        try:
+            if kind != "trace":
+                raise CannotTry
+            same = self.trial(last.batch_size, kind)
+            off = 0 if near is None else near.allocated - self.trial(near.batch_size, kind).allocated
+        except CannotTry:  # it needs real tensors, or time is up
+            fit = guess if near is None else guess.moved(near.allocated - guess.peak(near.batch_size))
+            yield from self.told(fit, last, fitting, "probed")
+            return
+        yield from self.told(guess.moved(off), replace(last, parts=same.parts), fitting, "probed", same.allocated + off)
+        self.on = kind
+        yield from self.others(same)
 
     def kept(self, trials: list[Trial], size: int, room: int) -> Trial:
         made = self.trial(size, cap=room)
@@ -261,7 +275,7 @@ class _Measuring:
             MEMORY_PARTS, {**parts, "loss": last.loss, "context": last.context, "retries": last.retries}, seen, n
         )
         try:
-            on = "trace" if self.on == "cuda" else self.on  # as near as it gets, and a third of a second
+            on = "trace" if self.on == "cuda" and last.parts else self.on  # a third of a second, where it can be traced
             low, high = (self.trial(b, on, evaluate=True) for b in (8, 16))
         except CannotTry:
             return

@@ -47,6 +47,7 @@ class Trial:
         phases: the peak of each phase, without buffers that kernels borrow, which raise the highest by ``buffers``.
         parts: what was live at the highest.
         context: bytes that the device holds beyond torch's allocator; None without a device.
+        free: bytes that were free on the device before the first tensor; None without a device.
         step_s: seconds of a step on the device.
     """
 
@@ -60,6 +61,7 @@ class Trial:
     retries: int = 0
     buffers: int = 0
     context: int | None = None
+    free: int | None = None
     step_s: float | None = None
     error: str | None = None
 
@@ -180,26 +182,33 @@ def on_cuda(make: Callable[[], Any], batch: Callable[[], Any], call: Call, size:
     if setup.cap is not None:
         torch.cuda.set_per_process_memory_fraction(min(1.0, setup.cap / total), device)
     try:
-        words, marks, seconds = _steps(make().to(device), placed(batch(), "cuda", setup.channels_last), call, setup)
+        steps = _steps(make().to(device), placed(batch(), "cuda", setup.channels_last), call, setup)
     except torch.cuda.OutOfMemoryError:
-        return Trial(size, False, torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved())
-    allocated, reserved = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+        taken = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+        return Trial(size, False, *taken, free=free_before)
+    words, peaks_, reserved, seconds = steps
     context = max(0, free_before - torch.cuda.mem_get_info(device)[0] - torch.cuda.memory_reserved())
     retries = int(torch.cuda.memory_stats()["num_alloc_retries"])
-    return Trial(size, True, allocated, reserved, marks, {}, words, retries, 0, context, seconds)
+    phases = {phase: peak for phase, peak in peaks_.items() if phase in PHASES}
+    return Trial(
+        size, True, max(peaks_.values()), reserved, phases, {}, words, retries, 0, context, free_before, seconds
+    )
 
 
-def _steps(model: Any, given: Any, call: Call, setup: Setup) -> tuple[str, dict[str, int], float]:
+def _steps(model: Any, given: Any, call: Call, setup: Setup) -> tuple[str, dict[str, int], int, float]:
+    """The loss in words, the peak of each phase and between steps (``end``), the most reserved, and seconds of a step."""
     import torch
 
     phases: dict[str, int] = {}
-    last = ""
+    reserved = 0
+    last = "end"
 
     def mark(phase: str) -> None:
-        nonlocal last
-        if last:
-            phases[last] = max(phases.get(last, 0), torch.cuda.max_memory_allocated())
-        last = phase if phase != "end" else ""
+        nonlocal last, reserved
+        phases[last] = max(phases.get(last, 0), torch.cuda.max_memory_allocated())
+        reserved = max(reserved, torch.cuda.max_memory_reserved())
+        torch.cuda.reset_peak_memory_stats()  # each phase has a peak of its own
+        last = phase
 
     model.train(not setup.evaluate)
     if setup.channels_last:
@@ -215,15 +224,20 @@ def _steps(model: Any, given: Any, call: Call, setup: Setup) -> tuple[str, dict[
     for turn in range(2 + setup.steps):
         if turn == 2:
             torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
+            mark("end")
+            phases, reserved = {}, 0
             begun = time.perf_counter()
         if optimizer is None:
+            mark("forward")
             with torch.no_grad(), cast():
                 words = loss_of(forward(), target)[1]
+            mark("end")
         else:
             words = step(forward, target, optimizer, cast(), mark)
     torch.cuda.synchronize()
-    return words, phases, (time.perf_counter() - begun) / max(1, setup.steps)
+    seconds = time.perf_counter() - begun
+    mark("end")
+    return words, phases, reserved, seconds / max(1, setup.steps)
 
 
 def placed(value: Any, device: str, channels_last: bool = False) -> Any:

@@ -9,6 +9,7 @@ from dataloader_expert.checks.base import SPLITS, STATISTICS
 from dataloader_expert.checks.duplicates import DISTINCT, DUPLICATES
 from dataloader_expert.checks.giveaway import GIVEAWAY, KNOWN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
+from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts, How
 from dataloader_expert.tools.check_quality import Treatment
@@ -64,7 +65,7 @@ def _splits(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
 def _fields(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
     for fact in facts.all(STATISTICS):
         t = fact.value.get("treatment")
-        if t is None or not t["before"]["far"]:
+        if t is None or not (t["before"]["far"] or t["do"] == AS_MISSING):
             continue  # skewness alone is not a finding
         given = ", ".join(f"{k}={v:.6g}" for k, v in t["arguments"].items())
         do = f"{t['do']} ({given})" if given else t["do"]
