@@ -95,7 +95,9 @@ def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
     report = asker.ask("diagnose_io", f"{tmp_path}/slow.py:Slow", str(tmp_path), budget_s=10)
     assert not {f.code for f in report.findings if f.severity == "error"}
     assert report.health.hung is False  # type: ignore[attr-defined]  # of that tool
-    assert report.stages  # type: ignore[attr-defined]  # of that tool
+    cures = [u.what for u in report.unknowns if "raise budget_s" in u.why]
+    # a busy machine may leave no time for the stages
+    assert report.stages or {"stages", "the remaining measurements"} & {*cures}, report.unknowns  # type: ignore[attr-defined]  # of that tool
 
 
 def test_workers_that_take_too_much_memory_are_ended_and_fewer_are_tried(asker: Asker) -> None:
