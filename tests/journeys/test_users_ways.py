@@ -96,7 +96,7 @@ def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
     assert not {f.code for f in report.findings if f.severity == "error"}
     assert report.health.hung is False  # type: ignore[attr-defined]  # of that tool
     cures = [u.what for u in report.unknowns if "raise budget_s" in u.why]
-    # a busy machine may leave no time for the stages
+    # a busy machine may leave no time for the stages, or end the request in the middle of them: then the result says so
     assert report.stages or {"stages", "the remaining measurements"} & {*cures}, report.unknowns  # type: ignore[attr-defined]  # of that tool
 
 

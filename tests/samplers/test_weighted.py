@@ -52,7 +52,7 @@ def test_draws_follow_the_weights(shape: str, tabled: bool, monkeypatch: pytest.
     """Pearson's statistic over an epoch, over its first tenth and over three epochs; blocks end within it."""
     monkeypatch.setattr(weighted, "BLOCK", 7_001)
     monkeypatch.setattr(weighted, "MERGED", 7_001)
-    monkeypatch.setattr(weighted, "WALKED", 16)  # several walks in most of the shapes
+    monkeypatch.setattr(weighted, "WALKED", 16)  # as is, no shape here has more samples than one walk
     monkeypatch.setattr(weighted, "TABLED", 1 << 25 if tabled else 0)
     weights = SHAPES[shape]
     sampler = WeightedSampler(weights, DRAWS, seed=11)

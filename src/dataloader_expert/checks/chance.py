@@ -12,11 +12,12 @@ from dataloader_expert.sources.base import Block
 
 KINDS = {"number", "category", "boolean", "time"}
 LOOKED_AT = 1 << 14
-"""Rows from which the values' frequencies are told: every so manieth of the data."""
+"""About so many rows, spread evenly over the data, tell how frequent values are."""
 ALIKE = 1.25
 """The factor by which as many pairs as expected may differ from those found; fields that depend on one another differ by
 more, and then nothing is explained."""
 DEVIATIONS = 3.0
+"""Standard deviations of a number of pairs that are luck."""
 ITERATIONS = 100
 LEAST = 10.0
 """Pairs expected from which on chance explains any: that there were none would be odd."""
@@ -28,7 +29,8 @@ class Chance:
     def __init__(self, context: Context, names: Sequence[str]) -> None:
         fields = {f.name: f for f in context.fields}
         plain = all(n in fields and fields[n].kind in KINDS and not fields[n].shape for n in names)
-        self.names = list(names) if plain else []
+        # of a stream of unknown length it is not known which rows to keep
+        self.names = list(names) if plain and context.samples is not None else []
         self.stride = max(1, (context.samples or 0) // LOOKED_AT)
         self.parts: list[Any] = []
 
@@ -60,20 +62,15 @@ class Chance:
             return 0.0
         seen = np.concatenate(self.parts)
         pairs = rows * (rows - 1) / 2
-        equal = _equal_pairs(np.unique(seen, axis=0, return_counts=True)[1])
+        equal = pairs_of(np.unique(seen, axis=0, return_counts=True)[1])
         if equal >= pairs:
             return 0.0
-        each = [_equal_pairs(np.unique(column, return_counts=True)[1]) for column in seen.T]
+        each = [pairs_of(np.unique(column, return_counts=True)[1]) for column in seen.T]
         q = (np.array(each) - equal) / (pairs - equal)
         every = 0.0
         for _ in range(ITERATIONS):
             every = float(np.prod(q * (1 - every) + every))
         return every
-
-
-def _equal_pairs(counts: Any) -> float:
-    n = counts.astype("float64")
-    return float((n * (n - 1)).sum()) / 2
 
 
 def explains(expected: float, found: int) -> bool:

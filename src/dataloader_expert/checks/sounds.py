@@ -23,8 +23,6 @@ QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with
 CUT = "cut off"
 FEW = 20
 """At most one clip in this many ends in zeros by accident; if more do, it is intended."""
-
-
 AGAIN = 10
 """Pairs of samples at full scale that are no chance: the peak of a loud tone is one sample."""
 

@@ -27,6 +27,7 @@ REPEATED = 3
 OTHERS = 3
 """The fewest other distinct values."""
 FURTHER = 10
+"""Times the range of the others that positive nines lie apart."""
 AS_MISSING = "treat as missing"
 ENDS = {*(float(s * 2**b - (s > 0)) for b in (15, 31, 63) for s in (-1, 1)), 65535.0, 4294967295.0}
 """The least and the largest values of integer types."""

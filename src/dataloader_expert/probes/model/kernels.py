@@ -1,4 +1,7 @@
-"""Memory that torch's kernels keep or borrow on a CUDA device beyond the tensors of a step."""
+"""Memory that torch's kernels keep or borrow on a CUDA device beyond the tensors of a step.
+
+``python -m benchmarks.kernels --show`` compares these with what was borrowed on an H100 (torch 2.11).
+"""
 
 from __future__ import annotations
 
@@ -46,8 +49,8 @@ def convolution_workspace(tensors: Sequence[Any], pointwise: bool, backward: boo
     """Bytes that cuDNN borrows for a convolution of these tensors: input, weight, output or their gradients.
 
     Its tensor-core kernels work on copies in channels-last order; the weight's gradient is added up in parts. Kernels of
-    one by one need neither. The heuristics of cuDNN take other kernels for some shapes: 1,648 MiB instead of 196 were
-    seen once among 156 shapes on an H100.
+    one by one need neither. cuDNN takes other kernels for some shapes, which borrow more or less: up to 1,648 MiB where
+    196 are allowed for here.
     """
     if pointwise:
         return 0
@@ -74,8 +77,8 @@ def recurrent_reserve(gates: int, layers: int, hidden: int, ways: int) -> int:
 def recurrent_workspace(gates: int, layers: int, hidden: int, ways: int, inputs: int, steps: int, width: int) -> int:
     """Bytes that cuDNN borrows for a recurrent call of ``steps`` steps (of all sequences together), values of ``width``.
 
-    Fitted to 352 shapes on an H100 with cuDNN 9: within 4 % for nine tenths of LSTMs, 14 % for all but those whose
-    half-precision kernel is another.
+    Constants rounded from a fit to 352 shapes: within 9 % for nine tenths of LSTMs and GRUs, and 13 % of plain RNNs. Some
+    half-precision LSTMs take another kernel and borrow three times as much.
     """
     per_step = {4: 2500, 3: 2200, 1: 1600}[gates] + 3 * inputs + 8 * hidden * (ways - 1)
     return layers * ways * (8 << 20) + steps * width * per_step

@@ -125,7 +125,6 @@ class _Measuring:
         except CannotTry as e:
             yield Unknown("memory.device_peak_bytes", f"no training step could be traced: {e}")
             return
-        predicted = fit
         if self.total is not None:
             kind, observed = self.on, list(self.measured(fit))
             yield from observed
@@ -143,10 +142,10 @@ class _Measuring:
                 yield self.limit(search.size, search.failed, search.trials, room, "derived")
             size, _ = chosen_size(self.bench.facts, self.asked.batch_size, most if limit is None else min(most, limit))
             last = self.trial(size)
-            yield from self.told(predicted, last, trials, "derived")
+            yield from self.told(fit, last, trials, "derived")
             yield from self.others(last)
         except CannotTry as e:
-            yield from self.told(predicted, trials[-1], trials, "derived")
+            yield from self.told(fit, trials[-1], trials, "derived")
             yield Unknown("memory: the limit, or its check at the recommended size", str(e))
 
     def traced(self) -> tuple[Fit, list[Trial]]:
@@ -200,8 +199,8 @@ class _Measuring:
             if search.size > 1:
                 self.kept(trials, search.size // 2, room)  # for its speed
         except CannotTry as e:
-            what = "the speed at other batch sizes" if search else "the limit" if trials else "device_peak_bytes"
-            yield Unknown(f"memory.{what}" if not trials else f"memory: {what}", f"on the device: {e}")
+            rest = "memory: the speed at other batch sizes" if search is not None else "memory: the limit"
+            yield Unknown(rest if trials else "memory.device_peak_bytes", f"on the device: {e}")
         fitting = [t for t in trials if t.fits]
         if not fitting:
             if search is not None:
@@ -281,7 +280,8 @@ class _Measuring:
             return
         slope = (high.allocated - low.allocated) / 8
         line = Line(low.allocated - 8 * slope, slope)
-        yield Fact(EVALUATION, [line.base, line.per_sample], evidence("derived", "memory", seen=2))
+        seen = evidence("probed" if on == "cuda" else "derived", "memory", seen=2)
+        yield Fact(EVALUATION, [line.base, line.per_sample], seen)
 
     def others(self, last: Trial) -> Iterator[Observation]:
         """The same step with one setting changed, each from one trace."""
