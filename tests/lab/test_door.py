@@ -186,6 +186,19 @@ def test_two_requests_at_once_do_not_meet(home: Home, root: Path, mark: Path) ->
     home.run(do)
 
 
+def test_a_request_over_its_memory_limit_may_end_its_own_processes(home: Home, root: Path, mark: Path) -> None:
+    """Our promise: they stand still meanwhile; a request that ends them goes on, another is ended."""
+
+    async def do(door: Door) -> None:
+        assert means(await measured(door, root, "TooMuchBelow"))["zero"] == 0.0
+        failure = (await measured(door, root, "TooMuchForGood")).failure
+        assert failure is not None
+        assert failure.code == "out-of-memory"
+        assert failure.message.startswith("2 processes held 2.")
+
+    home.run(do)
+
+
 def test_a_flood_of_prints_is_kept_short(home: Home, root: Path, mark: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Our promise: prints of every kind are read to the end, shown shortened, and reach neither wire nor terminal."""
 

@@ -37,6 +37,9 @@ from dataloader_expert.probes.system.process_memory import group_bytes, shm_used
 POLL_S = 0.1
 STRAY_S = 0.2
 STACK_S = 0.05
+FROZEN_S, FROZEN_OVER = 1.0, 1.25
+"""How long a group over its memory limit stands still before it is ended, so that the request can end its workers
+itself and keep what it measured; beyond this multiple of the limit it is ended at once."""
 STACKS_OF = 9
 """Processes of a group that are asked for their stacks: the child and eight workers."""
 
@@ -62,6 +65,8 @@ class Child:
     group: set[int] = field(default_factory=set)
     """All processes of the group that were ever seen."""
     since: float = field(default_factory=time.monotonic)
+    frozen: float | None = None
+    """Since when its workers stand still, as the group is over its memory limit."""
 
 
 class HostProcess:
@@ -194,9 +199,19 @@ class HostProcess:
             if grown > 1 << 20:
                 child.shm_names |= shm.held(group)
             used = group_bytes(group, grown, int(0.8 * child.limit_bytes))
-            if used > child.limit_bytes:
-                child.figures = {"used": used, "limit": child.limit_bytes, "processes": len(group)}
-                self._end(child, "memory")
+            if used <= child.limit_bytes:
+                if child.frozen is not None:
+                    kill(group[1:], signal.SIGCONT)
+                    child.frozen = None
+                continue
+            if used < FROZEN_OVER * child.limit_bytes and group[1:]:
+                if child.frozen is None:
+                    child.frozen = now
+                kill([p for p in group[1:] if not is_tracker(p)], signal.SIGSTOP)
+                if now - child.frozen < FROZEN_S:
+                    continue
+            child.figures = {"used": used, "limit": child.limit_bytes, "processes": len(group)}
+            self._end(child, "memory")
 
     def _end(self, child: Child, reason: str) -> None:
         """Stops and kills the whole group. At the time limit, first lets each process write its stack."""
