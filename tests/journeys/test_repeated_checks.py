@@ -111,6 +111,22 @@ def test_what_is_planted_fails_its_test(planted: str, asker: Asker, tmp_path: Pa
     assert {name for name, passed in outcomes(report.code, folder).items() if not passed} == failing
 
 
+def test_of_large_data_a_part_is_run(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: the file is run before it is returned, on samples of every file if there are many, and reads all of them."""
+    data, rng = tmp_path / "data", np.random.default_rng()
+    rows = [[f"{x:.6f}", f"{y:.6f}", int(x > 0)] for x, y in rng.normal(size=(24_000, 2))]
+    data.mkdir()
+    for split, part in (("train", rows[:20_000]), ("val", [*rows[20_000:], rows[12_345]])):
+        with (data / f"{split}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([["x", "y", "label"], *part])
+    report: Any = asker.ask("check_quality", str(data), str(tmp_path))
+    assert not [u for u in report.unknowns if u.what == "code"]
+    assert "It was run on up to 1,000 samples" in report.code
+    folder = tmp_path / "run"
+    folder.mkdir()
+    assert {n for n, passed in outcomes(report.code, folder).items() if not passed} == {"test_splits_share_no_sample"}
+
+
 def test_your_own_dataset_is_read_by_its_name(asker: Asker, tmp_path: Path) -> None:
     """Our promise: the file imports the Dataset that was named, with its arguments."""
     (tmp_path / "mine.py").write_text(

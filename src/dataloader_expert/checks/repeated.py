@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 DATA = ""
+MOST = 0
+"""The most samples to look at, spread over the files; 0: all."""
 SUFFIXES: tuple[str, ...] = ()
 SAMPLES = 0
 LABEL: str | None = None
@@ -84,9 +87,12 @@ def parts_of(value: Any) -> bytes:
 @functools.cache
 def seen() -> Seen:
     found = Seen()
-    for path in files():
+    paths = files()
+    paths = paths[:: -(-len(paths) // MOST) or 1] if MOST else paths
+    each = MOST // max(1, len(paths)) if MOST else None
+    for path in paths:
         try:
-            for sample in read(path):
+            for sample in itertools.islice(read(path), each):
                 look(found, path, sample)
         except Exception as error:  # a damaged file may make a reader raise anything
             found.unreadable.append(f"{path}: {type(error).__name__}: {error}")
@@ -128,7 +134,7 @@ def test_every_file_can_be_read() -> None:
 
 def test_no_sample_is_lost() -> None:
     samples = seen().samples
-    assert samples == SAMPLES, f"there are {samples} samples; there were {SAMPLES} when the data were checked"
+    assert MOST or samples == SAMPLES, f"there are {samples} samples; there were {SAMPLES} when the data were checked"
 
 
 def test_samples_have_one_form() -> None:
