@@ -67,6 +67,7 @@ def tone(gain: float) -> Any:
 PICTURES = [picture(i) for i in range(8)]
 SHARP = [picture(i, size=48) for i in range(12)]
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
+CATEGORY = {"day": "category"}
 HALVES = ["train"] * 6 + ["test"] * 6
 NUMBERS = np.arange(12.0)
 
@@ -259,7 +260,24 @@ SILENT = {
         "every file is there": named(["a.png", "b.png"], ["a.png", "b.png"]),
         "files of another folder": named(["a.png", "b.png"], ["a.png", "b.png", "more/c.png", "more/d.png"]),
     },
+    "forms": {
+        "dates of one format": Data({"day": [f"{1 + i:02}/{1 + i % 12:02}/2024" for i in range(28)]}, kinds=CATEGORY),
+        "the clock in some with fractions": Data(
+            {"day": [f"2024-01-02T10:00:{i:02}{'.5' * (i % 2)}" for i in range(20)]}, kinds=CATEGORY
+        ),
+        "numbers": Data({"x": NOISE[:40], "day": [f"{i}" for i in range(40)]}, kinds=CATEGORY),
+        "names and codes with digits": Data({"day": [f"{'ABCDEFG'[i % 7]}{i}" for i in range(40)]}, kinds=CATEGORY),
+        "house numbers with many endings": Data({"day": [f"{i}{'abcdefg'[i % 7]}" for i in range(40)]}, kinds=CATEGORY),
+        "all with a unit, which is told": Data({"day": [f"{i}.5 kg" for i in range(40)]}, kinds=CATEGORY),
+        "names, one of which is a date": Data({"day": ["Ann", "Bob"] * 9 + ["2024-01-02"]}, kinds=CATEGORY),
+    },
+    "nested": {
+        "numbers": Data({"of": [{"a": 1.5, "b": [1, 2.5]}] * 12}, kinds={"of": "other"}),
+        "nothing": Data({"of": [{}, None] * 6}, kinds={"of": "other"}),
+    },
     "spelling": {
+        "truth by single letters, which may be codes": Data({"odor": ["n", "y", "f"] * 30}, kinds={"odor": "category"}),
+        "grades": Data({"grade": ["B", "B-", "B+", "1-2", "1 2"] * 30}, kinds={"grade": "category"}),
         "one spelling": Data({"town": ["York", "Bath"] * 40, "x": NOISE[:80]}),
         "codes that differ by case, each of a few": Data(
             {"code": ["aX", "ax", "Bb", "bB"] * 9}, kinds={"code": "category"}
@@ -685,7 +703,61 @@ SPEAKS = {
         ),
         "a file that none names": (named(["a.png", "b.png"], ["a.png", "b.png", "c.png"]), "missing-pair", "warning"),
     },
+    "forms": {
+        "a date of another format": (
+            Data({"day": [*(f"2024-01-{1 + i:02}" for i in range(28)), "30.01.2024"]}, kinds=CATEGORY),
+            "dtype-drift",
+            "warning",
+        ),
+        "the day first and the month first": (
+            Data({"day": [f"{1 + i:02}/02/2024" for i in range(28)] + ["02/28/2024"]}, kinds=CATEGORY),
+            "dtype-drift",
+            "warning",
+        ),
+        "a text among texts of numbers": (
+            Data({"day": [*(f"{i}.5" for i in range(20)), "unknown"]}, kinds=CATEGORY),
+            "dtype-drift",
+            "warning",
+        ),
+        "a text among dates": (
+            Data({"day": [*(f"2024-01-{1 + i:02}" for i in range(28)), "soon"]}, kinds=CATEGORY),
+            "dtype-drift",
+            "warning",
+        ),
+        "decimal commas and points": (
+            Data({"day": [f"{i}{'.,'[i % 2]}5" for i in range(20)]}, kinds=CATEGORY),
+            "dtype-drift",
+            "warning",
+        ),
+        "thousands": (
+            Data({"day": [f"{1000 + i:,}" for i in range(20)]}, kinds=CATEGORY),
+            "numbers-as-text",
+            "info",
+        ),
+    },
+    "nested": {
+        "a NaN in a list": (
+            Data({"of": [{"a": [1.5, float("nan") if i == 5 else 2]} for i in range(12)]}, kinds={"of": "other"}),
+            "nan",
+            "error",
+        ),
+        "an infinity in an object": (
+            Data({"of": [{"a": {"b": float("inf") if i == 5 else 2.0}} for i in range(12)]}, kinds={"of": "other"}),
+            "inf",
+            "error",
+        ),
+    },
     "spelling": {
+        "true in several words": (
+            Data({"on": ["True", "yes", "False"] * 30}, kinds={"on": "category"}),
+            "label-twins",
+            "warning",
+        ),
+        "a hyphen": (
+            Data({"town": [*["New York"] * 40, *["Bath"] * 39, "new-york"]}, kinds={"town": "category"}),
+            "label-twins",
+            "warning",
+        ),
         "another case": (
             Data({"town": ["York"] * 40 + ["Bath"] * 39 + ["BATH "]}, kinds={"town": "category"}),
             "label-twins",

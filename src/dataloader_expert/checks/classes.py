@@ -210,7 +210,7 @@ class Classes(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"labels that differ only in case or spaces: {', '.join(map(repr, names))}",
+                f"one label in several spellings: {', '.join(map(repr, names))}",
                 all_,
                 "use one spelling",
                 places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one

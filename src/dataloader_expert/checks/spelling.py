@@ -1,4 +1,4 @@
-"""Categories of fields other than the label that differ only in case or spaces: one value, spelt in two ways."""
+"""Categories of fields other than the label: one value in several spellings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
-SPELLINGS = Quantity(
-    "spellings", "samples", "values of a category that differ only in case or spaces, with their samples"
-)
+SPELLINGS = Quantity("spellings", "samples", "spellings of one value of a category, with their samples")
 MOST = 200
 """Distinct values beyond which a field is not a category: codes and names may well differ only in case."""
 OFTEN = 20
@@ -74,7 +72,7 @@ class Spelling(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"{fact.at['field']} has values that differ only in case or spaces: {', '.join(map(repr, counts))}",
+                f"{fact.at['field']} has one value in several spellings: {', '.join(map(repr, counts))}",
                 fact,
                 "use one spelling",
                 fact.value["where"],

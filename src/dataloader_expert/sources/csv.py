@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.conclusions import number
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
-from dataloader_expert.sources.dialects import Dialect, is_number, sniff_dialect
+from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
+from dataloader_expert.sources.lines import Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns, listed
@@ -163,7 +162,8 @@ class Csv(Table):
             self.problems += absent_columns(absent, part.path) + extra_columns(extra, part.path)
 
     def _check_forms(self, parts: list[_Part]) -> None:
-        """Columns in which a file has other values than most rows of the others: texts for numbers, or dates written otherwise."""
+        """Columns in which a file has other values than most rows of the others: texts for numbers, or dates written otherwise,
+        which are read as text and compared by a check."""
         told, texts = set(), set()
         for name in self.names:
             found = [(p, *known) for p in parts if (known := p.dialect.forms.get(name)) is not None]
@@ -174,15 +174,14 @@ class Csv(Table):
                 continue
             [(usual, _)] = rows.most_common(1)
             example = next(cell for _, form, cell in found if form == usual)
-            dates = all("dates" in form for form in rows)
-            if dates:
+            if all("dates" in form for form in rows):
                 texts.add(name)
+                continue
             for part, form, cell in found:
                 if form == usual:
                     continue
                 told.add((part.path, name))
-                here, there = ("dates", "dates") if dates else (form, usual)
-                text = f"{name} has {here} such as {cell[:40]!r}, in the other files {there} such as {example[:40]!r}"
+                text = f"{name} has {form} such as {cell[:40]!r}, in the other files {usual} such as {example[:40]!r}"
                 self.problems.append(Unreadable("dtype-drift", text, file=part.path, field=name))
         self.told, self.texts = frozenset(told), frozenset(texts)
 
@@ -195,11 +194,7 @@ class Csv(Table):
         table = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema if str(f.type) != "null"}
-        columns = columns_of(table, unit.file, problems, unit.start)
-        for name, column in columns.items():
-            if isinstance(column.values, list):
-                problems += _odd_cells(name, column.values, unit)
-        return Block(unit, columns, (), problems)
+        return Block(unit, columns_of(table, unit.file, problems, unit.start), (), problems)
 
     def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Any:
         import pyarrow as pa
@@ -262,24 +257,6 @@ def _called(kind: Any) -> str:
     if t.is_temporal(kind):
         return "dates or times"
     return "no values" if t.is_null(kind) else "texts"
-
-
-def _odd_cells(name: str, values: list[Any], unit: Unit) -> list[Unreadable]:
-    """Texts in a column that otherwise contains numbers; they turned the whole column into text."""
-    present = [(i, v) for i, v in enumerate(values) if isinstance(v, str)]
-    few = present[:100]
-    if len(few) < 10 or sum(is_number(v) for _, v in few) * 10 < 8 * len(few):
-        return []
-    odd = [i for i, v in present if not is_number(v)]
-    if not odd or len(odd) * 10 > len(present):
-        return []
-    of = f"{name} contains numbers except for {number(len(odd), 'text')} such as"
-    return [
-        Unreadable(
-            "dtype-drift", f"{of} {values[i][:40]!r}: read as text", file=unit.file, field=name, sample=unit.start + i
-        )
-        for i in odd[:MOST_ODD]
-    ]
 
 
 SOURCE = Csv

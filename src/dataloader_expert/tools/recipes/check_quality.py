@@ -190,7 +190,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         aside.append("class labels (there are none)")
     nested = [escaped(f["name"]) for f in facts.value(FIELDS, []) if f["dtype"] == "dict"]
     if nested:
-        aside.append(f"what the objects in {', '.join(nested[:5])} hold")
+        aside.append(f"what the objects in {', '.join(nested[:5])} hold, apart from NaN and infinities")
     aside += [f"the contents of the files named by {escaped(f.at['field'])}" for f in facts.all(REFERENCES)]
     if not request.near_duplicates:
         aside.append("near duplicates (not asked for)")
