@@ -375,6 +375,8 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
                 continue
             if not (a["std"] and b["std"]):
                 still, moving = (one, two) if not a["std"] else (two, one)
+                if not _surely_still(still.value, moving.value):
+                    continue
                 text = f"it is {still.value['min']:.4g} in every sample of {still.at['split']} and varies in {moving.at['split']}"
                 yield name, _drifts(name, text, one, two)
                 continue
@@ -395,6 +397,13 @@ def _features(facts: Facts, context: Context, aside: set[str | None]) -> Iterabl
             elif distance >= APART and sure:
                 text = f"its values are distributed differently in {one.at['split']} and {two.at['split']} (total variation {distance:.2f})"
                 yield name, _drifts(name, text, one, two)
+
+
+def _surely_still(still: dict[str, Any], moving: dict[str, Any]) -> bool:
+    """Whether a split of one value would not be so by chance, if it were drawn from the other: a rare value is easily missed."""
+    usual = moving["commonest"]
+    share = usual["share"] if usual["value"] == still["min"] else min(usual["share"], 1 - usual["share"])
+    return bool(still["n"] * math.log(max(share, 1e-300)) <= -0.5 * SURE**2)
 
 
 def _drifts(name: str, text: str, one: Fact, two: Fact) -> Finding:

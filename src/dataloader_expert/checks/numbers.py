@@ -179,7 +179,8 @@ class Numbers:
     def summary(self, bins: bool = False, treated: bool = False) -> dict[str, Any]:
         """The contract's statistics: moments over finite values, quantiles, distribution, outliers.
 
-        ``bins``: with ``histogram``, the values' counts; ``treated``: with a proposed ``treatment`` (see ``treatments``).
+        ``bins``: with ``histogram``, the values' counts; ``treated``: with a proposed ``treatment`` (see ``treatments``);
+        ``commonest``: the most frequent value and its share.
         """
         import numpy as np
 
@@ -198,6 +199,7 @@ class Numbers:
                 "inf": self.inf_up + self.inf_down,
                 "outliers": None,
                 "treatment": None,
+                "commonest": None,
                 "n": 0,
             }
         n = self.n
@@ -232,6 +234,7 @@ class Numbers:
             "inf": self.inf_up + self.inf_down,
             "outliers": outliers,
             "treatment": treatment(levels, weights, outliers) if treated else None,
+            "commonest": {"value": float(levels[(at := int(weights.argmax()))]), "share": float(weights[at] / n)},
             "n": n,
         }
 

@@ -230,10 +230,11 @@ class Statistics(Check):
                     yield Fact(TRAIN_MOMENTS, _moments(part), self.evidence(n=part.total), at)
                 if len(parts) > 1 and split is not None:
                     summary = copy.copy(part).summary()
-                    kept = {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "n")}
+                    kept = {k: summary[k] for k in ("mean", "std", "min", "max", "quantiles", "commonest", "n")}
                     yield Fact(SPLIT_STATISTICS, kept, self.evidence(n=part.total), {**at, "split": split})
             summary = numbers.summary(bins=i < BINNED, treated=field in treated and channel is None)
             histogram = summary.pop("histogram", None)
+            del summary["commonest"]
             measure = "characters" if field in self.words else "value"
             if histogram is not None and (measure == "value" or field not in categories):
                 yield Fact(HISTOGRAM, histogram, evidence, {**at, "measure": measure})
