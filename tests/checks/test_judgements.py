@@ -23,6 +23,11 @@ def picture(seed: int, low: int = 0, high: int = 256, mode: str = "RGB", size: i
     return Image.fromarray(coarse.repeat(size // 6, 0).repeat(size // 6, 1)).convert(mode)
 
 
+def without_blue() -> Any:
+    red, green, blue = picture(3).split()
+    return Image.merge("RGB", (red, green, blue.point(lambda _: 0)))
+
+
 def turned() -> Any:
     image = picture(1)
     image.getexif()[274] = 6
@@ -271,6 +276,12 @@ SILENT = {
         "all with a unit, which is told": Data({"day": [f"{i}.5 kg" for i in range(40)]}, kinds=CATEGORY),
         "names, one of which is a date": Data({"day": ["Ann", "Bob"] * 9 + ["2024-01-02"]}, kinds=CATEGORY),
     },
+    "keys": {
+        "each of its own": Data({"id": np.arange(40), "x": NOISE[:40]}),
+        "counted anew in each split": Data(
+            {"id": np.array([*range(20), *range(20)]), "x": NOISE[:40], "split": ["train"] * 20 + ["val"] * 20}
+        ),
+    },
     "nested": {
         "numbers": Data({"of": [{"a": 1.5, "b": [1, 2.5]}] * 12}, kinds={"of": "other"}),
         "nothing": Data({"of": [{}, None] * 6}, kinds={"of": "other"}),
@@ -318,6 +329,16 @@ SPEAKS = {
             "warning",
         ),
         "a constant": (Data({"x": np.full(12, 4.0), "y": NUMBERS}), "constant-field", "warning"),
+        "values that pile up at the largest": (
+            Data({"x": np.minimum(np.arange(200.0), 150)}),
+            "outliers",
+            "info",
+        ),
+        "texts that end at one length": (
+            Data({"text": [("a few words " * 60)[: min(40 + 3 * i, 400)] for i in range(200)]}, kinds={"text": "text"}),
+            "suspicious-text",
+            "warning",
+        ),
         "a far value": (Data({"x": np.append(NOISE, 1e6)}), "outliers", "info"),
         "numbers that are standard already": (
             Data({"x": np.tile((NOISE - NOISE.mean()) / NOISE.std(), 3)}),
@@ -656,6 +677,7 @@ SPEAKS = {
     "pictures": {
         "a gray one among coloured": (Data({"image": [*PICTURES, picture(9, mode="L")]}), "mode-drift", "warning"),
         "one turned by its tag": (Data({"image": [turned(), picture(2)]}), "rotated-by-exif", "warning"),
+        "one without blue": (Data({"image": [*PICTURES * 2, without_blue()]}), "constant-samples", "warning"),
         "a dark one": (Data({"image": [*PICTURES, picture(9, 0, 40)]}), "dark", "info"),
         "a light one": (Data({"image": [*PICTURES, picture(9, 230, 256)]}), "light", "info"),
         "a blurred one": (
@@ -677,6 +699,7 @@ SPEAKS = {
         "no frame": (sounds(sound(), sound(n=0)), "silent-audio", "warning"),
         "a run at full scale": (sounds(sound(), clipped()), "clipped-audio", "warning"),
         "a high tone cut off": (sounds(tone(1.0), tone(1.4)), "clipped-audio", "warning"),
+        "a silent channel": (sounds(tone(0.5), tone(0.4)), "silent-audio", "warning"),
         "off the middle": (sounds(sound(), sound(middle=9000)), "dc-offset", "warning"),
         "another rate": (sounds(sound(), sound(), rates=[8000, 16000]), "rate-drift", "warning"),
         "two channels": (sounds(sound(), np.repeat(sound(), 2, 1)), "channel-drift", "warning"),
@@ -729,10 +752,22 @@ SPEAKS = {
             "dtype-drift",
             "warning",
         ),
+        "thousands in some": (
+            Data({"day": [f"{980.5 + i:,}" for i in range(40)] + ["7.5"] * 40}, kinds=CATEGORY),
+            "numbers-as-text",
+            "warning",
+        ),
         "thousands": (
             Data({"day": [f"{1000 + i:,}" for i in range(20)]}, kinds=CATEGORY),
             "numbers-as-text",
             "info",
+        ),
+    },
+    "keys": {
+        "one twice": (
+            Data({"id": np.array([*range(39), 7]), "x": NOISE[:40]}),
+            "duplicate-keys",
+            "warning",
         ),
     },
     "nested": {
@@ -796,7 +831,11 @@ SPEAKS = {
             "group-leakage",
             "error",
         ),
-        "a likely group in two splits": (Data({"speaker": ["a", "b"] * 6}, splits=HALVES), "group-leakage", "warning"),
+        "a likely group in two splits": (
+            Data({"speaker": ["a", "b", "c", "d"] * 3}, splits=HALVES),
+            "group-leakage",
+            "warning",
+        ),
         "a named time that runs back": (
             Data({"when": NUMBERS[::-1].copy()}, splits=HALVES, context={"time": "when"}),
             "time-leakage",

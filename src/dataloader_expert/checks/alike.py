@@ -8,6 +8,11 @@ from collections.abc import Iterable
 
 _BETWEEN = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 """Spaces, hyphens and underscores between two letters: ``New  York`` and ``new_york``, but not ``1-2`` or ``B-``."""
+LOOK_ALIKE = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
+    "ABEKMHOPCTXaeopcyxijsABEZHIKMNOPTYXo",
+)
+"""Letters of Cyrillic and Greek that look like Latin ones."""
 TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0", "on"), "true"),
     **dict.fromkeys(("false", "f", "no", "n", "0", "0.0", "off"), "false"),
@@ -15,8 +20,8 @@ TRUTH = {
 
 
 def twins(names: Iterable[str]) -> list[list[str]]:
-    """Groups of names that differ only in case, spaces, hyphens or underscores, or are words for true, or for false."""
-    plain = {name: _BETWEEN.sub(" ", unicodedata.normalize("NFKC", name).casefold().strip()) for name in names}
+    """Groups of names that look alike but for case, spaces, hyphens and underscores, or are words for true, or for false."""
+    plain = {name: _plain(name) for name in names}
     used = set(plain.values())
     words = used <= TRUTH.keys() and any(len(word) > 1 for word in used)  # single letters are codes
     truth = TRUTH if words and {TRUTH[word] for word in used} == {"true", "false"} else {}
@@ -24,3 +29,14 @@ def twins(names: Iterable[str]) -> list[list[str]]:
     for name, meant in plain.items():
         alike.setdefault(truth.get(meant, meant), []).append(name)
     return [same for same in alike.values() if len(same) > 1]
+
+
+def _plain(name: str) -> str:
+    latin = unicodedata.normalize("NFKC", name).translate(LOOK_ALIKE)
+    return _BETWEEN.sub(" ", latin.casefold().strip())
+
+
+def spelt(names: Iterable[str]) -> str:
+    """The names as they are told: those with letters that only look Latin also by their code points."""
+    shown = (f"{name!r} ({name!a})" if name.translate(LOOK_ALIKE) != name else repr(name) for name in names)
+    return ", ".join(shown)

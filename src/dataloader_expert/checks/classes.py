@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from dataloader_expert.checks.alike import twins
+from dataloader_expert.checks.alike import spelt, twins
 from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -210,7 +210,7 @@ class Classes(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"one label in several spellings: {', '.join(map(repr, names))}",
+                f"one label in several spellings: {spelt(names)}",
                 all_,
                 "use one spelling",
                 places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one
@@ -233,16 +233,29 @@ class Classes(Check):
         if not self.context.several_splits:
             return
         meant = _meant(counts)
-        for fact in facts.all(CLASS_COUNTS):
+        # a split without any label omits them on purpose
+        found = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None and f.value]
+        if len(found) > 1 and sum(len(f.value) for f in found) == len(counts):
+            yield finding(
+                "class-missing-in-split",
+                "warning",
+                f"no class of {self.context.label} is in more than one split: {spelt(sorted(counts)[:5])}{', …' if len(counts) > 5 else ''}",
+                found,
+                "if these are speakers, patients or other groups, name the label with label=; else split again, stratified by class",
+                [{"split": f.at["split"]} for f in found],
+                len(counts),
+            )
+            return
+        for fact in found:
             split = fact.at.get("split")
-            if split is None or fact.evidence.how != "counted" or not fact.value:  # no label at all: omitted on purpose
+            if fact.evidence.how != "counted":
                 continue
             absent = sorted(set(meant.values()) - {meant.get(k) for k in fact.value})
             if absent:
                 yield finding(
                     "class-missing-in-split",
                     "warning",
-                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {', '.join(absent[:5])}",
+                    f"{split} has no sample of {len(absent)} class{'es' * (len(absent) > 1)}: {', '.join(absent[:5])}{', …' if len(absent) > 5 else ''}",
                     fact,
                     "split again, stratified by class",
                     [{"split": split}],

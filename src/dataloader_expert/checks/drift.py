@@ -167,6 +167,8 @@ def _labels(facts: Facts) -> Iterable[Finding]:
     for one, two in _pairs(counts):
         if not one.value or not two.value:
             continue  # a split without labels
+        if not {*one.value} & {*two.value}:
+            continue  # which is told where classes are
         distance, sure = compared(one.value, two.value, SURE_LABELS)
         most = max(sorted({*one.value, *two.value}), key=lambda k: _apart(one, two, k))
         if not (sure and distance >= APART) and not (

@@ -214,7 +214,7 @@ class Duplicates(Check):
         aside = [r.field for r in self.context.roles.keys if r.field not in self.kept.names]
         but = f", ignoring {self._aside(aside)}" if self._aside(aside) else ""
         chance = explains(g["expected_pairs"], g["equal_pairs"])
-        leaks = g["cross_split"] and not explains(g["expected_across"], g["pairs_across"])
+        leaks = g["cross_split"] and not explains(g["expected_across"], g["pairs_across"], 0)
         chance = chance and not leaks  # copies between splits are copies
         odds = f"{but}. This is chance: rows have few distinct values; "
         weight: Severity = "info" if chance else "warning"

@@ -11,6 +11,7 @@ from typing import Any
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.pictures import as_grey
+from dataloader_expert.sources.roles import LISTED
 
 try:
     import xxhash
@@ -40,6 +41,7 @@ NAMES = {
     "uid",
     "sample_rate",
 }
+FILES = {"path", "file", "filename", "file_name"}
 ROWS = 1 << 14
 WORDS = 64
 LUMA = (0.299, 0.587, 0.114)
@@ -48,18 +50,24 @@ HASHED_FROM = 24
 
 
 def content_fields(context: Context) -> list[str]:
-    """The fields that make a sample what it is: rich ones if there are any, else all but the label, the split and keys."""
-    rich = [f.name for f in context.fields if f.kind in RICH and f.name != context.aside]
-    return rich or plain_fields(context)
+    """The fields that make a sample what it is: rich ones if there are any and they do not repeat from row to row, else all but
+    the label, the split and keys."""
+    rich = [f for f in context.fields if f.kind in RICH and f.name != context.aside]
+    repeated = context.roles.repeats and all(f.kind in LISTED for f in rich)
+    return [f.name for f in rich] if rich and not repeated else plain_fields(context)
 
 
 def plain_fields(context: Context) -> list[str]:
-    """All fields but the label, the split and keys, if any is left."""
+    """All fields but the label, the split and keys, if any is left. Of annotations, file names count too: many are alike."""
     roles = context.roles
     aside = {context.aside, roles.split.field if roles.split is not None else None}
     named = [f.name for f in context.fields if f.name not in aside]
     keys = {r.field for r in roles.keys}
-    return [n for n in named if n not in keys and n.lower() not in NAMES] or named or [f.name for f in context.fields]
+    files = {
+        n for n in named if roles.repeats and n.lower() in FILES
+    }  # rows alike but for these describe different files
+    kept = [n for n in named if n in files or (n not in keys and n.lower() not in NAMES)]
+    return kept or named or [f.name for f in context.fields]
 
 
 def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:

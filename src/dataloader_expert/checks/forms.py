@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column, runs
 
@@ -23,6 +23,8 @@ MOST = 0.9
 """The share of a field's values that must be dates, or numbers: names and codes may look like them now and then."""
 BOTH = 0.1
 """The least share of numbers with a decimal point, and with a decimal comma, that makes it two ways of writing."""
+FEW = 0.5
+"""The share of numbers with thousands separators below which they are the exception."""
 LONGEST = 40
 """Characters of the longest text that can be a date or a number."""
 UNITS = 3
@@ -106,19 +108,26 @@ class Forms(Check):
             if kind is None:
                 continue
             usual = max(ways.values(), key=lambda forms: sum(counts[form] for form in forms))
-            odd = sorted(form for form in counts if form not in usual)
+            odd = sorted(form for form in counts if form not in usual or form == GROUPED)
             places = [place for form in odd for place in self.where.of((name, form))]
             value = {
                 "ways": {way: sum(counts[form] for form in forms) for way, forms in ways.items()},
                 "examples": {way: self._example(name, forms) for way, forms in ways.items()},
                 "odd": counts.total() - sum(counts[form] for forms in ways.values() for form in forms),
-                "odd_example": self._example(name, [f for f in odd if not any(f in forms for forms in ways.values())]),
+                "odd_example": self._example(
+                    name, [f for f in counts if not any(f in forms for forms in ways.values())]
+                ),
                 "texts_only": not counts[TYPED],
+                "grouped": counts[GROUPED],
                 "where": sorted(places, key=lambda place: int(str(place["sample"])))[:MAX_PLACES],
             }
             yield Fact(FORMS, value, self.evidence(), {"field": name, "kind": kind})
 
     def _example(self, name: str, forms: Iterable[str]) -> str:
+        """The first text of these forms, one with a mark before a plain number."""
+        marked = [form for form in forms if form not in (WHOLE, POINT)]
+        if any((name, form) in self.examples for form in marked):
+            forms = marked
         return min((self.examples[name, form] for form in forms if (name, form) in self.examples), default=(0, ""))[1]
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -160,6 +169,9 @@ def _judged(fact: Fact) -> Iterator[Finding]:
     name, dates, v = str(fact.at["field"]), fact.at["kind"] == "dates", fact.value
     ways: dict[str, int] = v["ways"]
     what = "dates" if dates else "numbers"
+    marked = (
+        f"; {number(v['grouped'], 'number')} {verb(v['grouped'], 'have')} thousands separators" if v["grouped"] else ""
+    )
     if len(ways) > 1:
         ordered = sorted(ways, key=lambda way: (-ways[way], way))
         shown = ", ".join(
@@ -181,7 +193,7 @@ def _judged(fact: Fact) -> Iterator[Finding]:
         yield finding(
             "dtype-drift",
             "warning",
-            f"{name} has {what} except for {number(v['odd'], 'text')} such as {v['odd_example'][:LONGEST]!r}",
+            f"{name} has {what} except for {number(v['odd'], 'text')} such as {v['odd_example'][:LONGEST]!r}{marked}",
             fact,
             "correct these values, or leave them empty if they mean a missing value",
             v["where"],
@@ -189,14 +201,17 @@ def _judged(fact: Fact) -> Iterator[Finding]:
         )
     elif not dates and v["texts_only"] and WHOLE not in ways:  # identifiers and postal codes are whole numbers too
         [(way, n)] = ways.items()
+        few = 0 < v["grouped"] < FEW * n  # a parser of plain numbers reads most of them, and then fails
         yield finding(
             "numbers-as-text",
-            "info",
-            f"{name} has {n:,} numbers stored as text, such as {v['examples'][way]!r}",
+            "warning" if few else "info",
+            f"{name} has {n:,} numbers stored as text, such as {v['examples'][way]!r}{marked}",
             fact,
-            "parse them: a field of texts is not used as a number",
-            [{"field": name}],
-            n,
+            "parse them into numbers, without separators and units"
+            if marked or way == "marked"
+            else "parse them into numbers",
+            v["where"] if few else [{"field": name}],
+            v["grouped"] if few else n,
         )
 
 

@@ -28,6 +28,9 @@ SEPARATE = 3
 """The most fields that drift in the same files and are still reported one by one."""
 LONG = ("sequence", "audio", "tokens", "text")
 """Kinds whose samples naturally differ in length."""
+LISTS, EMPTIES = ("sequence", "array"), 0.05
+"""Kinds of lists that may hold nothing, such as the boxes of an image without objects: if more than this share does, or several
+fields at a time."""
 WARNINGS = {
     "wrong-extension",
     "broken-link",
@@ -304,8 +307,11 @@ class Integrity(Check):
     def _shapes(self, name: str, shapes: dict[str, int]) -> dict[str, Json]:
         """The commonest shapes, the distribution of dtypes and trailing axes, and locations of the rarer shapes."""
         top = sorted(shapes.items(), key=lambda kv: (-kv[1], kv[0]))
+        filled = [
+            (shape, n) for shape, n in top if not _empty(shape)
+        ] or top  # an empty list has neither dtype nor axes
         dtypes, tails = Counter[str](), Counter[str]()
-        for shape, n in top:
+        for shape, n in filled:
             dtypes[_dtype(shape)] += n
             tails[_tail(shape)] += n
         usual = dtypes.most_common(1)[0][0], tails.most_common(1)[0][0]
@@ -322,7 +328,7 @@ class Integrity(Check):
             "dtypes": dict(dtypes.most_common()),
             "tails": dict(tails.most_common(20)),
             "empty": sum(n for shape, n in shapes.items() if _empty(shape)),
-            "ranks": len({shape.count(",") - shape.count("[]") for shape in shapes}),
+            "ranks": len({shape.count(",") - shape.count("[]") for shape, _ in filled}),
             "odd": [{"shape": s, **place} for s, place in places[: 3 * MAX_PLACES]],
         }
 
@@ -343,10 +349,12 @@ class Integrity(Check):
                 value["where"],
                 n,
             )
-        found = [(fact, finding) for fact in facts.all(SHAPES) for finding in self._judge_shapes(fact)]
+        empty = Counter(fact.value["empty"] for fact in facts.all(SHAPES))
+        found = [(fact, finding) for fact in facts.all(SHAPES) for finding in self._judge_shapes(fact, empty)]
         yield from merged(found)
 
-    def _judge_shapes(self, fact: Fact) -> Iterable[Finding]:
+    def _judge_shapes(self, fact: Fact, alike: Counter[int]) -> Iterable[Finding]:
+        """``alike``: how many fields are empty in how many samples."""
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)
         shapes: dict[str, int] = fact.value["shapes"]
@@ -368,7 +376,19 @@ class Integrity(Check):
             return
         total, (common, most) = fact.value["total"], next(iter(shapes.items()))
         empty = fact.value["empty"]
-        if field.kind != "tokens" and 0 < empty < total:  # tokens have a check of their own
+        if field.kind in LISTS and 0 < empty < total and (alike[empty] > 1 or empty > EMPTIES * total):
+            yield finding(
+                "empty-sequence",
+                "info",
+                f"{name} is empty in {empty} of {total} samples",
+                fact,
+                "keep them if they mean that there is nothing, such as images without objects; the collate function must take them",
+                self._odd(fact, _empty),
+                empty,
+            )
+            total -= empty
+            shapes = {shape: n for shape, n in shapes.items() if not _empty(shape)}
+        elif field.kind != "tokens" and 0 < empty < total:  # tokens have a check of their own
             yield finding(
                 "shape-drift",
                 "error",

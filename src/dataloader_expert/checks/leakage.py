@@ -146,13 +146,17 @@ class Leakage(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         groups = facts.find(GROUPS)
+        later = [fact.value["early"] for fact in facts.all(TIMES) if fact.at["split"] != "train"]
+        by_time, by_group = bool(later) and not any(later), groups is not None and not groups.value["astride"]
         if groups is not None and groups.value["astride"]:
             g = groups.value
+            asked = self.context.group is not None
             yield finding(
                 "group-leakage",
-                _severity(self.context.grouped),
+                "info" if by_time and not asked else _severity(self.context.grouped),
                 f"{g['astride']} of {g['groups']} values of {escaped(g['field'])} {verb(g['astride'], 'have')} samples in more than one split"
-                + _guess("group", self.context.grouped),
+                + _guess("group", self.context.grouped)
+                + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else ""),
                 groups,
                 "split by group, so that each group is in one split only",
                 [{"field": g["field"], "value": escaped(v)} for v in g["first"]],
@@ -170,10 +174,11 @@ class Leakage(Check):
             t = other.value
             yield finding(
                 "time-leakage",
-                _severity(self.context.timed),
+                "info" if by_group and self.context.time is None else _severity(self.context.timed),
                 f"{t['early']} of {t['samples']} samples of {split} {verb(t['early'], 'are')} earlier than the last training sample"
                 f" ({split} begins at {escaped(t['earliest'])}, train ends at {escaped(train.value['latest'])})"
-                + _guess("time", self.context.timed),
+                + _guess("time", self.context.timed)
+                + (f"; the splits are by {escaped(groups.value['field'])}" if groups is not None and by_group else ""),
                 [train, other],
                 "if the model is to predict later samples, split by time",
                 [{"field": self.time, "split": split}],

@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.chance import LEAST
+from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.checks.fingerprint import ROWS, digests
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.checks.spilling import HELD, Rows
@@ -88,7 +90,9 @@ class NearRows(Check):
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         numbers = sum(max(1, _size(f.shape)) for f in self.context.fields if f.name in self.kept.measured)
-        return judge_near(facts, "rows", sure=numbers >= LEAST_FIELDS)
+        equal = facts.find(DUPLICATES)
+        by_chance = equal is not None and equal.value["expected_pairs"] >= LEAST  # then more are equal after rounding
+        return judge_near(facts, "rows", sure=numbers >= LEAST_FIELDS and not by_chance)
 
 
 def _size(shape: tuple[int | None, ...]) -> int:

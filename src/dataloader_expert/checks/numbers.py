@@ -22,6 +22,11 @@ EXTREMES = 32
 LEVELS = (1, 5, 25, 50, 75, 95, 99)
 
 
+PILED, HIGHER, BESIDE, PILED_FROM = 0.03, 10, 10, 50
+"""The least share of values that the largest one has if values were cut off there; how many times as many that must be as have any
+of so many values below it; and of how many distinct values at least."""
+
+
 class Numbers:
     """What was seen of one field's (or channel's) values."""
 
@@ -199,6 +204,7 @@ class Numbers:
                 "inf": self.inf_up + self.inf_down,
                 "outliers": None,
                 "treatment": None,
+                "piled": None,
                 "commonest": None,
                 "n": 0,
             }
@@ -234,6 +240,7 @@ class Numbers:
             "inf": self.inf_up + self.inf_down,
             "outliers": outliers,
             "treatment": treatment(levels, weights, outliers) if treated else None,
+            "piled": piled(levels, weights),
             "commonest": {"value": float(levels[(at := int(weights.argmax()))]), "share": float(weights[at] / n)},
             "n": n,
         }
@@ -284,6 +291,17 @@ class Numbers:
         farthest = sorted(set(places), key=lambda p: (-max(low - p[0], p[0] - high), p[1]))[:20]
         where = [{"sample": s, "value": v} for v, s in sorted(farthest, key=lambda p: (p[1], p[0]))]
         return {"rule": "3 x IQR beyond the quartiles", "low": low, "high": high, "count": count, "where": where}
+
+
+def piled(levels: Any, weights: Any) -> dict[str, float] | None:
+    """The largest value and how many have it, if that is many more than have any value near it: values that were cut off there.
+    None otherwise, and for few distinct values."""
+    if len(levels) < PILED_FROM:
+        return None
+    last, before = int(weights[-1]), int(weights[-1 - BESIDE : -1].max())
+    if last < PILED * weights.sum() or last < HIGHER * before:
+        return None
+    return {"value": float(levels[-1]), "count": last}
 
 
 def _together(parts: list[Any]) -> list[Any]:

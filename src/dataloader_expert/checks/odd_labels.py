@@ -29,6 +29,8 @@ NEIGHBOURS, OTHERS = 10, 9
 """Neighbours, and how many of them must be of the same other class while none is of the sample's own."""
 TELLING = 0.9
 """The least share of rows whose class is the commonest among their neighbours."""
+GAIN = 0.5
+"""The least share of the rows outside the largest class that this saves: guessing that class alone is right often, too."""
 LEAST, CLASSES, WIDEST = 200, 100, 256
 
 
@@ -91,12 +93,19 @@ class OddLabels(Check):
         telling = float((votes.argmax(1) == label).mean())
         own = votes[np.arange(len(label)), label]
         odd = np.flatnonzero((own == 0) & (votes.max(1) >= OTHERS))
-        value = {"odd": len(odd), "telling": round(telling, 4), "samples": sorted(index[odd].tolist())[:MAX_PLACES]}
+        usual = float(np.bincount(label).max()) / len(label)
+        gain = (telling - usual) / (1 - usual)
+        value = {
+            "odd": len(odd),
+            "telling": round(telling, 4),
+            "gain": round(gain, 4),
+            "samples": sorted(index[odd].tolist())[:MAX_PLACES],
+        }
         yield Fact(ODD, value, self.evidence("sampled", len(x)))
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         fact = facts.find(ODD)
-        if fact is None or not fact.value["odd"] or fact.value["telling"] < TELLING:
+        if fact is None or not fact.value["odd"] or fact.value["telling"] < TELLING or fact.value["gain"] < GAIN:
             return
         v = fact.value
         yield finding(

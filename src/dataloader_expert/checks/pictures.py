@@ -35,7 +35,17 @@ WINDOW = 96
 
 
 class Pictures(Check):
-    ids = ("mode-drift", "rotated-by-exif", "dark", "light", "flat", "blurry", "odd-size", "odd-aspect")
+    ids = (
+        "mode-drift",
+        "rotated-by-exif",
+        "dark",
+        "light",
+        "flat",
+        "blurry",
+        "odd-size",
+        "odd-aspect",
+        "constant-samples",
+    )
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -64,6 +74,8 @@ class Pictures(Check):
                     self._size(value.height, value.width, place)
                     if _orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
+                    if value.mode == "RGB" and _still(_middle(value)) and _still(value):
+                        self._look("still channel", place)
                 elif hasattr(value, "shape") and value.ndim in (2, 3) and value.size:
                     h, w = value.shape[:2] if value.shape[-1] in (1, 3, 4) or value.ndim == 2 else value.shape[-2:]
                     self._size(int(h), int(w), place)
@@ -144,6 +156,8 @@ class Pictures(Check):
         yield from self._odd_sizes(evidence)
         yield from self._blurry(evidence)
         for name, n in self.looks.items():
+            if name == "still channel" and n > RARE * self.seen:
+                continue  # drawings of few colours
             yield Fact(LOOKS, {"count": n, "where": _where(self.odd[name])}, evidence, {"look": name})
 
     def _odd_sizes(self, evidence: Evidence) -> Iterable[Fact]:
@@ -200,7 +214,7 @@ class Pictures(Check):
             )
 
 
-_CODES = {"cut off": "flat"}
+_CODES = {"cut off": "flat", "still channel": "constant-samples"}
 """Codes of looks that are not codes themselves."""
 _LOOKS: dict[str, tuple[Severity, str, str]] = {
     "rotated-by-exif": (
@@ -216,6 +230,11 @@ _LOOKS: dict[str, tuple[Severity, str, str]] = {
         "info",
         "are far wider or narrower than the others",
         "pad them, or crop before resizing, which would distort them",
+    ),
+    "still channel": (
+        "warning",
+        "have a colour channel that is the same throughout, next to others that vary",
+        "fetch them again from their source, or drop them: a channel was lost",
     ),
     "flat": ("warning", "are one flat colour", "drop them: they show nothing"),
     "cut off": (
@@ -264,6 +283,11 @@ def _middle(image: Any) -> Any:
     """The image's central square, or what there is of it."""
     left, top = max(0, (image.width - WINDOW) // 2), max(0, (image.height - WINDOW) // 2)
     return image.crop((left, top, min(image.width, left + WINDOW), min(image.height, top + WINDOW)))
+
+
+def _still(image: Any) -> bool:
+    """Whether some of the colour channels are the same throughout, and not all."""
+    return len({low == high for low, high in image.getextrema()}) == 2
 
 
 def _spreads(values: Any) -> Any:

@@ -16,11 +16,14 @@ RATES = Quantity("sample_rates", "files", "files of each sample rate in Hz and o
 ODD_CLIPS = Quantity(
     "odd_clips",
     "files",
-    "files with a rare sample rate or number of channels, or far longer or shorter than the others",
+    "files with a rare sample rate or number of channels",
 )
+ODD_LENGTHS = Quantity("odd_lengths", "files", "clips far longer or shorter than the others")
 QUIET = Quantity("audio_looks", "files", "files that are silent or clipped, with samples")
 
-CUT = "cut off"
+CUT, CHANNEL = "cut off", "silent channel"
+PLACED = 1_000
+"""The most lengths of which several clips are placed."""
 FEW = 20
 """At most one clip in this many ends in zeros by accident; if more do, it is intended."""
 AGAIN = 10
@@ -36,12 +39,13 @@ class Sounds(Check):
         self.channels: Counter[str] = Counter()
         self.odd: dict[str, list[dict[str, Json]]] = {}
         self.counts: Counter[str] = Counter()
-        self.frames: Counter[int] = Counter()
+        self.lengths: Counter[int] = Counter()
+        """Clips of each length, in microseconds, or in frames if no rate is known."""
         self.where = Places()
         self.first: dict[int, tuple[int, str]] = {}
         """The first clip of each length."""
         self.tails: list[tuple[int, dict[str, Json]]] = []
-        """Frames and place of each clip that ends in zeros."""
+        """Length and place of each clip that ends in zeros."""
 
     def applies(self) -> bool:
         return any(f.kind == "audio" for f in self.context.fields)
@@ -53,19 +57,23 @@ class Sounds(Check):
                 continue
             rates = block.columns.get("sample_rate")
             for i, value in enumerate(block.columns[field.name].values):
+                length = len(value)
                 if rates is not None:
-                    rate = str(int(rates.values[i]))
-                    self.rates[rate] += 1
-                    self.where.add(("rate", rate), block, i)
+                    rate = int(rates.values[i])
+                    self.rates[str(rate)] += 1
+                    self.where.add(("rate", str(rate)), block, i)
+                    length = length * 1_000_000 // max(1, rate)
                 channels = str(value.shape[1] if value.ndim > 1 else 1)
                 self.channels[channels] += 1
                 self.where.add(("channels", channels), block, i)
                 place: dict[str, Json] = {"sample": block.index(i), "file": block.file(i)}
-                self.frames[len(value)] += 1
+                self.lengths[length] += 1
                 first = block.index(i), block.file(i)
-                self.first[len(value)] = min(self.first.get(len(value), first), first)
+                self.first[length] = min(self.first.get(length, first), first)
+                if len(self.lengths) <= PLACED:
+                    self.where.add(("length", length), block, i)
                 if ends_in_zeros(value):
-                    self.tails.append((len(value), place))
+                    self.tails.append((length, place))
                 for name, is_so in _LOOKS.items():
                     if is_so(value):
                         self.counts[name] += 1
@@ -78,9 +86,9 @@ class Sounds(Check):
         self.channels += other.channels
         self.counts += other.counts
         self.where.merge(other.where)
-        for frames, first in other.first.items():
-            self.first[frames] = min(self.first.get(frames, first), first)
-        self.frames += other.frames
+        for length, first in other.first.items():
+            self.first[length] = min(self.first.get(length, first), first)
+        self.lengths += other.lengths
         self.tails += other.tails
         for name, places in other.odd.items():
             self.odd.setdefault(name, []).extend(places)
@@ -93,34 +101,35 @@ class Sounds(Check):
             rare = [value for value, _ in counts.most_common()[:0:-1]]
             places = [place for value in rare for place in self.where.of((of, value))]
             yield Fact(ODD_CLIPS, places[:MAX_PLACES], evidence, {"of": of})
-        yield Fact(ODD_CLIPS, self._far(), evidence, {"of": "length"})
+        far = self._far()
+        places = [p for n in far for p in (self.where.of(("length", n)) or [_place(self.first[n])])]
+        value = {"count": sum(self.lengths[n] for n in far), "where": sorted(places, key=_sample)[:MAX_PLACES]}
+        yield Fact(ODD_LENGTHS, value, evidence)
         found = {name: (self.counts[name], self.odd.get(name, [])) for name in _LOOKS}
         cut = self._cut()
         for name, (n, places) in {**found, CUT: (len(cut), cut)}.items():
             if n:
-                where = sorted(places, key=lambda p: int(str(p["sample"])))[:20]
+                where = sorted(places, key=_sample)[:MAX_PLACES]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
 
     def _cut(self) -> list[dict[str, Json]]:
         """The few clips that end in zeros and whose length is their own: padding makes lengths equal."""
-        lengths = Counter(frames for frames, _ in self.tails)
-        alone = [place for frames, place in self.tails if lengths[frames] == 1 and 2 * self.frames[frames] <= self.seen]
+        tails = Counter(length for length, _ in self.tails)
+        alone = [place for length, place in self.tails if tails[length] == 1 and 2 * self.lengths[length] <= self.seen]
         return alone if len(alone) * FEW <= self.seen else []
 
-    def _far(self) -> list[dict[str, Json]]:
-        """Clips of exceptional length: more than eight robust deviations from the median, on a log scale."""
+    def _far(self) -> list[int]:
+        """Exceptional lengths: more than eight robust deviations from the median, on a log scale."""
         import numpy as np
 
-        lengths = np.array([n for n in self.frames if n > 0], np.float64)
-        counts = np.array([self.frames[int(n)] for n in lengths])
+        lengths = np.array([n for n in self.lengths if n > 0], np.float64)
+        counts = np.array([self.lengths[int(n)] for n in lengths])
         if counts.sum() < 20:
             return []
         logs = np.log(lengths)
         middle = _weighted_median(logs, counts)
         spread = max(1.4826 * _weighted_median(np.abs(logs - middle), counts), 0.05)
-        far = lengths[np.abs(logs - middle) > 8 * spread]
-        places = sorted(self.first[int(n)] for n in far)
-        return [{"sample": sample, "file": file} for sample, file in places[:MAX_PLACES]]
+        return sorted(lengths[np.abs(logs - middle) > 8 * spread].astype(int).tolist())
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for of, code, what in (("rate", "rate-drift", "sample rates"), ("channels", "channel-drift", "channel counts")):
@@ -132,30 +141,31 @@ class Sounds(Check):
                     "warning",
                     f"several {what}: {listed}",
                     fact,
-                    "resample or mix down to one before batching",
+                    _FIXES[code],
                     facts.value(ODD_CLIPS, [], of=of),
                     sum(list(fact.value.values())[1:]),
                 )
-        far = facts.find(ODD_CLIPS, of="length")
-        if far is not None and far.value:
+        far = facts.find(ODD_LENGTHS)
+        if far is not None and far.value["count"]:
+            n = far.value["count"]
             yield finding(
                 "outliers",
                 "info",
-                f"{len(far.value)} clips are far longer or shorter than the others",
+                f"{number(n, 'clip')} {verb(n, 'are')} far longer or shorter than the others",
                 far,
                 "listen to them; trim or drop those that do not belong",
-                far.value,
-                len(far.value),
+                far.value["where"],
+                n,
             )
         for fact in facts.all(QUIET):
             n, look = fact.value["count"], str(fact.at["look"])
-            code = "silent-audio" if look == CUT else look
+            code = "silent-audio" if look in (CUT, CHANNEL) else look
             yield finding(
                 code,
                 "warning",
                 f"{number(n, 'file')} {verb(n, _TEXTS[look])}",
                 fact,
-                "listen to them; drop them or record them again",
+                _FIXES.get(look, "listen to them; drop them or record them again"),
                 fact.value["where"],
                 n,
             )
@@ -174,6 +184,14 @@ def silent(value: Any) -> bool:
     if not value.size:
         return True
     return (float(value.max()) - float(value.min())) / _full(value) < 1e-4
+
+
+def silent_channel(value: Any) -> bool:
+    """A channel is silent, but not all are."""
+    if value.ndim < 2 or value.shape[1] < 2 or not value.size:
+        return False
+    still = (value.max(axis=0).astype(float) - value.min(axis=0)) / _full(value) < 1e-4
+    return bool(still.any() and not still.all())
 
 
 def ends_in_zeros(value: Any) -> bool:
@@ -206,12 +224,28 @@ def clipped(value: Any) -> bool:
     return bool((twice[:-1] & at[2:]).any() or twice.sum(axis=0).max() >= AGAIN)
 
 
-_LOOKS = {"silent-audio": silent, "clipped-audio": clipped, "dc-offset": offset}
+_LOOKS = {"silent-audio": silent, CHANNEL: silent_channel, "clipped-audio": clipped, "dc-offset": offset}
 _TEXTS = {
     "silent-audio": "are silent throughout",
     CUT: "are silent for their last two fifths or more: the recording or the copy was cut off",
+    CHANNEL: "have a silent channel next to one that is not",
     "clipped-audio": "are clipped: runs of samples at full scale",
     "dc-offset": "have a DC offset of more than 5 % of full scale",
 }
+_FIXES = {
+    "rate-drift": "resample to one rate before batching",
+    "channel-drift": "mix down, or select channels, before batching",
+    CHANNEL: "leave that channel out, or record them again",
+    "dc-offset": "subtract the mean of each recording",
+}
+
+
+def _place(first: tuple[int, str]) -> dict[str, Json]:
+    return {"sample": first[0], "file": first[1]}
+
+
+def _sample(place: dict[str, Json]) -> int:
+    return int(str(place["sample"]))
+
 
 CHECK = Sounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from dataloader_expert.checks.alike import twins
+from dataloader_expert.checks.alike import spelt, twins
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
@@ -72,7 +72,7 @@ class Spelling(Check):
             yield finding(
                 "label-twins",
                 "warning",
-                f"{fact.at['field']} has one value in several spellings: {', '.join(map(repr, counts))}",
+                f"{fact.at['field']} has one value in several spellings: {spelt(counts)}",
                 fact,
                 "use one spelling",
                 fact.value["where"],

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from dataloader_expert.checks.base import HISTOGRAM, LABELS_BLANK, MISSING, SPLIT_STATISTICS, STATISTICS, Check, Context
 from dataloader_expert.checks.numbers import CAP, Numbers
 from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.checks.treatments import AS_MISSING
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb, is_deep
 
 NAN_PLACES = Quantity("nan_places", "samples", "samples whose field is NaN, infinite or missing")
+PILED = Quantity(
+    "piled", "values", "the largest value of a field and how often it occurs, if far more often than those near it"
+)
 TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the training split alone")
 MEASURED = ("number", "array", "embedding", "sequence")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
+UNSCALED = ("category", "audio", "tokens")
+"""Kinds of fields in which a far value means nothing: codes, and single samples of a signal."""
 RGB = ("red", "green", "blue")
 BINNED = 24
 """Fields, or channels, whose histogram is told: of a table with more, the first."""
 
 
 class Statistics(Check):
-    ids = ("nan", "inf", "missing-values", "constant-field", "outliers", "already-normalized")
+    ids = ("nan", "inf", "missing-values", "constant-field", "outliers", "already-normalized", "suspicious-text")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -235,6 +241,9 @@ class Statistics(Check):
             summary = numbers.summary(bins=i < BINNED, treated=field in treated and channel is None)
             histogram = summary.pop("histogram", None)
             del summary["commonest"]
+            cut = summary.pop("piled")
+            if cut is not None:
+                yield Fact(PILED, {**cut, "n": summary["n"]}, evidence, at)
             measure = "characters" if field in self.words else "value"
             if histogram is not None and (measure == "value" or field not in categories):
                 yield Fact(HISTOGRAM, histogram, evidence, {**at, "measure": measure})
@@ -340,20 +349,48 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
             f"drop {name}: it carries no information",
             [{"field": name}],
         )
+    cut = facts.find(PILED, field=name)
+    if cut is not None and kind == "text":
+        n, longest = cut.value["count"], int(cut.value["value"])
+        yield finding(
+            "suspicious-text",
+            "warning",
+            f"{name}: {n:,} of {cut.value['n']:,} texts {verb(n, 'are')} exactly {longest:,} characters long, as long as the longest",
+            cut,
+            "they were probably cut off: fetch them in full from their source",
+            [{"field": name}],
+            n,
+        )
     outliers = s["outliers"]
-    if outliers and outliers["count"] and name != context.label and kind != "category":
+    coded = {r.field for r in (context.grouped, *context.roles.keys) if r is not None}  # how far a code is says nothing
+    if name == context.label or name in coded or kind in UNSCALED:
+        return
+    if cut is not None and not text and kind != "time":
+        n = cut.value["count"]
         yield finding(
             "outliers",
             "info",
-            f"{name}: {outliers['count']} of {s['n']} {'lengths' if text else 'values'} lie outside "
-            f"{outliers['low']:.4g} … {outliers['high']:.4g} ({outliers['rule']})",
+            f"{name}: {n:,} of {cut.value['n']:,} values {verb(n, 'are')} exactly {cut.value['value']:g}, the largest",
+            cut,
+            "find out whether values were cut off there, such as by a saturated sensor; if so, mark them",
+            [{"field": name}],
+            n,
+        )
+    if outliers and outliers["count"]:
+        n, timed = outliers["count"], kind == "time"
+        low, high = (_day(x) if timed else f"{x:.4g}" for x in (outliers["low"], outliers["high"]))
+        yield finding(
+            "outliers",
+            "info",
+            f"{name}: {n} of {s['n']} {'lengths' if text else 'times' if timed else 'values'} {verb(n, 'lie')} outside "
+            f"{low} … {high} ({outliers['rule']})",
             fact,
-            _cure(s["treatment"]),
+            "check these dates: a placeholder, a wrong century or a wrong unit" if timed else _cure(s["treatment"]),
             [{"field": name, "sample": w["sample"], "file": w.get("file")} for w in outliers["where"]]
             or [{"field": name}],
             outliers["count"],
         )
-    elif (s["treatment"] or {}).get("do") == AS_MISSING and name != context.label and kind != "category" and not text:
+    elif (s["treatment"] or {}).get("do") == AS_MISSING and not text:
         changed = s["treatment"]["changed"]
         yield finding(
             "outliers",
@@ -374,6 +411,13 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
                 "do not normalize it again",
                 [{"field": name}],
             )
+
+
+def _day(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
+    except (ValueError, OverflowError, OSError):  # beyond the range of dates
+        return f"{seconds:.4g} s"
 
 
 def _cure(treatment: dict[str, Any] | None) -> str:

@@ -218,6 +218,8 @@ class Roles:
     """Identifiers of rows: ignored when rows are compared."""
     splits: Mapping[Any, str] = field(default_factory=dict)
     """The split name for each value of the split column."""
+    repeats: bool = False
+    """Whether texts and lists come again in many rows, like remarks: they alone do not make a row what it is."""
 
     def without(self, name: str) -> Roles:
         """The roles of all other fields."""
@@ -227,7 +229,8 @@ class Roles:
 
         keys = tuple(k for k in self.keys if k.field != name)
         split = kept(self.split)
-        return Roles(split, kept(self.group), kept(self.time), keys, self.splits if split is not None else {})
+        splits = self.splits if split is not None else {}
+        return Roles(split, kept(self.group), kept(self.time), keys, splits, self.repeats)
 
     def listed(self) -> list[dict[str, str]]:
         named = (("split", self.split), ("group", self.group), ("time", self.time), *(("key", k) for k in self.keys))

@@ -191,10 +191,31 @@ class Csv(Table):
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
         data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
+        data = self._without_headers(unit, data, problems)
         table = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema if str(f.type) != "null"}
         return Block(unit, columns_of(table, unit.file, problems, unit.start), (), problems)
+
+    def _without_headers(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> bytes:
+        """The records without those that repeat the header, as files do that were joined end to end: each would turn all columns
+        into text."""
+        dialect = self.dialects[unit.file]
+        if not dialect.header or len(dialect.names) < 2:
+            return data
+        for quote in ("", '"'):
+            header = dialect.delimiter.join(f"{quote}{name}{quote}" for name in dialect.names).encode()
+            at = data.find(header)
+            while at >= 0:
+                end = at + len(header)
+                if (at == 0 or data[at - 1 : at] == b"\n") and data[end : end + 1] in (b"\n", b"\r", b""):
+                    row = unit.start + data.count(b"\n", 0, at)
+                    problems.append(Unreadable("parse-error", "a row repeats the header", file=unit.file, sample=row))
+                    after = data.find(b"\n", end)
+                    data = data[:at] + (data[after + 1 :] if after >= 0 else b"")
+                    end = at
+                at = data.find(header, end)
+        return data
 
     def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Any:
         import pyarrow as pa

@@ -7,6 +7,7 @@ is a guess. ``how`` gives the reason in words. A column that the user names is u
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,8 +26,15 @@ BY_CHANCE = 0.25
 """The share of the repeats expected of random numbers above which numbers are taken for such."""
 LARGEST_GROUP = 20
 """The most rows per group, on average, for codes alone to suggest a group: codes of a category recur more often."""
+FEWEST_GROUPS = 4
+"""Fewer values are an attribute, such as whether a household is a family."""
 FEW = 8
 """Fewer values say nothing about what a column is for."""
+LISTED = ("text", "tokens", "sequence", "embedding", "array")
+"""Kinds of fields that alone make a row what it is, unless they repeat."""
+TOLD_APART, REMARK = 0.8, 0.02
+"""The least share of distinct values by which texts and lists tell rows apart, and the share of rows from which one of them is a
+remark that any row may have."""
 
 SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", "portion"}
 GROUP_WORDS = {
@@ -77,7 +85,7 @@ def find_roles(
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
     keys = tuple(found[n] for n in rest if n in found)
     time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
-    return Roles(split, group, time, keys, names)
+    return Roles(split, group, time, keys, names, _repeats(blocks, [f for f in kinds.values() if f.name != label]))
 
 
 def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
@@ -174,7 +182,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         if any(isinstance(v, float) and not v.is_integer() for v in values) or isinstance(next(iter(values), 0), bool):
             continue
         said, distinct = words(name), len(set(values))
-        if kinds[name].kind == "text" or distinct < 2:
+        if kinds[name].kind == "text" or distinct < FEWEST_GROUPS:
             continue
         stem = [w for w in said if w not in KEY_WORDS]
         repeated = distinct <= 0.9 * len(values)
@@ -202,7 +210,8 @@ def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | 
     if any(isinstance(v, float) and not v.is_integer() for v in distinct):
         return None
     if named and n >= 2:
-        return Role(name, "by its name and its values, which are distinct")
+        how = "are distinct" if len(distinct) == n else "hardly repeat"
+        return Role(name, f"by its name and its values, which {how}")
     if n < FEW:
         return None
     numbers = [int(v) for v in distinct if not isinstance(v, str)]
@@ -232,6 +241,23 @@ def _counting(blocks: list[Block], fields: list[Field]) -> dict[str, Role]:
         if values and whole and all(len(set(of)) == len(of) for of in values) and {*map(min, values)} in ({0}, {1}):
             roles[f.name] = Role(f.name, "by its name and its values, which count the rows of each file")
     return roles
+
+
+def _repeats(blocks: list[Block], fields: list[Field]) -> bool:
+    """Whether the texts and lists of rows, all of them together, are often the same."""
+    listed = [f.name for f in fields if f.kind in LISTED]
+    seen: Counter[Any] = Counter()
+    for block in blocks if listed else ():
+        at = runs(block.samples, max(1, LOOKED_AT // len(blocks))).tolist()
+        columns = [block.columns[name] for name in listed if name in block.columns]
+        parts = [[_hashed(c.values[i], c.nulls is not None and bool(c.nulls[i])) for i in at] for c in columns]
+        seen.update(zip(*parts, strict=True))
+    rows, most = seen.total(), max(seen.values(), default=0)
+    return rows >= FEW and (len(seen) < TOLD_APART * rows or most >= max(FEW, REMARK * rows))
+
+
+def _hashed(value: Any, absent: bool) -> Any:
+    return None if absent else value.tobytes() if hasattr(value, "tobytes") else str(value)
 
 
 def _codes(values: list[Any]) -> bool:
