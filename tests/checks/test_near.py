@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataloader_expert.checks.alignment import alike
-from dataloader_expert.checks.near_pictures import CLOSE, bits, candidates, close
+from dataloader_expert.checks.fingerprint import picture_hashes
+from dataloader_expert.checks.near_pictures import (
+    CANDIDATE,
+    CLOSE,
+    bits,
+    candidates,
+    close,
+    confirmed,
+    nearest,
+    standing_out,
+)
 from dataloader_expert.checks.near_texts import ALIKE as SIMILAR
 from dataloader_expert.checks.near_texts import WORDS, NearTexts
 from dataloader_expert.sources.base import Block, Column, Unit
@@ -63,6 +73,28 @@ def test_a_changed_copy_is_aligned_and_another_picture_is_not(change: str) -> No
     assert not alike(ones, np.roll(others, 1, 0)).any()
 
 
+def test_images_that_are_all_alike_pair_only_with_copies() -> None:
+    """Our promise: X-rays and digits resemble one another as cropped photographs do, and are no copies; re-encoded ones are."""
+    import io
+
+    from PIL import Image
+
+    rng = np.random.default_rng()
+    body = rng.integers(0, 256, (5, 5), np.uint8)
+    images = []
+    for _ in range(45):
+        own = np.clip(body + rng.normal(0, 22, (5, 5)), 0, 255).astype(np.uint8)
+        images.append(Image.fromarray(own).resize((128, 128), Image.Resampling.BICUBIC))
+    buffer = io.BytesIO()
+    images[17].save(buffer, "JPEG", quality=70)
+    images.append(Image.open(buffer).convert("L"))
+    grey = np.stack([np.asarray(i.resize((32, 32), Image.Resampling.BOX)) for i in images])
+    found, _ = nearest(candidates(picture_hashes(grey), CANDIDATE), np.zeros(len(grey), np.uint64))
+    pairs = confirmed(grey, found)
+    assert len(pairs) > 10  # aligned, many correlate
+    assert confirmed(grey, standing_out(grey, found)) == [(17, 45)]
+
+
 def jaccard(one: str, two: str) -> float:
     grams = [{tuple(w[i : i + WORDS]) for i in range(len(w) - WORDS + 1)} for w in (one.split(), two.split())]
     return len(grams[0] & grams[1]) / len(grams[0] | grams[1])
@@ -82,7 +114,7 @@ def test_texts_pair_by_their_jaccard_index() -> None:
     rng = random.Random(seed)
     vocabulary = [f"w{i}" for i in range(5000)]
     texts: list[str] = []
-    for _ in range(60):
+    for _ in range(45):
         words = rng.choices(vocabulary, k=rng.randint(40, 400))
         texts.append(" ".join(words))
         for share in (0.01, 0.04, 0.12):

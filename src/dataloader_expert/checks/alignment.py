@@ -47,7 +47,7 @@ def alike(ones: Any, others: Any) -> Any:
 def _scaled(a: Any, b: Any) -> Any:
     import numpy as np
 
-    a, b = _blurred(a), _blurred(b)
+    a, b = blurred(a), blurred(b)
     same, best = np.zeros(len(a), bool), np.full(len(a), -1, np.float32)
     for scale in SCALES:
         rows = np.flatnonzero(~same & (best < ALIKE) & ((best >= HOPEFUL) | (scale == SCALES[0])))
@@ -74,7 +74,8 @@ def _centred(values: Any, inside: Any, count: Any) -> Any:
     return (values - (values * inside).sum(1, keepdims=True) / count) * inside
 
 
-def _blurred(a: Any) -> Any:
+def blurred(a: Any) -> Any:
+    """Images, [n, h, w], each pixel averaged with its neighbours by 1, 2, 1 in both directions."""
     import numpy as np
 
     p = np.pad(a, ((0, 0), (1, 1), (1, 1)), "edge")

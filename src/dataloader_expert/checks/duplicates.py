@@ -8,7 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.chance import Chance, explains, pairs_of
-from dataloader_expert.checks.fingerprint import DIGEST, digest64
+from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64
 from dataloader_expert.checks.pairs import MOST_SHOWN, Seen
 from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
@@ -177,7 +177,8 @@ class Duplicates(Check):
         self.seen += block.samples
         self.kept.see(block)
         self.chance.see(block)
-        self.raw += [digest64(r) for r in block.raw]
+        even = blank(block, self.kept.names)
+        self.raw += [digest64(r) for i, r in enumerate(block.raw) if even is None or not even[i]]
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Duplicates)

@@ -106,6 +106,27 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
     return total
 
 
+def blank(block: Block, names: Sequence[str]) -> Any:
+    """Which samples' content is one value throughout, such as digital silence: equal, but no copies; bool [n], None if none is."""
+    import numpy as np
+
+    columns = [block.columns[name].values for name in names if name in block.columns]
+    if not columns or not all(isinstance(values, list) for values in columns):
+        return None
+    found = np.array([all(map(_even, sample)) for sample in zip(*columns, strict=True)], bool)
+    return found if found.any() else None
+
+
+def _even(value: Any) -> bool:
+    """Whether an array of several values, or an image in one band, holds a single one."""
+    if hasattr(value, "getbands"):
+        return len(value.getbands()) == 1 and len({*value.getextrema()}) == 1
+    if not hasattr(value, "reshape") or value.size < 2:
+        return False
+    flat = value.reshape(-1)
+    return bool(flat[0] == flat[-1] and (flat == flat[0]).all())
+
+
 def _coded(coded: tuple[Any, list[str | None]]) -> Any:
     import numpy as np
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from dataloader_expert.checks.alignment import ALIKE, alike
+from dataloader_expert.checks.alignment import ALIKE, alike, blurred
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import HASHED_FROM, insides, picture_hashes, thumbs
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
@@ -24,6 +24,10 @@ CANDIDATE = 14
 """The most bits of 64 in which the hashes of candidates may differ."""
 CLOSE = 8
 """The same if nothing can be confirmed because there are too many images to keep their grey versions."""
+RANK, LIKENESSES = 20, 2_000
+UNLIKE, FAR_LESS = 0.25, 0.1
+"""Unexplained variance of an image by its ``RANK``-th nearest beyond which it resembles few others; and the share of it that a
+copy may have if it does not."""
 AT_ONCE = 256
 CONFIRMED, FOUND = 4_000, 200_000
 """The most candidates that are aligned, closest first, at some milliseconds each; and the most pairs kept without alignment."""
@@ -31,7 +35,8 @@ MOST = 40_000
 """The most images that are all compared with each other and whose grey versions are kept."""
 RULE = f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits, and a correlation of {ALIKE} after alignment"
 MISSED = (
-    "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered"
+    "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered, and "
+    "altered ones where many images are alike"
 )
 
 
@@ -111,7 +116,8 @@ class NearPictures(Check):
         rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
         if self.grey:
             found, left_out = nearest(candidates(hashes[kept], CANDIDATE), rest[kept])
-            near = confirmed(np.concatenate(self.grey)[kept], found)
+            grey = np.concatenate(self.grey)[kept]
+            near = confirmed(grey, standing_out(grey, found))
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
             missed = f"{MISSED}; {left_out:,} further pairs of similar images" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
@@ -190,6 +196,41 @@ def confirmed(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
     others[mirrored] = others[mirrored][:, :, ::-1]
     same = alike(grey[a], others)
     return list(zip(a[same].tolist(), b[same].tolist(), strict=True))
+
+
+def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
+    """The candidates without those of images that resemble many others as much, such as digits or X-rays: aligned, they all correlate.
+
+    Both images of a pair must be far more like each other than like their ``RANK``-th nearest among at most ``LIKENESSES``
+    images, unless even that one is unlike them.
+    """
+    import numpy as np
+
+    if len(grey) <= 2 * RANK or not found:
+        return found
+    a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
+    soft = blurred(grey.astype(np.float32))
+    flat, mirror = _unit(soft), _unit(soft[:, :, ::-1])
+    some = flat[np.linspace(0, len(flat) - 1, min(len(flat), LIKENESSES)).astype(int)]
+    at, place = np.unique(np.concatenate([a, b]), return_inverse=True)
+    # itself is the nearest if it is among these images
+    crowd = [
+        1 - np.partition(part @ some.T, -RANK - 1, 1)[:, -RANK - 1]
+        for part in np.array_split(flat[at], len(at) // AT_ONCE + 1)
+    ]
+    nearest_of = np.concatenate(crowd)[place].reshape(2, -1).min(0)
+    apart = 1 - (flat[a] * np.where(mirrored[:, None], mirror[b], flat[b])).sum(1)
+    kept = (nearest_of > UNLIKE) | (apart <= FAR_LESS * nearest_of)
+    return [candidate for candidate, keep in zip(found, kept.tolist(), strict=True) if keep]
+
+
+def _unit(images: Any) -> Any:
+    """Images as vectors of zero mean and unit length, [n, pixels]."""
+    import numpy as np
+
+    flat = images.reshape(len(images), -1)
+    flat = flat - flat.mean(1, keepdims=True)
+    return flat / (np.sqrt((flat * flat).sum(1, keepdims=True)) + 1e-6)
 
 
 def close(hashes: Any, most: int) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dataloader_expert.checks.base import Context
-from dataloader_expert.checks.fingerprint import content_fields, digest64, digests
+from dataloader_expert.checks.fingerprint import blank, content_fields, digest64, digests, mix
 from dataloader_expert.checks.places import Files
 from dataloader_expert.checks.spilling import PARTS, Rows, Spill
 from dataloader_expert.conclusions import Finding, finding, number, verb
@@ -55,6 +55,10 @@ class Seen:
         split = int(known[0]) if len(names) == 1 else known[codes]
         rows = None if block.rows is None else block.rows[:n]
         digest = content_digests(block, self.measured, self.exact)
+        even = blank(block, self.names)
+        if even is not None:  # equal to no other
+            own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
+            digest = np.where(even[:n], digest ^ own, digest)
         key = digest if key is None else key
         self.parts.append((key, digest, self._labels(block), split, block.unit.start, rows))
         self.held += n
