@@ -83,7 +83,7 @@ def test_images_that_are_all_alike_pair_only_with_copies() -> None:
     body = rng.integers(0, 256, (5, 5), np.uint8)
     images = []
     for _ in range(45):
-        own = np.clip(body + rng.normal(0, 22, (5, 5)), 0, 255).astype(np.uint8)
+        own = np.clip(body + rng.normal(0, 15, (5, 5)), 0, 255).astype(np.uint8)
         images.append(Image.fromarray(own).resize((128, 128), Image.Resampling.BICUBIC))
     buffer = io.BytesIO()
     images[17].save(buffer, "JPEG", quality=70)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dataloader_expert.checks import duplicates, near_rows
-from dataloader_expert.checks.duplicates import DUPLICATES
+from dataloader_expert.checks.pairs import DUPLICATES
 from dataloader_expert.checks.spilling import PARTS, Rows, Spill
 from dataloader_expert.facts import Facts
 from tests.checks.looking import Data, blocks_of, context_of, new

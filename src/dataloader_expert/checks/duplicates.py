@@ -9,7 +9,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.chance import Chance, explains, pairs_of
 from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64
-from dataloader_expert.checks.pairs import MOST_SHOWN, Seen
+from dataloader_expert.checks.pairs import DUPLICATES, MOST_SHOWN, Seen
 from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
@@ -18,9 +18,6 @@ from dataloader_expert.sources.base import Block
 PLACES = 4
 """Samples of a group that are told."""
 DISTINCT = Quantity("distinct_samples", "samples", "distinct contents, ignoring the label")
-DUPLICATES = Quantity(
-    "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
-)
 
 
 class Groups:

@@ -8,9 +8,8 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.chance import LEAST
-from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.checks.fingerprint import ROWS, digests
-from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
+from dataloader_expert.checks.pairs import DUPLICATES, Seen, content_digests, judge_near, near_fact
 from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts

@@ -14,6 +14,9 @@ from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
 
+DUPLICATES = Quantity(
+    "duplicates", "samples", "groups of equal samples: how many, in how many splits, with how many labels"
+)
 NEAR = Quantity("near_duplicates", "samples", "near copies of another sample, exact copies not counted")
 MOST_SHOWN = 20
 

@@ -54,8 +54,8 @@ def _uses(reader: Reader, helper: Any) -> bool:
 
 
 def in_several_files(source: Source) -> bool:
-    """Whether a sample is made from more than one: with its mask or text beside it, or a row of each of several arrays."""
-    return bool(getattr(source, "partners", ())) or side_by_side(source)
+    """Whether a sample is made from more than one: with its mask, text or row of a table beside it, or of several arrays."""
+    return bool(getattr(source, "partners", ()) or getattr(source, "annotated", ())) or side_by_side(source)
 
 
 def side_by_side(source: Source) -> bool:

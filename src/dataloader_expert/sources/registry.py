@@ -15,6 +15,7 @@ from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
+from dataloader_expert.sources.annotations import annotations_of
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
@@ -77,7 +78,7 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         source.problems += idle_files(source, listing, listing.of(kinds))
         source.problems += absent_parts(source, listing, [e.path for e in listing.of(kinds)])
         source.problems = [
-            *listing.problems,
+            *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
             *_foreign(listing, kinds, getattr(source, "beside", frozenset())),
             *_collisions(listing),
             *_odd_names(listing),
@@ -144,8 +145,13 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     kinds_there = {e.kind for e in data}
     if len(kinds_there) > 1 and not listing.single:  # what belongs to images or audio is not another kind of data
         for main in ("image", "audio"):
-            beside = pair(listing.entries, frozenset({main})).beside if main in kinds_there else set()
-            if beside:
+            if main not in kinds_there:
+                continue
+            tables = annotations_of(listing, [e for e in data if e.kind == main]).tables
+            if tables:
+                data = [e for e in data if e.path not in tables and e.kind != "YAML"]
+            beside = pair(data if tables else listing.entries, frozenset({main})).beside
+            if beside or tables:
                 data = [e for e in data if e.path not in beside or e.kind not in READ]
                 break
     counts = Counter(e.kind for e in data)

@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.annotations import Annotations, annotations_of, block_of, described
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
+from dataloader_expert.sources.roles import find_roles
+from dataloader_expert.sources.tables import MAX_CLASSES, find_label
 
 T = TypeVar("T")
 LEVELS = 2
@@ -30,7 +33,11 @@ class FileSamples(Source):
         self.listing = listing
         if not entries:
             raise RequestError("format-unknown", f"no {self.format} files were found; pass format= or another folder")
-        pairing = Pairing(entries) if listing.single else pair(listing.entries, self.kinds)
+        notes = Annotations() if listing.single else annotations_of(listing, entries)
+        others = (
+            [entry for entry in listing.entries if entry.path not in notes.tables] if notes.rows else listing.entries
+        )
+        pairing = Pairing(entries) if listing.single else pair(others, self.kinds)
         entries = pairing.samples
         paths = [e.path for e in entries]
         splits, labels, names = read_folders(paths)
@@ -66,6 +73,66 @@ class FileSamples(Source):
         if names:
             self.label, self.label_how = "label", "from the folder names"
             self.classes = tuple(names)
+        self.by_folder = bool(names)
+        """Whether labels are the names of folders."""
+        self.annotated: tuple[Field, ...] = ()
+        """The fields that tables next to the samples give."""
+        self.row_of: dict[str, int] = {}
+        """Where a sample's values stand in the columns of these."""
+        self.may_be_empty: frozenset[str] = frozenset()
+        self._annotate(notes)
+
+    def _annotate(self, found: Annotations) -> None:
+        """Takes over what tables say: fields, and where folders do not name them, label and split."""
+        if not found.rows:
+            return
+        columns = found.columns([unit.file for unit in self.units])
+        taken = {self.value, "sample_rate", *(f.name for f in self.partners), *(["label"] if self.by_folder else [])}
+        self.given = {f"{name}_2" if name in taken else name: column for name, column in columns.items()}
+        self.row_of = {unit.file: i for i, unit in enumerate(self.units)}
+        self.annotated = tuple(described(self.given))
+        self.problems += found.problems
+        self.beside |= frozenset(found.tables)
+        if found.negatives:
+            self.may_be_empty = frozenset(found.tables)
+        block = block_of(self.given, len(self.units))
+        named = any(unit.split is not None for unit in self.units)
+        self.roles = find_roles([block], self.annotated, None, named)
+        if self.label is None:
+            split = self.roles.split.field if self.roles.split is not None else None
+            self.label, how = find_label([block], split)
+            if self.label is None:
+                self.label, how = self._only_category()
+            self.label_how = f"{how.partition('; pass')[0]}, in {escaped(found.tables[0])}" if self.label else how
+            self.roles = find_roles([block], self.annotated, self.label, named)
+            self.annotated = tuple(
+                Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
+                for f in self.annotated
+            )
+            texts = (
+                {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
+            )
+            if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
+                self.classes = tuple(sorted(texts))
+        if any(f.kind == "text" for f in self.annotated):
+            self.modality = "multimodal"
+
+    def _only_category(self) -> tuple[str | None, str]:
+        """The one field of a table that may be a class."""
+        assert self.roles is not None
+        others = {role["field"] for role in self.roles.listed()}
+        few = max(2, len(self.units) // 10)
+        found = [
+            f.name
+            for f in self.annotated
+            if f.kind == "category"
+            and not f.shape
+            and f.name not in others
+            and 2 <= len(set(self.given[f.name].values)) <= few
+        ]
+        if len(found) == 1:
+            return found[0], "guessed: the one category"
+        return None, "no field is named like a label; pass label="
 
     def _described(self, field: Field) -> Field:
         """A mask's field with the dtype and shape of its files; masks whose compression changed their values are told once."""
@@ -99,8 +166,8 @@ class FileSamples(Source):
         return Field(field.name, field.kind, dtypes.most_common(1)[0][0], shape)
 
     def other_fields(self) -> tuple[Field, ...]:
-        """The fields of partners, and the label."""
-        return (*self.partners, *((Field("label", "category", "str"),) if self.label else ()))
+        """The fields of partners and of tables, and the label."""
+        return (*self.partners, *self.annotated, *((Field("label", "category", "str"),) if self.by_folder else ()))
 
     def read(self, unit: Unit) -> Any:
         """The bytes of the sample's file and of its partners."""
@@ -113,6 +180,9 @@ class FileSamples(Source):
             mask = next(f.kind for f in self.partners if f.name == name) == "mask"
             value = self._mask(data, path, block) if mask else decode_text(data, path, block.problems)
             block.columns[name] = Column([value])
+        at = self.row_of.get(unit.file, 0)
+        for field in self.annotated:
+            block.columns[field.name] = self.given[field.name].cut(slice(at, at + 1))
         return block
 
     @abstractmethod
@@ -135,7 +205,7 @@ class FileSamples(Source):
 
     def with_label(self, unit: Unit, value: Any) -> dict[str, Any]:
         columns = {self.value: Column([value])}
-        if self.label:
+        if self.by_folder:
             columns["label"] = Column([unit.label])
         return columns
 

@@ -117,6 +117,8 @@ def of_files(
     why = unread(source)
     if why is not None:
         raise NotWritten(why)
+    if getattr(source, "annotated", ()):
+        raise NotWritten("files that a table next to them annotates")
     named = any(unit.label is not None for unit in source.units[:64])
     held = fields_of(bench, source, fields, named)
     listing = getattr(source, "listing", None)

@@ -6,10 +6,9 @@ from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, ROLES, SPLITS
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
-from dataloader_expert.checks.duplicates import DUPLICATES
 from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
-from dataloader_expert.checks.pairs import NEAR
+from dataloader_expert.checks.pairs import DUPLICATES, NEAR
 from dataloader_expert.checks.references import REFERENCES
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import SPLITS, STATISTICS
-from dataloader_expert.checks.duplicates import DISTINCT, DUPLICATES
+from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.giveaway import GIVEAWAY, KNOWN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
+from dataloader_expert.checks.pairs import DUPLICATES
 from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Facts, How

@@ -1,0 +1,163 @@
+"""Images and recordings with tables next to them: labels, splits and boxes become fields of the samples."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dataloader_expert.loaders import create_loader
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
+from tests.making.scanning import scan
+
+N = 24
+RNG = np.random.default_rng()
+
+
+def pictures(folder: Path, names: list[str]) -> list[Path]:
+    made = []
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(RNG.integers(0, 256, (24, 32, 3), np.uint8)).save(path)
+        made.append(path)
+    return made
+
+
+def table(path: Path, rows: list[list[Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+
+
+def opened(folder: Path) -> Source:
+    return open_source(SourceRef(str(folder), (str(folder),)), [])
+
+
+def values(source: Source, name: str) -> list[Any]:
+    found = [source.decode(unit, source.read(unit)).columns[name].values[0] for unit in source.units]
+    return [v.tolist() if hasattr(v, "tolist") else v for v in found]
+
+
+def test_a_table_of_names_without_suffixes_gives_the_label(tmp_path: Path) -> None:
+    names = [f"im{i:03}" for i in range(N)]
+    pictures(tmp_path, [f"train/{n}.png" for n in names])
+    breeds = ["cat" if i % 3 else "dog" for i in range(N)]
+    table(
+        tmp_path / "train.csv",
+        [["id", "breed", "age"], *([n, b, i] for i, (n, b) in enumerate(zip(names, breeds, strict=True)))],
+    )
+    source = opened(tmp_path)
+    assert (source.format, source.label, source.samples) == ("image-folder", "breed", N)
+    assert source.label_how.startswith("guessed")
+    assert values(source, "breed") == breeds
+    assert values(source, "age") == list(range(N))
+    assert not scan(tmp_path, tmp_path).findings
+    batch = next(iter(create_loader(str(tmp_path), "train", batch_size=N, num_workers=0)))
+    assert len({*batch["breed"].tolist()}) == 2
+
+
+def test_a_column_may_name_the_split(tmp_path: Path) -> None:
+    pictures(tmp_path, [f"images/{i}.png" for i in range(N)])
+    rows = [[f"images/{i}.png", "ab"[i % 2], "val" if i >= 18 else "train", f"p{i}"] for i in range(N)]
+    table(tmp_path / "labels.csv", [["path", "label", "split", "patient"], *rows])
+    source = opened(tmp_path)
+    assert source.roles is not None
+    assert source.roles.split is not None
+    assert source.roles.split.field == "split"
+    kept = open_source(SourceRef(str(tmp_path), (str(tmp_path),), split="val"), [])
+    assert kept.samples == 6
+
+
+@pytest.mark.parametrize("write", ["jsonl", "coco", "yolo"])
+def test_boxes_are_read_and_judged(tmp_path: Path, write: str) -> None:
+    """Our promise: images without objects have no box, and the one box that leaves its image is found in its sample."""
+    names = [f"{i:03}.png" for i in range(N)]
+    pictures(tmp_path / "images", names)
+    boxes = [[] if i % 5 == 0 else [[2, 2, 10, 8]] * (1 + i % 3) for i in range(N)]
+    boxes[7] = [[20, 2, 30, 8]]
+    WRITE[write](tmp_path, names, boxes)
+    source = opened(tmp_path)
+    assert source.format == "image-folder"
+    assert [len(v) for v in values(source, "boxes")] == [len(b) for b in boxes]
+    found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
+    assert {code for code, f in found.items() if f.severity != "info"} == {"box-outside"}
+    assert [place["sample"] for place in found["box-outside"].where] == [7]
+
+
+def as_jsonl(root: Path, names: list[str], boxes: list[Any]) -> None:
+    """Corners in pixels, in a file next to the images."""
+    rows = [
+        {"file_name": name, "boxes": [[x, y, x + w, y + h] for x, y, w, h in of], "labels": [*range(len(of))]}
+        for name, of in zip(names, boxes, strict=True)
+    ]
+    (root / "images" / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+def as_coco(root: Path, names: list[str], boxes: list[Any]) -> None:
+    """In a folder of its own."""
+    images = [{"id": 100 + i, "file_name": name, "width": 32, "height": 24} for i, name in enumerate(names)]
+    annotations = [
+        {"id": 1000 * i + k, "image_id": 100 + i, "category_id": 3 + k % 2, "bbox": box}
+        for i, of in enumerate(boxes)
+        for k, box in enumerate(of)
+    ]
+    found = {"images": images, "annotations": annotations, "categories": [{"id": 3, "name": "owl"}, {"id": 4}]}
+    (root / "annotations").mkdir()
+    (root / "annotations" / "instances.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+def as_yolo(root: Path, names: list[str], boxes: list[Any]) -> None:
+    """A file for each image, empty without objects; one image has none."""
+    (root / "labels").mkdir()
+    for name, of in list(zip(names, boxes, strict=True)):
+        lines = [
+            f"{k % 2} {(x + w / 2) / 32:.5f} {(y + h / 2) / 24:.5f} {w / 32:.5f} {h / 24:.5f}\n"
+            for k, (x, y, w, h) in enumerate(of)
+        ]
+        (root / "labels" / name.replace(".png", ".txt")).write_text("".join(lines), encoding="utf-8")
+    (root / "data.yaml").write_text("names: [owl]\n", encoding="utf-8")
+
+
+WRITE: dict[str, Callable[[Path, list[str], list[Any]], None]] = {"jsonl": as_jsonl, "coco": as_coco, "yolo": as_yolo}
+
+
+def test_each_split_may_have_a_table_of_its_own(tmp_path: Path) -> None:
+    """Our promise: files of one name in two folders are told apart by the folder of their table."""
+    for split, label in (("train", "a"), ("test", "b")):
+        pictures(tmp_path / split, [f"{i}.png" for i in range(8)])
+        table(
+            tmp_path / split / "metadata.csv",
+            [["file_name", "label"], *([f"{i}.png", f"{label}{i % 2}"] for i in range(8))],
+        )
+    source = opened(tmp_path)
+    assert source.splits == {"test": 8, "train": 8}
+    found = dict(zip((unit.file for unit in source.units), values(source, "label"), strict=True))
+    assert found["train/3.png"] == "a1"
+    assert found["test/3.png"] == "b1"
+
+
+def test_rows_without_files_and_files_without_rows_are_told(tmp_path: Path) -> None:
+    pictures(tmp_path, [f"{i}.png" for i in range(N)])
+    rows = [[f"{i}.png", "ab"[i % 2]] for i in range(N) if i != 5]
+    table(tmp_path / "labels.csv", [["file", "label"], *rows, ["gone.png", "a"]])
+    found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
+    assert [place["file"] for place in found["missing-pair"].where] == ["5.png"]
+    assert "gone.png" in found["dangling-reference"].message
+    assert found["label-blank"].count == 1
+
+
+@pytest.mark.parametrize("damage", [b"{", b"[" * 100_000, b"\xff\xfe\x00", b'{"images": 3, "annotations": []}'])
+def test_a_damaged_table_is_no_annotation(tmp_path: Path, damage: bytes) -> None:
+    """Our promise: the images are read, and the file is named."""
+    pictures(tmp_path, [f"c{i % 2}/{i}.png" for i in range(120)])
+    (tmp_path / "notes.json").write_bytes(damage)
+    found = scan(tmp_path, tmp_path).findings
+    assert "notes.json" in {place.get("file") for f in found for place in f.where}
