@@ -277,6 +277,7 @@ SILENT = {
         "names, one of which is a date": Data({"day": ["Ann", "Bob"] * 9 + ["2024-01-02"]}, kinds=CATEGORY),
     },
     "keys": {
+        "a name that was distinct in the first rows": Data({"class_name": [f"c{i % 40}" for i in range(60)]}),
         "each of its own": Data({"id": np.arange(40), "x": NOISE[:40]}),
         "counted anew in each split": Data(
             {"id": np.array([*range(20), *range(20)]), "x": NOISE[:40], "split": ["train"] * 20 + ["val"] * 20}

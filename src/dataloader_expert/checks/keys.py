@@ -11,6 +11,7 @@ from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.roles import DISTINCT_KEY
 
 KEYS = Quantity("repeated_keys", "samples", "samples whose key another sample of the same split has")
 MOST = 4_000_000
@@ -63,7 +64,7 @@ class Keys(Check):
             order = np.lexsort((index[there], every[there, i]))
             keys, at = every[there, i][order], index[there][order]
             again = np.flatnonzero(np.concatenate([[False], keys[1:] == keys[:-1]]))
-            if len(again):
+            if 0 < len(again) <= (1 - DISTINCT_KEY) * len(keys):  # of more, it is no key after all
                 places = sorted({int(at[j]) for k in again[:MAX_PLACES].tolist() for j in (k - 1, k)})[:MAX_PLACES]
                 where = [{"sample": s, "file": self.files.of(s), "field": name} for s in places]
                 value = {"count": len(again), "rows": int(there.sum()), "where": where}
