@@ -81,7 +81,6 @@ UNREAD = {
     "taxis in three formats": ("tabular.taxis", "", ("Feather", "csv", "parquet")),
     "embeddings in three formats": ("embeddings.sms_lsa32", "", ("npy", "npz", "parquet")),
     "vowels as ts": ("sequences.japanese_vowels", "ts", (".ts",)),
-    "blood cells": ("detection.bccd", "", ("image", "YOLO", "VOC", "json", "YAML")),
     "blood cells as YOLO": ("detection.bccd", "labels", ("YOLO",)),
     "blood cells as VOC": ("detection.bccd", "annotations/voc", ("VOC",)),
     "blood cells as COCO": ("detection.bccd", "annotations/*.json", ("COCO",)),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.making.tiny import TINY, dicts, image_folder, picture_bytes, pictures, records
+from tests.making.tiny import TINY, dicts, image_folder, records
 
 VOC = "<annotation><filename>0.jpg</filename><object><name>cat</name></object></annotation>"
 
@@ -41,15 +41,6 @@ def voc(folder: Path) -> None:
         (folder / f"{i}.xml").write_text(VOC, encoding="utf-8")
 
 
-def detection(folder: Path) -> None:
-    for room, build in (("labels", yolo), ("annotations", coco), ("voc", voc)):
-        (folder / room).mkdir()
-        build(folder / room)
-    (folder / "images").mkdir()
-    for i, pixels in enumerate(pictures("test")[:5]):
-        (folder / "images" / f"{i}.jpg").write_bytes(picture_bytes(pixels, "JPEG"))
-
-
 def pictures_and_tables(folder: Path) -> None:
     (folder / "images").mkdir()
     image_folder(folder / "images")
@@ -75,7 +66,6 @@ FOREIGN: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
     "YOLO labels": (yolo, ("YOLO",)),
     "COCO annotations": (coco, ("COCO",)),
     "Pascal VOC annotations": (voc, ("VOC",)),
-    "a folder of a detection data set": (detection, ("image", "YOLO", "VOC", "json")),
     "images and tables": (pictures_and_tables, ("image", "jsonl")),
     "one data set in three formats": (one_set_twice, ("csv", "arrow", "parquet")),
     "pickles": (pickles, ("pickle", "never loaded")),

@@ -76,7 +76,7 @@ def test_a_column_may_name_the_split(tmp_path: Path) -> None:
     assert kept.samples == 6
 
 
-@pytest.mark.parametrize("write", ["jsonl", "coco", "yolo"])
+@pytest.mark.parametrize("write", ["jsonl", "coco", "yolo", "voc"])
 def test_boxes_are_read_and_judged(tmp_path: Path, write: str) -> None:
     """Our promise: images without objects have no box, and the one box that leaves its image is found in its sample."""
     names = [f"{i:03}.png" for i in range(N)]
@@ -126,7 +126,24 @@ def as_yolo(root: Path, names: list[str], boxes: list[Any]) -> None:
     (root / "data.yaml").write_text("names: [owl]\n", encoding="utf-8")
 
 
-WRITE: dict[str, Callable[[Path, list[str], list[Any]], None]] = {"jsonl": as_jsonl, "coco": as_coco, "yolo": as_yolo}
+def as_voc(root: Path, names: list[str], boxes: list[Any]) -> None:
+    (root / "Annotations").mkdir()
+    for name, of in zip(names, boxes, strict=True):
+        objects = "".join(
+            f"<object><name>{'owl' if k else 'yak'}</name><bndbox><xmin>{x}</xmin><ymin>{y}</ymin>"
+            f"<xmax>{x + w}</xmax><ymax>{y + h}</ymax></bndbox></object>"
+            for k, (x, y, w, h) in enumerate(of)
+        )
+        text = f"<annotation><filename>{name}</filename>{objects}</annotation>"
+        (root / "Annotations" / name.replace(".png", ".xml")).write_text(text, encoding="utf-8")
+
+
+WRITE: dict[str, Callable[[Path, list[str], list[Any]], None]] = {
+    "jsonl": as_jsonl,
+    "coco": as_coco,
+    "yolo": as_yolo,
+    "voc": as_voc,
+}
 
 
 def test_each_split_may_have_a_table_of_its_own(tmp_path: Path) -> None:
@@ -161,3 +178,14 @@ def test_a_damaged_table_is_no_annotation(tmp_path: Path, damage: bytes) -> None
     (tmp_path / "notes.json").write_bytes(damage)
     found = scan(tmp_path, tmp_path).findings
     assert "notes.json" in {place.get("file") for f in found for place in f.where}
+
+
+def test_entities_of_xml_are_not_expanded(tmp_path: Path) -> None:
+    """Our promise: a file of a few lines that would grow to gigabytes is named, and no more."""
+    pictures(tmp_path, [f"{i}.png" for i in range(4)])
+    bomb = '<!DOCTYPE a [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><annotation><object><name>&b;</name></object></annotation>'
+    for i in range(4):
+        (tmp_path / f"{i}.xml").write_text(bomb, encoding="utf-8")
+    found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
+    assert "declares a document type" in found["parse-error"].message
+    assert found["parse-error"].count == 4

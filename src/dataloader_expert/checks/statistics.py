@@ -24,8 +24,8 @@ TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the
 MEASURED = ("number", "array", "embedding", "sequence")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
-UNSCALED = ("category", "audio", "tokens")
-"""Kinds of fields in which a far value means nothing: codes, and single samples of a signal."""
+UNSCALED = ("category", "audio", "image", "mask", "tokens")
+"""Kinds of fields in which a far value means nothing: codes, and single samples or pixels of a signal."""
 RGB = ("red", "green", "blue")
 BINNED = 24
 """Fields, or channels, whose histogram is told: of a table with more, the first."""

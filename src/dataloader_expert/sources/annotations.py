@@ -2,8 +2,8 @@
 
 A table annotates the files below its own folder if one of its columns names them, with or without suffix. JSON may be a list of
 objects or in the format of COCO (Lin et al., "Microsoft COCO: Common Objects in Context", 2014). Several rows of one file become
-lists. YOLO's label files, one for each image, are read too. Boxes of both become left, top, right and bottom, [n, 4], COCO's in
-pixels, YOLO's in shares of the image.
+lists. YOLO's and Pascal VOC's files, one for each image, are read too. Boxes become left, top, right and bottom, [n, 4], in pixels,
+YOLO's in shares of the image.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,8 @@ from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.references import FileNames
 
 Row = dict[str, Any]
-MOST_BYTES = 1 << 28
+MOST_BYTES, MOST_XML = 1 << 28, 1 << 22
+VOC = "XML (Pascal VOC annotations)"
 NEARLY_ALL = 0.9
 """The least share of a column's first values that name files."""
 LOOKED_AT = 200
@@ -51,7 +53,8 @@ def annotations_of(listing: Listing, samples: Iterable[Entry]) -> Annotations:
     """What the tables of a listing say of its samples."""
     found = Annotations()
     paths = [entry.path for entry in samples]
-    _join_boxes(found, listing, paths)
+    _join_yolo(found, listing, paths)
+    _join_voc(found, listing, paths)
     for entry in listing.entries:
         read = READERS.get(entry.kind or "")
         name = entry.path.rsplit("/", 1)[-1]
@@ -81,7 +84,7 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def _join_boxes(found: Annotations, listing: Listing, paths: list[str]) -> None:
+def _join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     """YOLO's label files: a box a line, its class and its centre, width and height as shares of the image. An image without a
     file, or with an empty one, shows nothing."""
     labels = {key_of(e.path)[0]: e for e in listing.entries if e.kind == "YOLO label"}
@@ -104,11 +107,52 @@ def _join_boxes(found: Annotations, listing: Listing, paths: list[str]) -> None:
         except (ValueError, IndexError):
             found.problems.append(Unreadable("parse-error", "a line is not a class and four numbers", file=entry.path))
             boxes, classes = [], []
-        found.rows[path] = {"boxes": boxes, "classes": classes}
+        _add(found, path, {"boxes": boxes, "classes": classes})
         found.tables.append(entry.path)
         found.negatives = True
     if found.negatives:
         found.tables += [entry.path for entry in listing.entries if entry.kind == "YAML"]
+
+
+def _join_voc(found: Annotations, listing: Listing, paths: list[str]) -> None:
+    """Pascal VOC's files: XML, one for each image, its boxes as corners in pixels and their classes by name, here numbered."""
+    entries = [entry for entry in listing.entries if entry.kind == VOC and entry.size <= MOST_XML]
+    files = FileNames("")
+    for path in paths if entries else ():
+        files.add(path)
+    read: dict[str, tuple[list[list[float]], list[str]]] = {}
+    for entry in entries:
+        stem = entry.path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        at = files.find(stem, True)
+        if at is None:
+            continue
+        found.tables.append(entry.path)
+        try:
+            read[files.paths[at]] = _objects(listing.read(entry.path))
+        except (Unreadable, ValueError, ElementTree.ParseError) as e:
+            found.problems.append(
+                Unreadable("parse-error", f"is no Pascal VOC annotation: {escaped(e, 120)}", file=entry.path)
+            )
+    names = sorted({name for _, of in read.values() for name in of})
+    for path, (boxes, of) in read.items():
+        _add(found, path, {"boxes": boxes, "classes": [names.index(name) for name in of]})
+
+
+def _objects(data: bytes) -> tuple[list[list[float]], list[str]]:
+    if b"<!" in data.replace(b"<!--", b""):  # entities, which may expand without end
+        raise ValueError("it declares a document type")
+    boxes, names = [], []
+    for one in ElementTree.fromstring(data).iter("object"):  # without entities
+        box = one.find("bndbox")
+        sides = [None if box is None else box.findtext(side) for side in ("xmin", "ymin", "xmax", "ymax")]
+        boxes.append([float(side) if side else float("nan") for side in sides])
+        names.append((one.findtext("name") or "").strip())
+    return boxes, names
+
+
+def _add(found: Annotations, path: str, row: Row) -> None:
+    """What an earlier table said stays: a data set may hold the same boxes in several formats."""
+    found.rows[path] = {**row, **found.rows.get(path, {})}
 
 
 def _naming(rows: list[Row], files: FileNames) -> tuple[str, bool] | None:
@@ -135,7 +179,7 @@ def _join(found: Annotations, table: str, rows: list[Row], name: str, by_stem: b
     several = any(len(of) > 1 for of in grouped.values())
     for path, of in grouped.items():
         row = {k: [r.get(k) for r in of] for k in of[0]} if several else of[0]
-        found.rows.setdefault(path, {}).update(row)
+        _add(found, path, row)
     found.tables.append(table)
     for value in lost[:MOST_TOLD]:
         text = f"names {escaped(str(value), 80)}, which is not there"

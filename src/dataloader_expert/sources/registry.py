@@ -147,7 +147,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         for main in ("image", "audio"):
             if main not in kinds_there:
                 continue
-            tables = annotations_of(listing, [e for e in data if e.kind == main]).tables
+            tables = {*annotations_of(listing, [e for e in data if e.kind == main]).tables}
             if tables:
                 data = [e for e in data if e.path not in tables and e.kind != "YAML"]
             beside = pair(data if tables else listing.entries, frozenset({main})).beside

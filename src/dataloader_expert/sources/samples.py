@@ -34,9 +34,8 @@ class FileSamples(Source):
         if not entries:
             raise RequestError("format-unknown", f"no {self.format} files were found; pass format= or another folder")
         notes = Annotations() if listing.single else annotations_of(listing, entries)
-        others = (
-            [entry for entry in listing.entries if entry.path not in notes.tables] if notes.rows else listing.entries
-        )
+        tables = {*notes.tables}
+        others = [entry for entry in listing.entries if entry.path not in tables]
         pairing = Pairing(entries) if listing.single else pair(others, self.kinds)
         entries = pairing.samples
         paths = [e.path for e in entries]
@@ -84,6 +83,8 @@ class FileSamples(Source):
 
     def _annotate(self, found: Annotations) -> None:
         """Takes over what tables say: fields, and where folders do not name them, label and split."""
+        self.problems += found.problems
+        self.beside |= frozenset(found.tables)
         if not found.rows:
             return
         columns = found.columns([unit.file for unit in self.units])
@@ -91,8 +92,6 @@ class FileSamples(Source):
         self.given = {f"{name}_2" if name in taken else name: column for name, column in columns.items()}
         self.row_of = {unit.file: i for i, unit in enumerate(self.units)}
         self.annotated = tuple(described(self.given))
-        self.problems += found.problems
-        self.beside |= frozenset(found.tables)
         if found.negatives:
             self.may_be_empty = frozenset(found.tables)
         block = block_of(self.given, len(self.units))
