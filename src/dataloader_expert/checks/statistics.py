@@ -24,8 +24,8 @@ TRAIN_MOMENTS = Quantity("train_moments", "stored units", "mean and std over the
 MEASURED = ("number", "array", "embedding", "sequence")
 NEARLY_ALL = 0.99
 """Share of samples without a value beyond which the others are odd, and not these."""
-UNSCALED = ("category", "audio", "image", "mask", "tokens")
-"""Kinds of fields in which a far value means nothing: codes, and single samples or pixels of a signal."""
+UNSCALED = ("category", "audio", "tokens")
+"""Kinds of fields in which a far value means nothing, as do pixels of eight bits: codes, and single samples of a signal."""
 RGB = ("red", "green", "blue")
 BINNED = 24
 """Fields, or channels, whose histogram is told: of a table with more, the first."""
@@ -363,7 +363,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         )
     outliers = s["outliers"]
     coded = {r.field for r in (context.grouped, *context.roles.keys) if r is not None}  # how far a code is says nothing
-    if name == context.label or name in coded or kind in UNSCALED:
+    pixels = kind in ("image", "mask") and field is not None and field.dtype == "uint8"
+    if name == context.label or name in coded or kind in UNSCALED or pixels:
         return
     if cut is not None and not text and kind != "time":
         n = cut.value["count"]
