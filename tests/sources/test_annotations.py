@@ -171,7 +171,9 @@ def test_rows_without_files_and_files_without_rows_are_told(tmp_path: Path) -> N
     assert found["label-blank"].count == 1
 
 
-@pytest.mark.parametrize("damage", [b"{", b"[" * 100_000, b"\xff\xfe\x00", b'{"images": 3, "annotations": []}'])
+@pytest.mark.parametrize(
+    "damage", [b"{", b"[" * 100_000, b"\xff\xfe\x00", b'{"images": 3, "annotations": []}', b"[1, [2]]"]
+)
 def test_a_damaged_table_is_no_annotation(tmp_path: Path, damage: bytes) -> None:
     """Our promise: the images are read, and the file is named."""
     pictures(tmp_path, [f"c{i % 2}/{i}.png" for i in range(120)])
@@ -189,3 +191,9 @@ def test_entities_of_xml_are_not_expanded(tmp_path: Path) -> None:
     found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
     assert "declares a document type" in found["parse-error"].message
     assert found["parse-error"].count == 4
+
+
+def test_numbers_beyond_64_bits_are_kept(tmp_path: Path) -> None:
+    pictures(tmp_path, [f"{i}.png" for i in range(N)])
+    table(tmp_path / "hashes.csv", [["file", "hash"], *([f"{i}.png", 10**30 + i] for i in range(N))])
+    assert values(opened(tmp_path), "hash") == [10**30 + i for i in range(N)]

@@ -224,7 +224,7 @@ class Duplicates(Check):
                 if chance
                 else f"{g['extra']} of {self.seen} samples {'are copies' if g['extra'] != 1 else 'is a copy'} of another ({g['groups']} group{'s' * (g['groups'] != 1)}){but}",
                 fact,
-                "nothing to do, unless keys that were left out say that they are copies"
+                "nothing to do, unless you know that they are copies"
                 if chance
                 else "keep one of each group, or keep the copies deliberately as weights",
                 g["where"],
@@ -248,7 +248,7 @@ class Duplicates(Check):
                 f"{g['cross_split']} distinct sample{'s occur' if g['cross_split'] != 1 else ' occurs'} in more than one split: {told}"
                 + (f"{odds}{_pairs_told(g['expected_across'], g['pairs_across'])}" if chance else but),
                 fact,
-                "nothing to do, unless keys that were left out say that they are copies"
+                "nothing to do, unless you know that they are copies"
                 if chance
                 else "remove them from the training split: scores on them measure memorization",
                 g["cross_where"],

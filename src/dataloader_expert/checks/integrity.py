@@ -79,7 +79,7 @@ FIXES = {
     "label-out-of-range": "write masks again from their source, in a lossless format such as PNG",
     "foreign-file": "move it out of the data set's folder",
     "checksum-mismatch": "fetch the file again: its bytes have changed since it was written",
-    "dtype-drift": "write all shards with one dtype",
+    "dtype-drift": "write all samples with one dtype",
     "shape-drift": "resize, pad or crop to one shape, or batch with a collate function that pads",
     "missing-key": "write every sample with the same fields",
     "missing-pair": "add the missing file, or remove its partner: a dataset that zips both lists mismatches every later pair",
@@ -184,6 +184,8 @@ class Integrity(Check):
         place = (where.get("file"), where.get("sample"), where.get("field"))
         if "sample" in where and kept and place == tuple(kept[-1][1].get(k) for k in ("file", "sample", "field")):
             return  # a damaged file is one location, however much of it is wrong
+        if problem.code == "empty-file" and any(held.get("file") == where.get("file") for _, held in kept):
+            return  # seen when the files were listed, and again when it was read
         self.counts[problem.code] = self.counts.get(problem.code, 0) + 1
         here = (problem.code, str(where.get("file")))
         self.in_file[here] += 1
@@ -299,7 +301,7 @@ class Integrity(Check):
             for where in self.lacking.units.pop(name):
                 if where["file"] in told or (unlabelled and where["split"] not in {None, *self.labelled}):
                     continue  # a split whose labels are withheld
-                of = f" of {where['key']}" if where.get("key") else ""
+                of = f" from {where['key']}" if where.get("key") else ""
                 self.found(Unreadable("missing-key", f"{name} is missing{of}", field=name, **where))
             if self.lacking.beyond[name]:
                 self.counts["missing-key"] += self.lacking.beyond.pop(name)

@@ -119,7 +119,7 @@ class NearPictures(Check):
             grey = np.concatenate(self.grey)[kept]
             near = confirmed(grey, standing_out(grey, found))
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
-            missed = f"{MISSED}; {left_out:,} further pairs of similar images" if left_out else MISSED
+            missed = f"{MISSED}; alignment of {left_out:,} further pairs of similar images" if left_out else MISSED
             yield near_fact(self.kept, rows, "pictures", pairs, RULE, self.evidence(), missed)
         else:
             alike = [(a, b) for a, b in close(hashes[kept, 0], CLOSE) if rest[kept[a]] == rest[kept[b]]]

@@ -245,7 +245,7 @@ def judge_near(facts: Facts, of: str, sure: bool) -> Iterable[Finding]:
         yield finding(
             "label-conflict",
             "warning",
-            f"{v['conflicts']} groups of near duplicates have more than one label ({v['rule']})",
+            f"{v['conflicts']} {'sets' if v['conflicts'] != 1 else 'set'} of near duplicates {verb(v['conflicts'], 'have')} more than one label ({v['rule']})",
             near,
             "inspect them and decide on one label",
             [place for pair in v["conflicting"] for place in pair],

@@ -265,6 +265,7 @@ class Statistics(Check):
         return where if file is None else {**where, "file": file}
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        categories = {f.name for f in self.context.fields if f.kind == "category"}
         for fact in facts.all(STATISTICS):
             yield from _judge(fact, facts, self.context)
         for fact in facts.all(MISSING):
@@ -293,7 +294,9 @@ class Statistics(Check):
                     "warning",
                     f"{name} is missing in {fact.value} of {seen} samples ({fact.value / seen:.1%})",
                     fact,
-                    f"impute {name} with statistics of the training split, add a mask, or drop those samples",
+                    f"make a missing {name} a category of its own, or drop those samples"
+                    if name in categories
+                    else f"impute {name} with statistics of the training split, add a mask, or drop those samples",
                     places,
                     fact.value,
                 )

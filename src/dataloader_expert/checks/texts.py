@@ -94,7 +94,7 @@ class Texts(Check):
                 "warning",
                 f"{number(n, 'text')} {verb(n, KINDS[kind])}",
                 fact,
-                "fix or strip it as in the other texts, or drop these",
+                "strip it, as in the other texts, or drop these",
                 fact.value["where"],
                 n,
             )

@@ -8,6 +8,7 @@ YOLO's in shares of the image.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -139,7 +140,7 @@ def _join_voc(found: Annotations, listing: Listing, paths: list[str]) -> None:
 
 
 def _objects(data: bytes) -> tuple[list[list[float]], list[str]]:
-    if b"<!" in data.replace(b"<!--", b""):  # entities, which may expand without end
+    if b"\0" in data or b"<!" in data.replace(b"<!--", b""):  # entities, which may expand without end
         raise ValueError("it declares a document type")
     boxes, names = [], []
     for one in ElementTree.fromstring(data).iter("object"):  # without entities
@@ -203,8 +204,9 @@ def column_of(values: list[Any]) -> Column:
     if there and all(isinstance(v, int | float) for v in there):
         dtype = np.result_type(*{np.dtype(type(v)) for v in there})
         absent = np.array([v is None for v in values], bool)
-        made = np.array([0 if v is None else v for v in values], dtype)
-        return Column(made, absent if absent.any() else None)
+        with contextlib.suppress(OverflowError):  # beyond 64 bits
+            made = np.array([0 if v is None else v for v in values], dtype)
+            return Column(made, absent if absent.any() else None)
     return Column([_listed(v) if isinstance(v, list) else v for v in values])
 
 

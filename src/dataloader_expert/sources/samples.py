@@ -198,7 +198,7 @@ class FileSamples(Source):
         picture = block.columns[self.value].values[0]
         size = (getattr(picture, "height", None), getattr(picture, "width", None))
         if size[0] is not None and mask.shape[:2] != size:
-            text = f"{mask.shape[0]} x {mask.shape[1]} pixels, and its image {size[0]} x {size[1]}"
+            text = f"{mask.shape[0]} x {mask.shape[1]} pixels (height x width), and its image {size[0]} x {size[1]}"
             block.problems.append(Unreadable("length-mismatch", text, file=path))
         return mask.astype(np.uint8) if mask.dtype == bool else mask
 
