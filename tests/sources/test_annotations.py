@@ -196,4 +196,4 @@ def test_entities_of_xml_are_not_expanded(tmp_path: Path) -> None:
 def test_numbers_beyond_64_bits_are_kept(tmp_path: Path) -> None:
     pictures(tmp_path, [f"{i}.png" for i in range(N)])
     table(tmp_path / "hashes.csv", [["file", "hash"], *([f"{i}.png", 10**30 + i] for i in range(N))])
-    assert values(opened(tmp_path), "hash") == [10**30 + i for i in range(N)]
+    assert sorted(values(opened(tmp_path), "hash")) == [10**30 + i for i in range(N)]
