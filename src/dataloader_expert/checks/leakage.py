@@ -11,7 +11,8 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.sources.base import Block, Column, Role
+from dataloader_expert.sources.base import FILE_NAME, Block, Column, Role
+from dataloader_expert.sources.roles import part_of_name
 from dataloader_expert.sources.times import READINGS, read_time
 
 GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
@@ -52,12 +53,19 @@ class Leakage(Check):
         for split, part in self.context.by_split(block):
             if split is None:
                 continue
-            if self.group in part.columns:
-                for value, n in Counter(_present(part.columns[self.group])).items():
-                    splits = self.groups.setdefault(str(value), {})
-                    splits[split] = splits.get(split, 0) + n
+            for value, n in Counter(self._groups(part)).items():
+                splits = self.groups.setdefault(str(value), {})
+                splits[split] = splits.get(split, 0) + n
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
+
+    def _groups(self, part: Block) -> list[Any]:
+        """The groups of samples that have one."""
+        if self.group == FILE_NAME:
+            parts = self.context.roles.name_parts
+            found = (part_of_name(part.file(i), parts) for i in range(part.samples))
+            return [group for group in found if group is not None]
+        return _present(part.columns[self.group]) if self.group is not None and self.group in part.columns else []
 
     def _times(self, split: str, values: list[Any]) -> None:
         import numpy as np
@@ -154,8 +162,7 @@ class Leakage(Check):
             yield finding(
                 "group-leakage",
                 "info" if by_time and not asked else _severity(self.context.grouped),
-                f"{g['astride']} of {g['groups']} values of {escaped(g['field'])} {verb(g['astride'], 'have')} samples in more than one split"
-                + _guess("group", self.context.grouped)
+                _astride(g, self.context.grouped)
                 + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else ""),
                 groups,
                 "split by group, so that each group is in one split only",
@@ -184,6 +191,16 @@ class Leakage(Check):
                 [{"field": self.time, "split": split}],
                 t["early"],
             )
+
+
+def _astride(groups: dict[str, Any], role: Role | None) -> str:
+    """How many groups are in several splits, and why they are taken for groups."""
+    n, of, field = groups["astride"], groups["groups"], groups["field"]
+    if field == FILE_NAME and role is not None:
+        return f"files of {n} of {of} groups are in more than one split; groups were identified {escaped(role.how)}"
+    return f"{n} of {of} values of {escaped(field)} {verb(n, 'have')} samples in more than one split" + _guess(
+        "group", role
+    )
 
 
 def _severity(role: Role | None) -> Severity:

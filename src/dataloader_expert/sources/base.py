@@ -209,6 +209,10 @@ class Role:
     sure: bool = True
 
 
+FILE_NAME = "file name"
+"""What stands for a field in the role of a group that the names of files tell."""
+
+
 @dataclass(frozen=True)
 class Roles:
     split: Role | None = None
@@ -218,6 +222,8 @@ class Roles:
     """Identifiers of rows: ignored when rows are compared."""
     splits: Mapping[Any, str] = field(default_factory=dict)
     """The split name for each value of the split column."""
+    name_parts: int = 0
+    """If the group is part of the files' names: of how many of their first parts it consists."""
     repeats: bool = False
     """Whether texts and lists come again in many rows, like remarks: they alone do not make a row what it is."""
 
@@ -230,7 +236,7 @@ class Roles:
         keys = tuple(k for k in self.keys if k.field != name)
         split = kept(self.split)
         splits = self.splits if split is not None else {}
-        return Roles(split, kept(self.group), kept(self.time), keys, splits, self.repeats)
+        return Roles(split, kept(self.group), kept(self.time), keys, splits, self.name_parts, self.repeats)
 
     def listed(self) -> list[dict[str, str]]:
         named = (("split", self.split), ("group", self.group), ("time", self.time), *(("key", k) for k in self.keys))

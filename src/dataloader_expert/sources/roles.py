@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dataloader_expert.sources.base import Block, Field, Role, Roles, runs
+from dataloader_expert.sources.base import FILE_NAME, Block, Field, Role, Roles, runs
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.times import is_time
 
@@ -32,6 +32,8 @@ FEW = 8
 """Fewer values say nothing about what a column is for."""
 LISTED = ("text", "tokens", "sequence", "embedding", "array")
 """Kinds of fields that alone make a row what it is, unless they repeat."""
+MOSTLY = 0.95
+"""The least share of files whose names are made alike."""
 TOLD_APART, REMARK = 0.8, 0.02
 """The least share of distinct values by which texts and lists tell rows apart, and the share of rows from which one of them is a
 remark that any row may have."""
@@ -54,12 +56,15 @@ TIME_WORDS = {
     "date", "time", "datetime", "timestamp", "ts", "taken", "created", "updated", "modified", "recorded", "captured",
     "acquired", "collected", "admitted", "published", "observed", "when", "day", "month", "year", "at",
 }  # fmt: skip
+SHORT = {"p", "pt", "pat", "subj", "sub", "s", "spk", "vid", "seq"}
+"""The same, abbreviated, in names of files."""
 NOT_TIMES = {
     "birth", "born", "birthday", "birthdate", "dob", "death", "expiry", "expires", "due", "duration", "elapsed",
 }  # fmt: skip
 NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
 """Words that make a plain number a time; a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_PART, _NUMBERED = re.compile(r"[_\-. ]+"), re.compile(r"[A-Za-z]{0,12}\d{1,12}")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
 
@@ -85,13 +90,43 @@ def find_roles(
     found |= _counting(blocks, [f for f in scalar if f.name in rest and f.name not in found])
     keys = tuple(found[n] for n in rest if n in found)
     time = next(iter(sorted(times.values(), key=lambda r: not r.sure)), None)
-    return Roles(split, group, time, keys, names, _repeats(blocks, [f for f in kinds.values() if f.name != label]))
+    repeats = _repeats(blocks, [f for f in kinds.values() if f.name != label])
+    return Roles(split, group, time, keys, names, repeats=repeats)
 
 
 def as_split(name: str, values: Iterable[Any]) -> tuple[Role, dict[Any, str]]:
     """The role of a column that the user names as the split column."""
     distinct = {v for v in values if v is not None and v == v}
     return Role(name, "as asked"), _called(distinct)
+
+
+def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | None, int]:
+    """The group that names of files tell, such as ``p012`` of ``p012_03.png``, and of how many parts of a name it consists.
+
+    A group has a number, and in most groups are several files. What tells the class and nothing else is none.
+    """
+    for parts in (1, 2):
+        groups = [part_of_name(path, parts) for path in paths]
+        if sum(group is not None for group in groups) < MOSTLY * len(groups):
+            continue
+        sizes = Counter(groups)
+        if len(sizes) < FEWEST_GROUPS or sum(n > 1 for n in sizes.values()) * 2 < len(sizes):
+            continue
+        if len({*zip(groups, labels, strict=True)}) == len(sizes) == len({*labels}):
+            continue
+        example = next(i for i, group in enumerate(groups) if group is not None and sizes[group] > 1)
+        said = set(words(str(groups[example])))
+        name = paths[example].rsplit("/", 1)[-1]
+        return Role(
+            FILE_NAME, f"by the names of files: {groups[example]} in {name}", bool(said & (GROUP_WORDS | SHORT))
+        ), parts
+    return None, 0
+
+
+def part_of_name(path: str, parts: int) -> str | None:
+    """The first parts of a file's name if the last of them has a number and more follows; None otherwise."""
+    found = [part for part in _PART.split(path.rsplit("/", 1)[-1].rsplit(".", 1)[0]) if part]
+    return "_".join(found[:parts]) if len(found) > parts and _NUMBERED.fullmatch(found[parts - 1]) else None
 
 
 def words(name: str) -> list[str]:

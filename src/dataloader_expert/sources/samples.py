@@ -5,17 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations import Annotations, annotations_of, block_of, described
-from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.roles import find_roles
+from dataloader_expert.sources.roles import find_roles, group_in_names
 from dataloader_expert.sources.tables import MAX_CLASSES, find_label
 
 T = TypeVar("T")
@@ -80,6 +81,10 @@ class FileSamples(Source):
         """Where a sample's values stand in the columns of these."""
         self.may_be_empty: frozenset[str] = frozenset()
         self._annotate(notes)
+        if len(self.splits) > 1 and (self.roles is None or self.roles.group is None):
+            group, parts = group_in_names([u.file for u in self.units], [u.label for u in self.units])
+            if group is not None:
+                self.roles = replace(self.roles or Roles(), group=group, name_parts=parts)
 
     def _annotate(self, found: Annotations) -> None:
         """Takes over what tables say: fields, and where folders do not name them, label and split."""

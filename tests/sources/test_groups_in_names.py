@@ -1,0 +1,50 @@
+"""Groups that the names of files tell: patients, speakers, clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dataloader_expert.sources.roles import group_in_names
+from tests.making.scanning import scan
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "sure"),
+    [
+        ("patient{g:03}_{k}.png", "patient000", True),
+        ("s{g}-slice{k}.png", "s0", True),
+        ("site1_{g:04}_{k}.png", "site1_0000", False),
+        ("{g:05}_{k}.png", "00000", False),
+    ],
+)
+def test_a_number_with_several_files_is_a_group(name: str, group: str, sure: bool) -> None:
+    paths = [f"train/a/{name.format(g=g, k=k)}" for g in range(20) for k in range(3)]
+    role, _ = group_in_names(paths, [None] * len(paths))
+    assert role is not None
+    assert role.sure is sure
+    assert f" {group} in " in role.how
+
+
+@pytest.mark.parametrize(
+    "name", ["img_{i:04}.png", "{i}.png", "cat_{i}.png", "IMG{i}_1.png", "n0{c}_{i}.png", "a-b.c_{i}.png"]
+)
+def test_files_that_are_counted_and_classes_are_no_groups(name: str) -> None:
+    paths = [f"{i % 5}/{name.format(i=i, c=i % 5)}" for i in range(60)]
+    assert group_in_names(paths, [str(i % 5) for i in range(60)])[0] is None
+
+
+@pytest.mark.parametrize("leaking", [0, 3])
+def test_a_patient_in_two_splits_is_found_by_the_names(tmp_path: Path, leaking: int) -> None:
+    rng = np.random.default_rng()
+    for split, patients in (("train", range(12)), ("test", range(12 - leaking, 16))):
+        for p in patients:
+            for view in range(2):
+                path = tmp_path / split / "ab"[p % 2] / f"patient{p:02}_{split}{view}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(rng.integers(0, 256, (16, 16, 3), np.uint8)).save(path)
+    found = [f for f in scan(tmp_path, tmp_path).findings if f.code == "group-leakage"]
+    assert [(f.severity, f.count) for f in found] == ([("warning", leaking)] if leaking else [])
