@@ -120,7 +120,7 @@ def blank(block: Block, names: Sequence[str]) -> Any:
 def _even(value: Any) -> bool:
     """Whether an array of several values, or an image in one band, holds a single one."""
     if hasattr(value, "getbands"):
-        return len(value.getbands()) == 1 and len({*value.getextrema()}) == 1
+        return value.mode in ("1", "L", "I", "F") and len({*value.getextrema()}) == 1
     if not hasattr(value, "reshape") or value.size < 2:
         return False
     flat = value.reshape(-1)
