@@ -784,6 +784,11 @@ SPEAKS = {
         ),
     },
     "spelling": {
+        "texts for missing values": (
+            Data({"town": [*["York"] * 40, *["Bath"] * 38, "nan", "-"]}, kinds={"town": "category"}),
+            "missing-values",
+            "info",
+        ),
         "true in several words": (
             Data({"on": ["True", "yes", "False"] * 30}, kinds={"on": "category"}),
             "label-twins",

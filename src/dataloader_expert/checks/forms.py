@@ -35,7 +35,7 @@ OTHER, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
 )  # fmt: skip
 """Forms of values; those of units and dates go on with the unit or the format."""
 POINTED = (TYPED, WHOLE, POINT, GROUPED)
-_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)", re.IGNORECASE)
+_PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?\d{1,3}(?:[,'\u2019 \u00a0\u202f]\d{3})+(?:\.\d+)?")
 _COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
 _UNIT = re.compile(r"([$€£¥]\s?)?[-+]?(?:[\d.,'\u2019]*\d)(\s?(?:%|[$€£¥]|[A-Za-zµ°]{1,4}[\d²³]?(?:/[a-z]{1,3})?))?")

@@ -1,4 +1,4 @@
-"""Fields that give the label away on their own.
+"""Fields that give the label away on their own, as does the size of images or recordings from different sources.
 
 Method: rows are sampled by a hash of their index. On half of them a rule with a single field is learnt (the commonest class at
 the nearest value; for a continuous label its rank, interpolated between the nearest values), the other half tests it. The score
@@ -28,6 +28,7 @@ KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
 """Rows to keep, and values of all fields together."""
 CLASSES = 100
 """A label with more distinct numbers is continuous."""
+SIZED = ("image", "audio", "array")
 LABEL = "label"
 KNOWN = 0.98
 LEAST, RARE = 30, 5
@@ -50,10 +51,12 @@ class Giveaway(Check):
             for f in context.fields
             if not f.shape and f.name not in aside and f.kind in ("number", "category", "boolean")
         ]
-        self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names)))))
+        self.sized = [f.name for f in context.fields if f.kind in SIZED and f.name != context.label]
+        """Fields whose values may differ in size."""
+        self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names) + len(self.sized)))))
 
     def applies(self) -> bool:
-        return self.context.label is not None and bool(self.names)
+        return self.context.label is not None and bool(self.names or self.sized)
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -69,6 +72,11 @@ class Giveaway(Check):
         for name in self.names:
             column = block.columns.get(name)
             kept[f"field {name}"] = np.full(len(rows), np.nan) if column is None else _values(column, rows)
+        for name in self.sized:
+            column = block.columns.get(name)
+            values = None if column is None else column.values
+            sizes = [0 if values is None else _size(values[i]) for i in rows.tolist()]
+            kept[f"size {name}"] = np.array(sizes, np.uint64)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
@@ -86,8 +94,9 @@ class Giveaway(Check):
         there = ~np.isnan(label) if label.dtype.kind == "f" else np.ones(len(label), bool)
         learns = (mix(hashes) & np.uint64(1)).astype(bool)
         distinct, target = np.unique(label[there], return_inverse=True)
-        for name in self.names:
-            values = rows[f"field {name}"][there]
+        every = [("field", name) for name in self.names] + [("size", name) for name in self.sized]
+        for what, name in every:
+            values = rows[f"{what} {name}"][there]
             if len(distinct) > CLASSES:
                 if label.dtype.kind != "f":
                     return  # so many texts are not a label
@@ -96,14 +105,16 @@ class Giveaway(Check):
                 scored = _classes(values, target, learns[there])
             if scored is not None:
                 value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
-                yield Fact(GIVEAWAY, value, self.evidence("sampled", int(there.sum())), {"field": name})
+                at = {"field": name} if what == "field" else {"field": name, "measure": "size"}
+                yield Fact(GIVEAWAY, value, self.evidence("sampled", int(there.sum())), at)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(GIVEAWAY):
             v, name = fact.value, str(fact.at["field"])
             if v["score"] < KNOWN:
                 continue
-            second = bool(set(words(name)) & SECOND_LABELS)
+            size = fact.at.get("measure") == "size"
+            second = not size and bool(set(words(name)) & SECOND_LABELS)
             severity: Severity = "info" if second or self.context.guessed else "warning"
             how = (
                 f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"
@@ -114,11 +125,21 @@ class Giveaway(Check):
             yield finding(
                 "label-leaked-by-field",
                 severity,
-                f"{escaped(name)} alone {how}" + ("; its name suggests a second form of the label" if second else ""),
+                f"{'the size of ' if size else ''}{escaped(name)} alone {how}"
+                + ("; its name suggests a second form of the label" if second else ""),
                 fact,
-                f"drop {escaped(name)} unless it is known before the label is: a model that sees it learns nothing else",
+                "bring all samples to one size, and find out what else differs between the classes' sources"
+                if size
+                else f"drop {escaped(name)} unless it is known before the label is: a model that sees it learns nothing else",
                 [{"field": name}],
             )
+
+
+def _size(value: Any) -> int:
+    """A digest of an image's mode, width and height, or of an array's shape."""
+    if hasattr(value, "getbands"):
+        return digest64(f"{value.mode} {value.width} {value.height}".encode())
+    return digest64(str(getattr(value, "shape", "")).encode())
 
 
 def _values(column: Column, rows: Any) -> Any:

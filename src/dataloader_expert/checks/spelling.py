@@ -8,19 +8,41 @@ from collections.abc import Iterable
 from dataloader_expert.checks.alike import spelt, twins
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.conclusions import MAX_PLACES, Finding, finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 SPELLINGS = Quantity("spellings", "samples", "spellings of one value of a category, with their samples")
+STANDING_IN = Quantity(
+    "standing_in", "samples", "texts of a category that stand for a missing value, with their samples"
+)
 MOST = 200
 """Distinct values beyond which a field is not a category: codes and names may well differ only in case."""
 OFTEN = 20
 """The least number of samples per category value on average; if they are rarer, nobody knows which spelling is right."""
 
 
+MISSING = {
+    "nan",
+    "null",
+    "n/a",
+    "#n/a",
+    "<na>",
+    "(null)",
+    "nil",
+    "?",
+    "-",
+    "--",
+    ".",
+    "missing",
+    "not available",
+    "no data",
+}
+"""What stands for a missing value, in lower case; words such as ``none`` and ``unknown`` may be answers."""
+
+
 class Spelling(Check):
-    ids = ("label-twins",)
+    ids = ("label-twins", "missing-values")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -57,6 +79,11 @@ class Spelling(Check):
 
     def facts(self) -> Iterable[Fact]:
         for name, counts in self.counts.items():
+            absent = sorted(text for text in counts if text.strip().casefold() in MISSING)
+            if absent and len(counts) <= MOST and sum(counts[text] for text in absent) <= sum(counts.values()) / 2:
+                where = [place for text in absent for place in self.where.of((name, text))]
+                found = {"counts": {text: counts[text] for text in absent}, "where": where[:MAX_PLACES]}
+                yield Fact(STANDING_IN, found, self.evidence(), {"field": name})
             if not counts or len(counts) > MOST or sum(counts.values()) < OFTEN * len(counts):
                 continue
             for alike in twins(counts):
@@ -67,6 +94,18 @@ class Spelling(Check):
                 yield Fact(SPELLINGS, value, self.evidence(), {"field": name, "value": right})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(STANDING_IN):
+            n = sum(fact.value["counts"].values())
+            yield finding(
+                "missing-values",
+                "info",
+                f"{fact.at['field']} has {number(n, 'text')} that {verb(n, 'stand')} for a missing value: "
+                + ", ".join(map(repr, fact.value["counts"])),
+                fact,
+                "leave these cells empty, so that they count as missing and not as a category",
+                fact.value["where"] or [{"field": fact.at["field"]}],
+                n,
+            )
         for fact in facts.all(SPELLINGS):
             counts: dict[str, int] = fact.value["counts"]
             yield finding(

@@ -72,7 +72,7 @@ def _fields(facts: Facts, codes: set[str]) -> Iterable[Treatment]:
         do = f"{t['do']} ({given})" if given else t["do"]
         yield _of("outliers", fact.at["field"], do, t["changed"], "values", t["before"], t["after"], fact.evidence.how)
     if "label-leaked-by-field" in codes:
-        scores = {str(f.at["field"]): f for f in facts.all(GIVEAWAY)}
+        scores = {str(f.at["field"]): f for f in facts.all(GIVEAWAY) if "measure" not in f.at}
         known = {str(p) for p in scores if scores[p].value["score"] >= KNOWN}
         left = max((max(0.0, f.value["score"]) for name, f in scores.items() if name not in known), default=None)
         for name in sorted(known):
