@@ -54,10 +54,13 @@ class Chance:
         import numpy as np
 
         column = block.columns.get(self.names[i])
-        if self.numbers[i] and column is not None and isinstance(column.values, np.ndarray) and column.nulls is None:
-            return (column.values.astype(np.float64) + 0.0).view(np.uint64)
-        self.numbers[i] = False
-        return digests(block, [self.names[i]])
+        if not self.numbers[i] or (column is not None and not isinstance(column.values, np.ndarray)):
+            self.numbers[i] = False
+            return digests(block, [self.names[i]])
+        made = np.full(block.samples, np.nan) if column is None else column.values.astype(np.float64) + 0.0
+        if column is not None and column.nulls is not None:
+            made = np.where(column.nulls, np.nan, made)
+        return np.where(np.isnan(made), np.nan, made).view(np.uint64)  # every NaN has the same bits
 
     def merge(self, other: Chance) -> None:
         self.parts += other.parts
@@ -83,7 +86,9 @@ class Chance:
         each = [pairs_of(np.unique(column, return_counts=True)[1]) for column in seen.T]
         q = (np.array(each) - equal) / (pairs - equal)
         # copies and values that come again look the same, but rounded values also have neighbours
-        near = np.array([beside(seen[:, i].view(np.float64)) if known else 0.0 for i, known in enumerate(self.numbers)])
+        near = np.array(
+            [beside(seen[:, i].view(np.float64)) if number else 0.0 for i, number in enumerate(self.numbers)]
+        )
         known = float(np.prod(near[near > 0] / pairs))
         others = q[near == 0]
         every = 0.0

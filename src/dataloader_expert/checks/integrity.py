@@ -169,6 +169,8 @@ class Integrity(Check):
         self.labelled: set[str | None] = set()
         """Splits in which a sample has a label."""
         self.sizes: dict[str, list[int]] = {}
+        self.empties: dict[str, int] = {}
+        """By field, a sum over the samples in which it is an empty list: equal for fields that are empty together."""
         self.files: set[str] = set()
 
     def found(self, problem: Unreadable, unit: Unit | None = None) -> None:
@@ -238,6 +240,9 @@ class Integrity(Check):
                     continue
                 shape, size = shape_of(value)
                 self._shape(name, shape, 1, unit, i)
+                if _empty(shape):
+                    mark = hash((block.index(i), 7919))
+                    self.empties[name] = (self.empties.get(name, 0) + mark) % (1 << 61)
                 if len(sizes) < MOST_SIZES:
                     sizes.append(size)
 
@@ -264,6 +269,8 @@ class Integrity(Check):
             mine = self.shapes.setdefault(name, {})
             for shape, n in shapes.items():
                 mine[shape] = mine.get(shape, 0) + n
+        for name, mark in other.empties.items():
+            self.empties[name] = (self.empties.get(name, 0) + mark) % (1 << 61)
         for name, sizes in other.sizes.items():
             self.sizes[name] = (self.sizes.get(name, []) + sizes)[:MOST_SIZES]
 
@@ -330,6 +337,7 @@ class Integrity(Check):
             "dtypes": dict(dtypes.most_common()),
             "tails": dict(tails.most_common(20)),
             "empty": sum(n for shape, n in shapes.items() if _empty(shape)),
+            "empties": str(self.empties.get(name, "")),
             "ranks": len({shape.count(",") - shape.count("[]") for shape, _ in filled}),
             "odd": [{"shape": s, **place} for s, place in places[: 3 * MAX_PLACES]],
         }
@@ -351,12 +359,12 @@ class Integrity(Check):
                 value["where"],
                 n,
             )
-        empty = Counter(fact.value["empty"] for fact in facts.all(SHAPES))
+        empty = Counter(fact.value["empties"] for fact in facts.all(SHAPES))
         found = [(fact, finding) for fact in facts.all(SHAPES) for finding in self._judge_shapes(fact, empty)]
         yield from merged(found)
 
     def _judge_shapes(self, fact: Fact, alike: Counter[int]) -> Iterable[Finding]:
-        """``alike``: how many fields are empty in how many samples."""
+        """``alike``: how many fields are empty in the same samples."""
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)
         shapes: dict[str, int] = fact.value["shapes"]
@@ -378,7 +386,7 @@ class Integrity(Check):
             return
         total, (common, most) = fact.value["total"], next(iter(shapes.items()))
         empty = fact.value["empty"]
-        if field.kind in LISTS and 0 < empty < total and (alike[empty] > 1 or empty > EMPTIES * total):
+        if field.kind in LISTS and 0 < empty < total and (alike[fact.value["empties"]] > 1 or empty > EMPTIES * total):
             yield finding(
                 "empty-sequence",
                 "info",
@@ -388,8 +396,6 @@ class Integrity(Check):
                 self._odd(fact, _empty),
                 empty,
             )
-            total -= empty
-            shapes = {shape: n for shape, n in shapes.items() if not _empty(shape)}
         elif field.kind != "tokens" and 0 < empty < total:  # tokens have a check of their own
             yield finding(
                 "shape-drift",
@@ -400,6 +406,12 @@ class Integrity(Check):
                 self._odd(fact, _empty),
                 empty,
             )
+        if 0 < empty < total and field.kind != "tokens":
+            total -= empty
+            shapes = {shape: n for shape, n in shapes.items() if not _empty(shape)}
+            if len(shapes) < 2:
+                return
+            common, most = next(iter(shapes.items()))
         dtypes, tails = fact.value["dtypes"], fact.value["tails"]
         rare = max(1, total // 20)
         if field.kind in LONG and len(tails) > 1:  # lengths naturally differ, the other axes do not

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import Range, record_ranges, utf8, without_nul
+from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import Table, absent_columns, columns_of, extra_columns, listed
@@ -191,31 +192,45 @@ class Csv(Table):
     def decode(self, unit: Unit, raw: Any) -> Block:
         problems: list[Unreadable] = []
         data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
-        data = self._without_headers(unit, data, problems)
+        data, blank = self._blanked(unit, data, problems)
         table = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema if str(f.type) != "null"}
+        if blank and table.num_rows == unit.samples:
+            import numpy as np
+
+            rows = np.setdiff1d(np.arange(unit.samples), blank)
+            return Block(unit, columns_of(table.take(rows), unit.file, problems, unit.start), (), problems, rows=rows)
         return Block(unit, columns_of(table, unit.file, problems, unit.start), (), problems)
 
-    def _without_headers(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> bytes:
-        """The records without those that repeat the header, as files do that were joined end to end: each would turn all columns
-        into text."""
+    def _blanked(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[bytes, list[int]]:
+        """The records with empty ones for those that repeat the header, as in files that were joined end to end: each would turn all
+        columns into text. And which these are, counted from the unit's first."""
+        import numpy as np
+
         dialect = self.dialects[unit.file]
         if not dialect.header or len(dialect.names) < 2:
-            return data
-        for quote in ("", '"'):
-            header = dialect.delimiter.join(f"{quote}{name}{quote}" for name in dialect.names).encode()
-            at = data.find(header)
-            while at >= 0:
-                end = at + len(header)
-                if (at == 0 or data[at - 1 : at] == b"\n") and data[end : end + 1] in (b"\n", b"\r", b""):
-                    row = unit.start + data.count(b"\n", 0, at)
-                    problems.append(Unreadable("parse-error", "a row repeats the header", file=unit.file, sample=row))
-                    after = data.find(b"\n", end)
-                    data = data[:at] + (data[after + 1 :] if after >= 0 else b"")
-                    end = at
-                at = data.find(header, end)
-        return data
+            return data, []
+        headers = [dialect.delimiter.join(f"{q}{name}{q}" for name in dialect.names).encode() for q in ("", '"')]
+        if not any(header in data for header in headers):
+            return data, []
+        bytes_ = np.frombuffer(data, np.uint8)
+        ends, quotes = np.flatnonzero(bytes_ == 10), np.flatnonzero(bytes_ == 34)
+        if dialect.quoted:
+            ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        ends = ends[np.diff(ends, prepend=-1) > 1]  # of records, not of blank lines
+        parts, rows, at = [], [], 0
+        for found in re.finditer(b"|".join(map(re.escape, headers)), data):
+            start, end = found.span()
+            row = int(np.searchsorted(ends, start))
+            first = int(ends[row - 1]) + 1 if row else 0
+            if start == first and data[end : end + 1] in (b"\n", b"\r", b""):
+                parts += [data[at:start], dialect.delimiter.encode() * (len(dialect.names) - 1)]
+                rows.append(row)
+                at = end
+        text = "a row repeats the header"
+        problems += [Unreadable("parse-error", text, file=unit.file, sample=unit.start + n) for n in rows[:MOST_ODD]]
+        return b"".join([*parts, data[at:]]), rows
 
     def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Any:
         import pyarrow as pa
