@@ -22,6 +22,10 @@ TRUTH = {
 def twins(names: Iterable[str]) -> list[list[str]]:
     """Groups of names that look alike but for case, spaces, hyphens and underscores, or are words for true, or for false."""
     plain = {name: _plain(name) for name in names}
+    there = set(plain.values())
+    for name in plain:  # one that only looks like another; words of another alphabet stay what they are
+        latin = _plain(name.translate(LOOK_ALIKE))
+        plain[name] = latin if latin.isascii() and latin in there else plain[name]
     used = set(plain.values())
     words = used <= TRUTH.keys() and any(len(word) > 1 for word in used)  # single letters are codes
     truth = TRUTH if words and {TRUTH[word] for word in used} == {"true", "false"} else {}
@@ -32,11 +36,15 @@ def twins(names: Iterable[str]) -> list[list[str]]:
 
 
 def _plain(name: str) -> str:
-    latin = unicodedata.normalize("NFKC", name).translate(LOOK_ALIKE)
-    return _BETWEEN.sub(" ", latin.casefold().strip())
+    return _BETWEEN.sub(" ", unicodedata.normalize("NFKC", name).casefold().strip())
 
 
 def spelt(names: Iterable[str]) -> str:
     """The names as they are told: those with letters that only look Latin also by their code points."""
-    shown = (f"{name!r} ({name!a})" if name.translate(LOOK_ALIKE) != name else repr(name) for name in names)
+    shown = (
+        f"{name!r} ({name!a})"
+        if name.translate(LOOK_ALIKE) != name and name.translate(LOOK_ALIKE).isascii()
+        else repr(name)
+        for name in names
+    )
     return ", ".join(shown)

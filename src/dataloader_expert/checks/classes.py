@@ -235,7 +235,8 @@ class Classes(Check):
         meant = _meant(counts)
         # a split without any label omits them on purpose
         found = [f for f in facts.all(CLASS_COUNTS) if f.at.get("split") is not None and f.value]
-        if len(found) > 1 and sum(len(f.value) for f in found) == len(counts):
+        counted = all(f.evidence.how == "counted" for f in found)
+        if counted and len(found) > 1 and sum(len(f.value) for f in found) == len(counts):
             yield finding(
                 "class-missing-in-split",
                 "warning",

@@ -167,7 +167,7 @@ def _labels(facts: Facts) -> Iterable[Finding]:
     for one, two in _pairs(counts):
         if not one.value or not two.value:
             continue  # a split without labels
-        if not {*one.value} & {*two.value}:
+        if len(counts) == 2 and not {*one.value} & {*two.value} and one.evidence.how == two.evidence.how == "counted":
             continue  # which is told where classes are
         distance, sure = compared(one.value, two.value, SURE_LABELS)
         most = max(sorted({*one.value, *two.value}), key=lambda k: _apart(one, two, k))

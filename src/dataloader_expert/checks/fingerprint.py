@@ -118,10 +118,16 @@ def blank(block: Block, names: Sequence[str]) -> Any:
 
 
 def _even(value: Any) -> bool:
-    """Whether an array of several values, or an image in one band, holds a single one."""
+    """Whether an array of several values holds a single one, or an image a single colour."""
     if hasattr(value, "getbands"):
-        return value.mode in ("1", "L", "I", "F") and len({*value.getextrema()}) == 1
-    if not hasattr(value, "reshape") or value.size < 2:
+        first = value.getpixel((0, 0))
+        if first != value.getpixel((value.width - 1, value.height - 1)):
+            return False
+        import numpy as np
+
+        pixels = np.asarray(value)
+        return bool((pixels == pixels[:1, :1]).all())
+    if not hasattr(value, "reshape") or value.size < 2 or value.dtype.kind not in "biuf":
         return False
     flat = value.reshape(-1)
     return bool(flat[0] == flat[-1] and (flat == flat[0]).all())

@@ -36,7 +36,7 @@ OTHER, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
 """Forms of values; those of units and dates go on with the unit or the format."""
 POINTED = (TYPED, WHOLE, POINT, GROUPED)
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_GROUPED = re.compile(r"[-+]?\d{1,3}(?:[,'\u2019 \u00a0\u202f]\d{3})+(?:\.\d+)?")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(?:[,'\u2019 \u00a0\u202f]\d{3})+(?:\.\d+)?")
 _COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
 _UNIT = re.compile(r"([$€£¥]\s?)?[-+]?(?:[\d.,'\u2019]*\d)(\s?(?:%|[$€£¥]|[A-Za-zµ°]{1,4}[\d²³]?(?:/[a-z]{1,3})?))?")
 _CLOCK = r"(?P<clock>[T ,]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?\s?(?:Z|UTC|[+-]\d\d:?\d\d)?)?"
@@ -72,17 +72,17 @@ class Forms(Check):
                 continue
             if not isinstance(column.values, list):
                 self.counts[name][TYPED] += block.samples
-            elif _worth_it(column):
+            elif block.samples <= LOOK or _worth_it(column):
                 self._count(name, column, block)
             else:
-                self.counts[name][OTHER] += block.samples
+                self.counts[name][OTHER] += sum(isinstance(v, str) and not v.isspace() for v in column.values)
 
     def _count(self, name: str, column: Column, block: Block) -> None:
         found: dict[str, list[int]] = {}
         for i, value in enumerate(column.values[: block.samples]):
             if isinstance(value, str):
                 if text := value.strip():
-                    found.setdefault(form_of(text), []).append(i)
+                    found.setdefault(self._known(name, form_of(text)), []).append(i)
             elif value is not None:
                 self.counts[name][TYPED] += 1
         for form, at in found.items():
@@ -91,6 +91,12 @@ class Forms(Check):
                 self.where.add((name, form), block, i, name)
             first = block.index(at[0]), column.values[at[0]].strip()
             self.examples[name, form] = min(first, self.examples.get((name, form), first))
+
+    def _known(self, name: str, form: str) -> str:
+        """The form; one of further units than a field has is one of any unit, for codes have thousands of endings."""
+        counts = self.counts[name]
+        further = form.startswith(UNIT) and form not in counts and sum(f.startswith(UNIT) for f in counts) > 2 * UNITS
+        return f"{UNIT}another unit" if further else form
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Forms)
@@ -107,7 +113,7 @@ class Forms(Check):
             kind, ways = known(counts)
             if kind is None:
                 continue
-            usual = max(ways.values(), key=lambda forms: sum(counts[form] for form in forms))
+            usual = ways[max(ways, key=lambda way: (sum(counts[form] for form in ways[way]), way))]
             odd = sorted(form for form in counts if form not in usual or form == GROUPED)
             places = [place for form in odd for place in self.where.of((name, form))]
             value = {
@@ -146,7 +152,7 @@ def known(counts: Counter[str]) -> tuple[str | None, dict[str, list[str]]]:
     point, comma = sum(counts[form] for form in pointed), counts[COMMA]
     if point >= least:
         return "numbers", {WHOLE if {*pointed} == {WHOLE} else POINT: pointed}
-    if point + comma >= least and min(point, comma) >= BOTH * counts.total():
+    if point + comma >= least and min(counts[POINT], comma) >= BOTH * counts.total():
         return "numbers", {POINT: pointed, COMMA: [COMMA]}
     if point + comma + sum(counts[form] for form in units) >= least and len(units) <= UNITS:
         return "numbers", {"marked": [*pointed, *units, *([COMMA] if comma else [])]}

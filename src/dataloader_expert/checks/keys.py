@@ -11,7 +11,7 @@ from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.roles import DISTINCT_KEY
+from dataloader_expert.sources.roles import COUNTED, DISTINCT_KEY
 
 KEYS = Quantity("repeated_keys", "samples", "samples whose key another sample of the same split has")
 MOST = 4_000_000
@@ -23,7 +23,7 @@ class Keys(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.fields = [role.field for role in context.roles.keys if role.sure]
+        self.fields = [r.field for r in context.roles.keys if r.sure and r.how != COUNTED]
         self.parts: list[tuple[Any, Any]] = []
         """Of each block: digests of the keys with the split, uint64 [n, fields], and the samples' indices, int64 [n]."""
         self.compared = 0
@@ -104,7 +104,9 @@ def _present(block: Block, name: str, salt: Any) -> Any:
     made = digests(block, [name], salt)
     absent = np.zeros(n, bool) if column.nulls is None else np.asarray(column.nulls[:n], bool)
     if isinstance(column.values, list):
-        absent = absent | np.array([value is None for value in column.values[:n]], bool)
+        absent = absent | np.array([value is None or value == "" for value in column.values[:n]], bool)
+    elif column.values.dtype.kind == "f":
+        absent = absent | np.isnan(column.values[:n])
     return np.where(absent, np.uint64(0), np.maximum(made, np.uint64(1)))
 
 

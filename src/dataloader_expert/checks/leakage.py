@@ -11,7 +11,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.sources.base import FILE_NAME, Block, Column, Role
+from dataloader_expert.sources.base import Block, Column, Role
 from dataloader_expert.sources.roles import part_of_name
 from dataloader_expert.sources.times import READINGS, read_time
 
@@ -34,6 +34,8 @@ class Leakage(Check):
         group, time = context.grouped, context.timed
         self.group = group.field if group is not None else None
         self.time = time.field if time is not None else None
+        self.parts = context.roles.name_parts if context.group is None else 0
+        """Of how many parts of its name a file's group consists; 0: a field holds the groups."""
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
@@ -61,9 +63,8 @@ class Leakage(Check):
 
     def _groups(self, part: Block) -> list[Any]:
         """The groups of samples that have one."""
-        if self.group == FILE_NAME:
-            parts = self.context.roles.name_parts
-            found = (part_of_name(part.file(i), parts) for i in range(part.samples))
+        if self.parts:
+            found = (part_of_name(part.file(i), self.parts) for i in range(part.samples))
             return [group for group in found if group is not None]
         return _present(part.columns[self.group]) if self.group is not None and self.group in part.columns else []
 
@@ -162,7 +163,7 @@ class Leakage(Check):
             yield finding(
                 "group-leakage",
                 "info" if by_time and not asked else _severity(self.context.grouped),
-                _astride(g, self.context.grouped)
+                _astride(g, self.context.grouped, bool(self.parts))
                 + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else ""),
                 groups,
                 "split by group, so that each group is in one split only",
@@ -193,10 +194,10 @@ class Leakage(Check):
             )
 
 
-def _astride(groups: dict[str, Any], role: Role | None) -> str:
+def _astride(groups: dict[str, Any], role: Role | None, by_name: bool) -> str:
     """How many groups are in several splits, and why they are taken for groups."""
     n, of, field = groups["astride"], groups["groups"], groups["field"]
-    if field == FILE_NAME and role is not None:
+    if by_name and role is not None:
         return f"files of {n} of {of} groups are in more than one split; groups were identified {escaped(role.how)}"
     return f"{n} of {of} values of {escaped(field)} {verb(n, 'have')} samples in more than one split" + _guess(
         "group", role

@@ -209,17 +209,19 @@ def standing_out(grey: Any, found: list[Candidate]) -> list[Candidate]:
     if len(grey) <= 2 * RANK or not found:
         return found
     a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
-    soft = blurred(grey.astype(np.float32))
-    flat, mirror = _unit(soft), _unit(soft[:, :, ::-1])
-    some = flat[np.linspace(0, len(flat) - 1, min(len(flat), LIKENESSES)).astype(int)]
     at, place = np.unique(np.concatenate([a, b]), return_inverse=True)
+    soft = blurred(grey[at].astype(np.float32))
+    flat, mirror = _unit(soft), _unit(soft[:, :, ::-1])
+    spread = np.linspace(0, len(grey) - 1, min(len(grey), LIKENESSES)).astype(int)
+    some = _unit(blurred(grey[spread].astype(np.float32)))
     # itself is the nearest if it is among these images
     crowd = [
         1 - np.partition(part @ some.T, -RANK - 1, 1)[:, -RANK - 1]
-        for part in np.array_split(flat[at], len(at) // AT_ONCE + 1)
+        for part in np.array_split(flat, len(at) // AT_ONCE + 1)
     ]
     nearest_of = np.concatenate(crowd)[place].reshape(2, -1).min(0)
-    apart = 1 - (flat[a] * np.where(mirrored[:, None], mirror[b], flat[b])).sum(1)
+    one, two = place.reshape(2, -1)
+    apart = 1 - (flat[one] * np.where(mirrored[:, None], mirror[two], flat[two])).sum(1)
     kept = (nearest_of > UNLIKE) | (apart <= FAR_LESS * nearest_of)
     return [candidate for candidate, keep in zip(found, kept.tolist(), strict=True) if keep]
 

@@ -38,7 +38,8 @@ class Nested(Check):
             for i, value in enumerate(column.values[: block.samples] if column is not None else ()):
                 for path, leaf in floats(value, name):
                     if not math.isfinite(leaf):
-                        kind = "nan" if leaf != leaf else "inf", path if len(self.counts) < MOST else name
+                        code = "nan" if leaf != leaf else "inf"
+                        kind = code, path if (code, path) in self.counts or len(self.counts) < MOST else name
                         self.counts[kind] += 1
                         self.where.add(kind, block, i, name)
 

@@ -110,8 +110,9 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
         found.having[name] += 1
         if value is None:
             continue
+        first: Any = 0  # where the first value is: of an image, its first pixel
         if hasattr(value, "getbands"):
-            value = np.asarray(value)  # the pixels of an image
+            value, first = np.asarray(value), (slice(1), slice(1))  # the pixels of an image
         found.forms.setdefault(name, set()).add(form_of(value))
         if isinstance(value, float | np.ndarray | np.generic) and np.asarray(value).dtype.kind in "fc":
             if not np.isfinite(value).all():
@@ -119,7 +120,7 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
         if name in CONTENT:
             digest.update(parts_of(value))
             several = isinstance(value, np.ndarray) and value.size > 1
-            even = even and several and bool((value == value.reshape(-1)[0]).all())
+            even = even and several and bool((value == (value.reshape(-1) if first == 0 else value)[first]).all())
     split = split_of(path, sample)
     if split is not None:
         if not even:

@@ -204,10 +204,11 @@ class HostProcess:
                     kill(group[1:], signal.SIGCONT)
                     child.frozen = None
                 continue
-            if used < FROZEN_OVER * child.limit_bytes and group[1:]:
+            workers = [p for p in group[1:] if not is_tracker(p)]
+            if used < FROZEN_OVER * child.limit_bytes and workers:
                 if child.frozen is None:
                     child.frozen = now
-                kill([p for p in group[1:] if not is_tracker(p)], signal.SIGSTOP)
+                kill(workers, signal.SIGSTOP)
                 if now - child.frozen < FROZEN_S:
                     continue
             child.figures = {"used": used, "limit": child.limit_bytes, "processes": len(group)}

@@ -26,6 +26,7 @@ BY_CHANCE = 0.25
 """The share of the repeats expected of random numbers above which numbers are taken for such."""
 LARGEST_GROUP = 20
 """The most rows per group, on average, for codes alone to suggest a group: codes of a category recur more often."""
+COUNTED = "by its name and its values, which count the rows of each file"
 FEWEST_GROUPS = 4
 """Fewer values are an attribute, such as whether a household is a family."""
 FEW = 8
@@ -64,6 +65,7 @@ NOT_TIMES = {
 NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
 """Words that make a plain number a time; a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_DATED = re.compile(r"(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d")
 _PART, _NUMBERED = re.compile(r"[_\-. ]+"), re.compile(r"[A-Za-z]{0,12}\d{1,12}")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
@@ -125,6 +127,8 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
 
 def part_of_name(path: str, parts: int) -> str | None:
     """The first parts of a file's name if the last of them has a number and more follows; None otherwise."""
+    if _DATED.match(path.rsplit("/", 1)[-1]):
+        return None
     found = [part for part in _PART.split(path.rsplit("/", 1)[-1].rsplit(".", 1)[0]) if part]
     return "_".join(found[:parts]) if len(found) > parts and _NUMBERED.fullmatch(found[parts - 1]) else None
 
@@ -208,7 +212,7 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
 
 def _epoch(value: float) -> bool:
     """Whether a number is a time between 1990 and 2040, in seconds, milliseconds, microseconds or nanoseconds."""
-    return any(631e6 <= value / unit <= 2209e6 for unit in (1.0, 1e3, 1e6, 1e9))
+    return any(631e6 * unit <= value <= 2209e6 * unit for unit in (1.0, 1e3, 1e6, 1e9))
 
 
 def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | None:
@@ -274,7 +278,7 @@ def _counting(blocks: list[Block], fields: list[Field]) -> dict[str, Role]:
         values = [part[f.name] for part in parts if part.get(f.name)]
         whole = all(isinstance(v, int) and not isinstance(v, bool) for of in values for v in of)
         if values and whole and all(len(set(of)) == len(of) for of in values) and {*map(min, values)} in ({0}, {1}):
-            roles[f.name] = Role(f.name, "by its name and its values, which count the rows of each file")
+            roles[f.name] = Role(f.name, COUNTED)
     return roles
 
 

@@ -81,7 +81,8 @@ class FileSamples(Source):
         """Where a sample's values stand in the columns of these."""
         self.may_be_empty: frozenset[str] = frozenset()
         self._annotate(notes)
-        if len(self.splits) > 1 and (self.roles is None or self.roles.group is None):
+        by_column = self.roles is not None and self.roles.split is not None
+        if (by_column or len(self.splits) > 1) and (self.roles is None or self.roles.group is None):
             group, parts = group_in_names([u.file for u in self.units], [u.label for u in self.units])
             if group is not None:
                 self.roles = replace(self.roles or Roles(), group=group, name_parts=parts)
