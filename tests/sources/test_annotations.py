@@ -74,6 +74,9 @@ def test_a_column_may_name_the_split(tmp_path: Path) -> None:
     assert source.roles.split.field == "split"
     kept = open_source(SourceRef(str(tmp_path), (str(tmp_path),), split="val"), [])
     assert kept.samples == 6
+    asked = open_source(SourceRef(str(tmp_path), (str(tmp_path),), split="label"), [])
+    assert asked.roles is not None
+    assert set(asked.roles.splits.values()) == {"a", "b"}
 
 
 @pytest.mark.parametrize("write", ["jsonl", "coco", "yolo", "voc"])
@@ -87,6 +90,8 @@ def test_boxes_are_read_and_judged(tmp_path: Path, write: str) -> None:
     source = opened(tmp_path)
     assert source.format == "image-folder"
     assert [len(v) for v in values(source, "boxes")] == [len(b) for b in boxes]
+    loader = create_loader(str(tmp_path), None, batch_size=7, num_workers=0)
+    assert sum(len(batch["image"]) for batch in loader) == N
     found = {f.code: f for f in scan(tmp_path, tmp_path).findings}
     assert {code for code, f in found.items() if f.severity != "info"} == {"box-outside"}
     assert [place["sample"] for place in found["box-outside"].where] == [7]
@@ -117,7 +122,9 @@ def as_coco(root: Path, names: list[str], boxes: list[Any]) -> None:
 def as_yolo(root: Path, names: list[str], boxes: list[Any]) -> None:
     """A file for each image, empty without objects; one image has none."""
     (root / "labels").mkdir()
-    for name, of in list(zip(names, boxes, strict=True)):
+    for name, of in zip(names, boxes, strict=True):
+        if name == names[5]:
+            continue
         lines = [
             f"{k % 2} {(x + w / 2) / 32:.5f} {(y + h / 2) / 24:.5f} {w / 32:.5f} {h / 24:.5f}\n"
             for k, (x, y, w, h) in enumerate(of)
@@ -197,3 +204,65 @@ def test_numbers_beyond_64_bits_are_kept(tmp_path: Path) -> None:
     pictures(tmp_path, [f"{i}.png" for i in range(N)])
     table(tmp_path / "hashes.csv", [["file", "hash"], *([f"{i}.png", 10**30 + i] for i in range(N))])
     assert sorted(values(opened(tmp_path), "hash")) == [10**30 + i for i in range(N)]
+
+
+def test_codes_with_leading_zeros_stay_texts_and_name_files(tmp_path: Path) -> None:
+    pictures(tmp_path, [f"{i:04}.png" for i in range(N)])
+    rows = [[f"{i:04}", f"0{i % 3}", f"{i % 2}_0"] for i in range(N)]
+    table(tmp_path / "train.csv", [["id", "zip", "visit"], *rows])
+    source = opened(tmp_path)
+    assert values(source, "zip") == [row[1] for row in rows]
+    assert values(source, "visit") == [row[2] for row in rows]
+
+
+def test_a_row_that_is_there_twice_changes_nothing(tmp_path: Path) -> None:
+    """Our promise: only fields whose rows differ become lists, and a key that only a later row has is kept."""
+    pictures(tmp_path, [f"{i}.png" for i in range(N)])
+    rows = [{"file": f"{i}.png", "label": "ab"[i % 2], "part": i} for i in range(N)]
+    rows += [rows[3], {**rows[4], "part": 99, "note": "late"}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    source = opened(tmp_path)
+    assert source.label == "label"
+    at = [unit.file for unit in source.units].index("4.png")
+    assert values(source, "part")[at] == [4, 99]
+    assert values(source, "note")[at] == "late"
+
+
+def test_voc_files_with_equal_names_belong_to_the_images_beside_them(tmp_path: Path) -> None:
+    for split, size in (("train", 5), ("test", 9)):
+        pictures(tmp_path / split, ["0.png", "1.png"])
+        for i in range(2):
+            box = f"<xmin>1</xmin><ymin>1</ymin><xmax>{size}</xmax><ymax>{size}</ymax>"
+            text = f"<annotation><object><name>owl</name><bndbox>{box}</bndbox></object></annotation>"
+            (tmp_path / split / f"{i}.xml").write_text(text, encoding="utf-8")
+    source = opened(tmp_path)
+    found = dict(zip((unit.file for unit in source.units), values(source, "boxes"), strict=True))
+    assert found["train/1.png"] == [[1, 1, 5, 5]]
+    assert found["test/1.png"] == [[1, 1, 9, 9]]
+
+
+@pytest.mark.parametrize("header", [["epoch", "loss"], ["label", "n"]])
+def test_a_table_of_numbers_is_no_annotation(tmp_path: Path, header: list[str]) -> None:
+    """Our promise: images that are numbered are not named by whatever counts."""
+    pictures(tmp_path, [f"{'ab'[i % 2]}/{i}.png" for i in range(120)])
+    table(tmp_path / "log.csv", [header, *([i % 60, i / 7] for i in range(60))])
+    source = opened(tmp_path)
+    assert source.label == "label"
+    assert [f.name for f in source.fields] == ["image", "label"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"images": [{"id": [1], "file_name": "0.png"}], "annotations": [{"image_id": {}, "bbox": [10**400, 1, 2, 3]}]},
+        {
+            "images": [{"id": 1, "file_name": "0.png"}],
+            "annotations": [{"image_id": 1, "bbox": "none", "category_id": None}],
+        },
+        [{"file": f"{i}.png", "timestamp": 10**400} for i in range(N)],
+    ],
+)
+def test_odd_values_end_no_call(tmp_path: Path, odd: Any) -> None:
+    pictures(tmp_path, [f"{i}.png" for i in range(N)])
+    (tmp_path / "rows.json").write_text(json.dumps(odd), encoding="utf-8")
+    assert opened(tmp_path).samples == N

@@ -16,7 +16,7 @@ from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.roles import find_roles, group_in_names
+from dataloader_expert.sources.roles import as_split, find_roles, group_in_names
 from dataloader_expert.sources.tables import MAX_CLASSES, find_label
 
 T = TypeVar("T")
@@ -121,6 +121,20 @@ class FileSamples(Source):
                 self.classes = tuple(sorted(texts))
         if any(f.kind == "text" for f in self.annotated):
             self.modality = "multimodal"
+
+    def split_by(self, name: str) -> bool:
+        column = self.given.get(name) if self.annotated else None
+        if column is None or column.values is None or getattr(column.values, "ndim", 1) != 1:
+            return False
+        values = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+        if not all(isinstance(v, str | int | float | None) for v in values) or len(set(values)) > MAX_CLASSES:
+            return False
+        role, names = as_split(name, values)
+        self.units = tuple(replace(unit, split=None) for unit in self.units)
+        if self.label == name:
+            self.label, self.label_how, self.classes = None, "its field names the splits; pass label=", None
+        self.roles = replace(self.roles or Roles(), split=role, splits=names)
+        return True
 
     def _only_category(self) -> tuple[str | None, str]:
         """The one field of a table that may be a class."""
