@@ -286,7 +286,7 @@ class Source(ABC):
     in_shards: ClassVar[bool] = False
     """Whether each file contains samples of its own, so that one without any is useless."""
     nullable: bool = False
-    """Whether samples may lack a value for a field: tables have nulls, other formats do not."""
+    """Whether samples are rows of a table: they may lack a value for a field, and their texts may name files."""
     roles: Roles | None = None
 
     def __init__(self) -> None:
