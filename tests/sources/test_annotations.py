@@ -89,6 +89,7 @@ def test_boxes_are_read_and_judged(tmp_path: Path, write: str) -> None:
     WRITE[write](tmp_path, names, boxes)
     source = opened(tmp_path)
     assert source.format == "image-folder"
+    assert source.modality == "detection"
     assert [len(v) for v in values(source, "boxes")] == [len(b) for b in boxes]
     loader = create_loader(str(tmp_path), None, batch_size=7, num_workers=0)
     assert sum(len(batch["image"]) for batch in loader) == N

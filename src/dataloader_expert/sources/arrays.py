@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -160,8 +161,19 @@ def _kind(name: str, dtype: str, shape: tuple[int | None, ...], label: bool) -> 
     return "array"
 
 
+BOXES = {"bbox", "bboxes", "box", "boxes"}
+"""Words of fields that hold boxes."""
+
+
+def has_boxes(field: Field) -> bool:
+    """Whether a field is named as boxes, and has four numbers for each of several."""
+    return bool(set(re.split(r"[^a-z]+", field.name.lower())) & BOXES) and len(field.shape) == 2 and field.shape[1] == 4
+
+
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
     """One of the contract's modalities, from the fields that are not the label."""
+    if any(f.kind == "image" for f in fields) and any(has_boxes(f) for f in fields):
+        return "detection"
     kinds = Counter(f.kind for f in fields if f.name != label)
     rich = [k for k in ("image", "audio", "text", "tokens", "sequence", "embedding", "array") if kinds[k]]
     scalars = kinds["number"] + kinds["boolean"] + kinds["time"]

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations import Annotations, annotations_of, block_of, described
+from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import read_folders
@@ -121,6 +122,8 @@ class FileSamples(Source):
                 self.classes = tuple(sorted(texts))
         if any(f.kind == "text" for f in self.annotated):
             self.modality = "multimodal"
+        if self.value == "image" and any(map(has_boxes, self.annotated)):
+            self.modality = "detection"
 
     def split_by(self, name: str) -> bool:
         column = self.given.get(name) if self.annotated else None

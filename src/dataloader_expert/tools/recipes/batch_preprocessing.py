@@ -8,7 +8,7 @@ from dataloader_expert.advice.caching import kept
 from dataloader_expert.advice.normalization import normalization
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import FIELDS, LABEL
+from dataloader_expert.probes.data.layout import FIELDS, LABEL, MODALITY
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.report import Figure
@@ -32,6 +32,8 @@ def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
         augmentation = (
             "random horizontal flip and crop, train only; leave the flip out where left and right differ in meaning"
         )
+        if facts.value(MODALITY) == "detection":
+            augmentation += "; boxes must be flipped and cropped with their image"
     elif "audio" in kinds:
         augmentation = "time shift and added noise, train only"
     elif "text" in kinds or "tokens" in kinds:

@@ -138,6 +138,8 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
         return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
+    if modality == "detection":
+        return Task(name="object detection", how="each image has boxes")
     if modality in ("text", "tokens"):
         return Task(name="language modelling", how="texts without a label")
     return Task(name=f"{modality} data without labels", how="no label field was found")
