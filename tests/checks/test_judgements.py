@@ -23,6 +23,13 @@ def picture(seed: int, low: int = 0, high: int = 256, mode: str = "RGB", size: i
     return Image.fromarray(coarse.repeat(size // 6, 0).repeat(size // 6, 1)).convert(mode)
 
 
+def held(values: Any, n: int) -> Any:
+    """The same, at one value for so many rows."""
+    made = values.copy()
+    made[200 : 200 + n] = made[200]
+    return made
+
+
 def without_blue() -> Any:
     red, green, blue = picture(3).split()
     return Image.merge("RGB", (red, green, blue.point(lambda _: 0)))
@@ -275,6 +282,12 @@ SILENT = {
         "house numbers with many endings": Data({"day": [f"{i}{'abcdefg'[i % 7]}" for i in range(40)]}, kinds=CATEGORY),
         "all with a unit, which is told": Data({"day": [f"{i}.5 kg" for i in range(40)]}, kinds=CATEGORY),
         "names, one of which is a date": Data({"day": ["Ann", "Bob"] * 9 + ["2024-01-02"]}, kinds=CATEGORY),
+    },
+    "stuck": {
+        "measurements": Data({"x": NOISE.copy()}),
+        "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
+        "rounded ones": Data({"x": np.round(NOISE[:400])}),
+        "sorted ones with few levels": Data({"x": np.repeat(NOISE[:10], 40)}),
     },
     "keys": {
         "a name that was distinct in the first rows": Data({"class_name": [f"c{i % 40}" for i in range(60)]}),
@@ -763,6 +776,9 @@ SPEAKS = {
             "numbers-as-text",
             "info",
         ),
+    },
+    "stuck": {
+        "a sensor for thirty rows": (Data({"x": held(NOISE[:400], 31)}), "stuck-values", "info"),
     },
     "keys": {
         "one twice": (
