@@ -87,6 +87,7 @@ PAIRS: dict[str, tuple[Maker, Maker, list[str]]] = {
         small_table,
         large_table,
         [
+            "quality.checks.how",
             "summary",
             "coverage.samples_total",
             "coverage.samples_read",
@@ -180,7 +181,7 @@ PAIRS: dict[str, tuple[Maker, Maker, list[str]]] = {
             "batch_spec.preprocessing.augmentation",
             "batch_spec.preprocessing.dtype",
             "batch_spec.preprocessing.layout",
-            "quality.checks.how",
+            "quality.checks.id",
         ],
     ),
     "sounds and pictures": (
