@@ -110,6 +110,7 @@ class TooMuchBelow(Witness):
 
     def __getitem__(self, i: int) -> dict[str, float]:
         if i == 3:
+            # more than the request's limit of 2 GiB with the process itself, and less than would end it at once
             took = subprocess.Popen([sys.executable, "-c", f"x = b'x' * {2150 << 20}; import time; time.sleep(600)"])
             until = time.monotonic() + 20
             while not (self.ends_it and stands_still(took.pid)) and time.monotonic() < until:

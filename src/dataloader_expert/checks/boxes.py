@@ -14,7 +14,7 @@ from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
-from dataloader_expert.sources.arrays import BOXES as NAMED
+from dataloader_expert.sources.arrays import BOX_WORDS
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import words
 
@@ -34,7 +34,7 @@ class Boxes(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.fields = [f.name for f in context.fields if set(words(f.name)) & NAMED and f.name != context.label]
+        self.fields = [f.name for f in context.fields if set(words(f.name)) & BOX_WORDS and f.name != context.label]
         self.picture = next((f.name for f in context.fields if f.kind == "image"), None)
         names = {f.name.lower(): f.name for f in context.fields if not f.shape}
         self.size = next(

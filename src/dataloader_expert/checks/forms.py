@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.places import Places, sample_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column, runs
@@ -125,7 +125,7 @@ class Forms(Check):
                 ),
                 "texts_only": not counts[TYPED],
                 "grouped": counts[GROUPED],
-                "where": sorted(places, key=lambda place: int(str(place["sample"])))[:MAX_PLACES],
+                "where": sorted(places, key=sample_of)[:MAX_PLACES],
             }
             yield Fact(FORMS, value, self.evidence(), {"field": name, "kind": kind})
 

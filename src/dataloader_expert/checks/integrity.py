@@ -8,6 +8,7 @@ from typing import Any
 
 from dataloader_expert.checks.base import HISTOGRAM, SAMPLES_FAILED, SAMPLES_READ, Check, Context
 from dataloader_expert.checks.binned import binned
+from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, verb
 from dataloader_expert.errors import Unreadable
@@ -241,7 +242,7 @@ class Integrity(Check):
                 shape, size = shape_of(value)
                 self._shape(name, shape, 1, unit, i)
                 if _empty(shape):
-                    mark = hash((block.index(i), 7919))
+                    mark = digest64(str(block.index(i)).encode())
                     self.empties[name] = (self.empties.get(name, 0) + mark) % (1 << 61)
                 if len(sizes) < MOST_SIZES:
                     sizes.append(size)
@@ -316,9 +317,8 @@ class Integrity(Check):
     def _shapes(self, name: str, shapes: dict[str, int]) -> dict[str, Json]:
         """The commonest shapes, the distribution of dtypes and trailing axes, and locations of the rarer shapes."""
         top = sorted(shapes.items(), key=lambda kv: (-kv[1], kv[0]))
-        filled = [
-            (shape, n) for shape, n in top if not _empty(shape)
-        ] or top  # an empty list has neither dtype nor axes
+        # an empty list has neither dtype nor axes
+        filled = [(shape, n) for shape, n in top if not _empty(shape)] or top
         dtypes, tails = Counter[str](), Counter[str]()
         for shape, n in filled:
             dtypes[_dtype(shape)] += n
@@ -363,7 +363,7 @@ class Integrity(Check):
         found = [(fact, finding) for fact in facts.all(SHAPES) for finding in self._judge_shapes(fact, empty)]
         yield from merged(found)
 
-    def _judge_shapes(self, fact: Fact, alike: Counter[int]) -> Iterable[Finding]:
+    def _judge_shapes(self, fact: Fact, alike: Counter[str]) -> Iterable[Finding]:
         """``alike``: how many fields are empty in the same samples."""
         name = fact.at["field"]
         field = next((f for f in self.context.fields if f.name == name), None)

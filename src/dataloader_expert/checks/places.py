@@ -43,21 +43,21 @@ class Places:
         for kind, files in other.found.items():
             mine = self.found.setdefault(kind, {})
             for file, places in files.items():
-                mine[file] = sorted(mine.get(file, []) + places, key=_sample)[:MAX_PLACES]
+                mine[file] = sorted(mine.get(file, []) + places, key=sample_of)[:MAX_PLACES]
             self._trim(kind)
 
     def of(self, kind: Hashable) -> list[dict[str, Json]]:
         """In sample order, the first of each file before the second of any."""
-        files = sorted(self.found.get(kind, {}).values(), key=lambda places: _sample(places[0]))
-        return sorted(dealt(files), key=_sample)
+        files = sorted(self.found.get(kind, {}).values(), key=lambda places: sample_of(places[0]))
+        return sorted(dealt(files), key=sample_of)
 
     def _trim(self, kind: Hashable) -> None:
         """If there are more files, keeps those whose samples come first."""
         files = self.found[kind]
         for _ in range(len(files) - MAX_PLACES):
-            del files[max(files, key=lambda file: _sample(files[file][0]))]
+            del files[max(files, key=lambda file: sample_of(files[file][0]))]
         if len(files) == MAX_PLACES:
-            self.last[kind] = max(_sample(places[0]) for places in files.values())
+            self.last[kind] = max(sample_of(places[0]) for places in files.values())
 
 
 class Files:
@@ -90,5 +90,5 @@ def dealt(files: Iterable[list[T]]) -> list[T]:
     return [place for turn in zip_longest(*files) for place in turn if place is not None][:MAX_PLACES]
 
 
-def _sample(place: dict[str, Json]) -> int:
+def sample_of(place: dict[str, Json]) -> int:
     return int(str(place["sample"]))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.places import Places, sample_of
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
 from dataloader_expert.sources.base import Block
@@ -103,13 +103,13 @@ class Sounds(Check):
             yield Fact(ODD_CLIPS, places[:MAX_PLACES], evidence, {"of": of})
         far = self._far()
         places = [p for n in far for p in (self.where.of(("length", n)) or [_place(self.first[n])])]
-        value = {"count": sum(self.lengths[n] for n in far), "where": sorted(places, key=_sample)[:MAX_PLACES]}
+        value = {"count": sum(self.lengths[n] for n in far), "where": sorted(places, key=sample_of)[:MAX_PLACES]}
         yield Fact(ODD_LENGTHS, value, evidence)
         found = {name: (self.counts[name], self.odd.get(name, [])) for name in _LOOKS}
         cut = self._cut()
         for name, (n, places) in {**found, CUT: (len(cut), cut)}.items():
             if n:
-                where = sorted(places, key=_sample)[:MAX_PLACES]
+                where = sorted(places, key=sample_of)[:MAX_PLACES]
                 yield Fact(QUIET, {"count": n, "where": where}, evidence, {"look": name})
 
     def _cut(self) -> list[dict[str, Json]]:
@@ -242,10 +242,6 @@ _FIXES = {
 
 def _place(first: tuple[int, str]) -> dict[str, Json]:
     return {"sample": first[0], "file": first[1]}
-
-
-def _sample(place: dict[str, Json]) -> int:
-    return int(str(place["sample"]))
 
 
 CHECK = Sounds

@@ -161,13 +161,17 @@ def _kind(name: str, dtype: str, shape: tuple[int | None, ...], label: bool) -> 
     return "array"
 
 
-BOXES = {"bbox", "bboxes", "box", "boxes"}
+BOX_WORDS = {"bbox", "bboxes", "box", "boxes"}
 """Words of fields that hold boxes."""
 
 
 def has_boxes(field: Field) -> bool:
     """Whether a field is named as boxes, and has four numbers for each of several."""
-    return bool(set(re.split(r"[^a-z]+", field.name.lower())) & BOXES) and len(field.shape) == 2 and field.shape[1] == 4
+    return (
+        bool(set(re.split(r"[^a-z]+", field.name.lower())) & BOX_WORDS)
+        and len(field.shape) == 2
+        and field.shape[1] == 4
+    )
 
 
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:

@@ -179,11 +179,13 @@ def _attention() -> Any:
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             query, key, value, _, sums, _ = ctx.saved_tensors
-            # the query's gradient is added up in float32, short heads' by two kernels
+            # the query's gradient is added up in float32, short heads' by two kernels; held while the gradients are made, as the
+            # kernel does
             copies = 2 if query.dtype is torch.float32 and query.shape[-1] <= 32 else 1
-            borrowed = sums.new_empty(copies * query.numel()), torch.empty_like(sums)  # noqa: F841  # a name keeps both alive
-            # while the gradients are made, as the kernel does
-            return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value), None
+            borrowed = sums.new_empty(copies * query.numel()), torch.empty_like(sums)
+            made = torch.empty_like(query), torch.empty_like(key), torch.empty_like(value), None
+            del borrowed
+            return made
 
     return Attention
 
