@@ -24,6 +24,9 @@ LATE: set[str] = set()
 SIZE: tuple[int, int] | None = None
 LABEL: str | None = None
 PARTNERS: dict[str, tuple[Any, dict[str, str], str, str]] = {}
+TABLES: dict[str, tuple[Any, str, str, bool, int, set[str]]] = {}
+"""Of each table of annotations its reader, the folder of the files that it names, its column that does, whether it does so without
+suffix, how many folders come before the names there and not here, and its fields of which a file has several values."""
 SPLIT = ""
 SPLIT_NAMES: dict[Any, str] = {}
 SEED = 0
@@ -53,6 +56,16 @@ def numbers(values: list[Any], dtype: str) -> Any:
     if len({np.shape(value) for value in there}) == 1:
         return torch.from_numpy(np.array(there, dtype))
     return [torch.from_numpy(np.array(value, dtype)) for value in there]
+
+
+def arrays(values: list[Any], how: tuple[str, tuple[int | None, ...]]) -> Any:
+    """The same for arrays: a missing one is NaN where all have one shape, else it has no length."""
+    import numpy as np
+
+    dtype, shape = how
+    fixed = [n or 0 for n in shape]
+    blank = np.zeros((0, *fixed[1:])) if None in shape else np.full(fixed, np.nan)
+    return numbers([blank if value is None else value for value in values], dtype)
 
 
 def texts(values: list[Any], _: None) -> list[str]:
@@ -150,12 +163,43 @@ class Files(Dataset[Any]):
 
 
 def partners(path: Path) -> dict[str, Path]:
-    """The files that make a sample together with this one, by field."""
+    """The files that make a sample together with this one, by field or by kind of annotations."""
     found = {}
     for name, (_, folders, end, other) in PARTNERS.items():
         parts = [folders.get(part, part) for part in ("", *path.relative_to(ROOT).parts[:-1])]
         found[name] = Path(ROOT, *parts, path.stem.removesuffix(end) + other)
     return found
+
+
+def annotated(paths: list[Path]) -> list[dict[str, Any]]:
+    """What the files beside these and the tables say of each; what is said first stays."""
+    found = [dict[str, Any]() for _ in paths]
+    for path, row in zip(paths, found, strict=True):
+        for name, other in partners(path).items():
+            row |= next(PARTNERS[name][0](other)) | row
+    for place, (reader, folder, naming, by_stem, above, lists) in TABLES.items():
+        of: dict[str, list[dict[str, Any]]] = {}
+        for line in reader(Path(ROOT, place)):
+            of.setdefault(as_named(line.pop(naming), above), []).append(line)
+        for path, row in zip(paths, found, strict=True):
+            names = names_of(path, Path(ROOT, folder), by_stem)
+            lines = next((of[name] for name in names if name in of), [])
+            values = {name: [one[name] for one in lines if name in one] for line in lines for name in line}
+            row |= {name: v if name in lists else v[0] for name, v in values.items()} | row
+    return found
+
+
+def as_named(value: Any, above: int) -> str:
+    """What a table calls a file, without so many folders."""
+    return "/".join(str(value).replace("\\", "/").removeprefix("./").strip("/").split("/")[above:])
+
+
+def names_of(path: Path, folder: Path, by_stem: bool) -> list[str]:
+    """What a table may call the file, if it lies in the folder."""
+    if folder not in path.parents:
+        return []
+    parts = path.relative_to(folder).parts
+    return [path.stem] if by_stem else ["/".join(parts[i:]) for i in range(len(parts))]
 
 
 class Pairs(Dataset[Any]):
@@ -174,6 +218,21 @@ class Pairs(Dataset[Any]):
         for name, other in partners(path).items():
             sample[name] = next(iter(next(PARTNERS[name][0](other)).values()))
         return of_file(sample, path)
+
+
+class Annotated(Dataset[Any]):
+    """A sample a file, read when it is asked for, with its annotations, which are in memory."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.paths, self.rows = paths, annotated(paths)
+        self.columns = {SPLIT: [row.get(SPLIT) for row in self.rows]}
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        path = self.paths[index]
+        return of_file(next(read(path)) | self.rows[index], path)
 
 
 class Arrays(Dataset[Any]):
@@ -240,10 +299,10 @@ def datasets() -> dict[str, Any]:
 
 
 def datasets_by_column() -> dict[str, Any]:
-    """The rows of each split, which the column SPLIT names."""
-    whole = Rows(files(SPLITS[""]))
+    """The samples of each split, which the field SPLIT names."""
+    whole = Samples(files(SPLITS[""]))
     values = [v.item() if hasattr(v, "item") else v for v in whole.columns[SPLIT]]
-    named = [SPLIT_NAMES.get(value, str(value)) for value in values]
+    named = ["" if value is None else SPLIT_NAMES.get(value, str(value)) for value in values]
     names = [name for name in dict.fromkeys(named) if name not in ("", "nan")]
     return {name: Subset(whole, [i for i, other in enumerate(named) if other == name]) for name in names}
 
@@ -254,6 +313,8 @@ def pad(samples: Any) -> dict[str, Any]:
     for name, first in samples[0].items():
         values = [sample[name] for sample in samples]
         if isinstance(first, torch.Tensor) and first.ndim and len({v.shape for v in values}) > 1:
+            longest = max(values, key=len)
+            values = [value if len(value) else longest[:0] for value in values]
             batch[name] = torch.nn.utils.rnn.pad_sequence(values, batch_first=True)
             batch[f"{name}_lengths"] = torch.tensor([len(v) for v in values])
         elif isinstance(first, torch.Tensor | int | float | str):

@@ -16,7 +16,7 @@ from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.plain import nearest
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.samplers.rules import one_of
-from dataloader_expert.sources.base import Block, Source, bytes_of
+from dataloader_expert.sources.base import Block, Field, Source, bytes_of
 from dataloader_expert.sources.pictures import in_colour
 
 logger = logging.getLogger(__name__)
@@ -76,8 +76,8 @@ class SourceDataset(Dataset[Any]):
         source: of the samples.
         size: height and width to which images and masks are resized; None: they have one size.
         classes: class names in index order; None: labels as stored.
-        nullable: fields with missing values, whose numbers become float64 with NaN. None: found by decoding the whole
-            source once.
+        nullable: fields with missing values, whose numbers become float64 with NaN; a missing array of varying length has
+            none. None: found by decoding the whole source once.
         blocks: decoded blocks of another dataset with the same source and classes.
         unreadable: of a sample that cannot be read: ``"raise"`` an error that names it; ``"skip"`` it in its batch,
             which is then smaller, log it and count it in :attr:`skipped` (a single read raises); ``"replace"`` it by
@@ -273,7 +273,7 @@ class SourceDataset(Dataset[Any]):
             field = self.source.field(name)
             if field is not None and field.kind == "image":
                 raise Unreadable("unreadable", "image did not decode", field=name)
-            return ""
+            return "" if field is None else _missing(field)
         if hasattr(value, "getbands"):
             field = self.source.field(name)
             grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
@@ -295,6 +295,8 @@ class SourceDataset(Dataset[Any]):
                 array = array.transpose(2, 0, 1)
             if field is not None and field.kind == "mask" and self.size is not None:
                 array = nearest(array, self.size)
+            if name in self.nullable and field is not None and _is_array(field) and None not in field.shape:
+                array = array.astype(_floating(array.dtype), copy=False)
             native = np.array(array, array.dtype.newbyteorder("="), order="C")
             return torch.from_numpy(_supported(native))
         return value if isinstance(value, bool | int | float | str) else str(value)
@@ -302,7 +304,7 @@ class SourceDataset(Dataset[Any]):
 
 def fields_with_nulls(source: Source) -> set[str]:
     """The fields with missing values; decodes tables once, other formats have none."""
-    found: set[str] = set()
+    found = set(source.with_nulls)
     for unit in source.units if source.nullable else ():
         try:
             block = source.decode(unit, source.read(unit))
@@ -310,6 +312,28 @@ def fields_with_nulls(source: Source) -> set[str]:
             continue
         found |= {name for name, column in block.columns.items() if column.nulls is not None and column.nulls.any()}
     return found
+
+
+def _missing(field: Field) -> Any:
+    """What stands for a value that is missing: NaN in an array of one shape, an array without length, or an empty text."""
+    if not _is_array(field):
+        return ""
+    if None in field.shape:
+        return torch.from_numpy(_supported(np.zeros((0, *(n or 0 for n in field.shape[1:])), field.dtype)))
+    return torch.from_numpy(np.full([n or 0 for n in field.shape], np.nan, _floating(np.dtype(field.dtype))))
+
+
+def _is_array(field: Field) -> bool:
+    """Whether the field holds numbers, and several."""
+    try:
+        return bool(field.shape) and np.dtype(field.dtype).kind in "biufc"
+    except TypeError:  # of texts or other objects
+        return False
+
+
+def _floating(dtype: Any) -> Any:
+    """A dtype of these numbers that has NaN."""
+    return dtype if dtype.kind in "fc" else np.dtype(np.float64)
 
 
 _WIDER = {np.dtype(np.uint16): np.int32, np.dtype(np.uint32): np.int64, np.dtype(np.uint64): np.int64}

@@ -14,9 +14,10 @@ from typing import Any
 from dataloader_expert.sources import plain
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.plain import READERS
+from dataloader_expert.sources.samples import FileSamples
 
 Reader = Callable[[Path], Iterator[plain.Sample]]
-CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS", "OFFSETS")
+CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS", "OFFSETS", "CLASS_NAMES")
 """What readers look up."""
 
 
@@ -43,6 +44,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["OFFSETS"] = tuple(
         {part.offsets for unit in source.units[:64] for part in unit.at if getattr(part, "offsets", None)}
     )
+    known["CLASS_NAMES"] = source.notes.names if isinstance(source, FileSamples) else ()
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]

@@ -17,12 +17,12 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.base import Block, Column, Field, Unit
-from dataloader_expert.sources.dialects import sniff_dialect
+from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
 from dataloader_expert.sources.pairing import key_of
 from dataloader_expert.sources.plain import NULLS
@@ -38,6 +38,8 @@ LOOKED_AT = 200
 NAMING = {"id", "ids", "file", "filename", "image", "img", "name", "path", "picture", "photo", "audio", "clip", "key"}
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
 MOST_TOLD = 1_000
+MARKS = ",;\t|"
+"""What may separate the values of a table."""
 ODD = (
     Unreadable,
     ValueError,
@@ -54,12 +56,38 @@ _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _DECLARES = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 
 
+class Images(list[Row]):
+    """Rows of a file in COCO's format."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that names files in its column ``naming``, without their suffix if ``by_stem``.
+
+    ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ.
+    """
+
+    path: str
+    kind: str
+    naming: str
+    by_stem: bool
+    dialect: Dialect | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
+    lists: frozenset[str] = frozenset()
+
+
 @dataclass
 class Annotations:
     """``rows`` by the path of the sample; ``tables``: the files that they come from."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
+    joined: list[Table] = field(default_factory=list)
+    """The tables that name files, in the order in which they were read."""
+    each: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By kind, ``yolo`` or ``voc``, the file of annotations of each sample."""
+    names: tuple[str, ...] = ()
+    """What the numbers of Pascal VOC's classes stand for."""
     problems: list[Unreadable] = field(default_factory=list)
     negatives: bool = False
     """Whether a sample that is not annotated shows nothing."""
@@ -131,7 +159,12 @@ def annotations_of(listing: Listing, samples: Iterable[Entry]) -> Annotations:
                 rows = read(listing.read(entry.path), False) if large else few
                 if read is _separated:
                     rows = typed(rows, naming[0])
-                _join(found, entry.path, rows, *naming, of[folder], folder)
+                dialect = None
+                if read is _separated:
+                    dialect = sniff_dialect(listing.head(entry.path, HEAD), MARKS, entry.size <= HEAD)
+                kind = "coco" if isinstance(rows, Images) else str(entry.kind)
+                table = Table(entry.path, kind, *naming, dialect=dialect)
+                _join(found, table, rows, of[folder], folder)
         except ODD:
             continue
     folders = {_folder(path) for path in found.rows}
@@ -168,17 +201,19 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
     return None if best is None else best[1:]
 
 
-def _join(found: Annotations, table: str, rows: list[Row], name: str, by_stem: bool, files: Names, folder: str) -> None:
+def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> None:
     grouped: dict[str, list[Row]] = {}
+    paths: dict[str, str] = {}
     lost: Counter[str] = Counter()
     for row in rows:
-        value = row.get(name)
-        path = None if value is None else files.find(str(value), by_stem, folder)
+        value = row.get(table.naming)
+        path = None if value is None else files.find(str(value), table.by_stem, folder)
         if path is None:
             lost["" if value is None else str(value)] += 1
         else:
             grouped.setdefault(path, []).append(row)
-    fields = [field for field in dict.fromkeys(field for row in rows for field in row) if field != name]
+            paths[str(value)] = path
+    fields = [field for field in dict.fromkeys(field for row in rows for field in row) if field != table.naming]
     if len(fields) > MOST_FIELDS:
         return
     several = {
@@ -191,11 +226,12 @@ def _join(found: Annotations, table: str, rows: list[Row], name: str, by_stem: b
     for path, of in grouped.items():
         values = {field: [r[field] for r in of if field in r] for field in fields}
         found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
-    found.tables.append(table)
+    found.tables.append(table.path)
+    found.joined.append(replace(table, paths=paths, lists=frozenset(several)))
     for value, n in lost.most_common(MOST_TOLD):
         what = f"names {escaped(value, 80)}, which is not there" if value else "names no file in a row"
         again = f" ({n} rows)" if n > 1 else ""
-        found.problems.append(Unreadable("dangling-reference", what + again, file=table, field=name))
+        found.problems.append(Unreadable("dangling-reference", what + again, file=table.path, field=table.naming))
 
 
 def _agree(values: list[Any]) -> bool:
@@ -213,12 +249,14 @@ def _join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     empty = [e for e in listing.entries if not e.size and e.path.endswith(".txt") and not is_about(e.path)]
     labels = {**{key_of(e.path)[0]: e for e in empty}, **labels}
     found.negatives = True
+    of = found.each.setdefault("yolo", {})
     for path in paths:
         entry = labels.get(key_of(path)[0])
         boxes: list[list[float]] = []
         classes: list[int] = []
         if entry is not None:
             found.tables.append(entry.path)
+            of[path] = entry.path
             try:
                 rows = [line.split() for line in listing.read(entry.path).decode().splitlines() if line.strip()]
                 boxes = [_corners(*map(float, row[1:5])) for row in rows]
@@ -249,12 +287,14 @@ def _join_voc(found: Annotations, listing: Listing, paths: list[str]) -> None:
         if path is None:
             continue
         found.tables.append(entry.path)
+        found.each.setdefault("voc", {})[path] = entry.path
         try:
             read[path] = _objects(listing.read(entry.path))
         except ODD as e:
             text = f"is no Pascal VOC annotation: {escaped(e, 120)}"
             found.problems.append(Unreadable("parse-error", text, file=entry.path))
     numbers = {name: i for i, name in enumerate(sorted({name for _, of in read.values() for name in of}))}
+    found.names = tuple(numbers)
     for path, (boxes, of) in read.items():
         classes = np.array([numbers[name] for name in of], np.int64)
         found.add(path, {"boxes": np.array(boxes, np.float64).reshape(-1, 4), "classes": classes})
@@ -312,14 +352,15 @@ def _listed(value: list[Any]) -> Any:
 
 
 def _alike(values: list[Any]) -> list[Any]:
-    """Empty lists with the dtype and the further axes of the others."""
+    """Empty lists with the dtype and the further axes of the others; where all others are lists, a sample without rows has one."""
     import numpy as np
 
     first = next((v for v in values if isinstance(v, np.ndarray) and v.size), None)
     if first is None:
         return values
     blank = np.zeros((0, *first.shape[1:]), first.dtype)
-    return [blank if isinstance(v, np.ndarray) and not v.size else v for v in values]
+    lists = all(v is None or isinstance(v, np.ndarray) for v in values)
+    return [blank if (v is None and lists) or (isinstance(v, np.ndarray) and not v.size) else v for v in values]
 
 
 def described(columns: Mapping[str, Column]) -> list[Field]:
@@ -354,7 +395,7 @@ def _separated(data: bytes, cut: bool) -> list[Row]:
     text = data.decode("utf-8-sig", "replace")
     if cut:
         text = text[: text.rfind("\n") + 1]
-    dialect = sniff_dialect(data[:HEAD], ",;\t|", len(data) <= HEAD)
+    dialect = sniff_dialect(data[:HEAD], MARKS, len(data) <= HEAD)
     if text.count("\n") * len(dialect.names) > MOST_CELLS:
         raise ValueError("too large for annotations")
     file = io.StringIO(text, newline="")
@@ -392,7 +433,7 @@ def _coco(found: dict[str, Any]) -> list[Row]:
     for one in found["annotations"]:
         if isinstance(one, dict) and isinstance(one.get("image_id"), int | str):
             of.setdefault(one["image_id"], []).append(one)
-    rows = []
+    rows = Images()
     captions = any("caption" in one for own in of.values() for one in own[:1])
     single = all(len(own) == 1 for own in of.values())
     for image in found["images"]:

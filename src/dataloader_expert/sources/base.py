@@ -287,6 +287,8 @@ class Source(ABC):
     """Whether each file contains samples of its own, so that one without any is useless."""
     nullable: bool = False
     """Whether samples are rows of a table: they may lack a value for a field, and their texts may name files."""
+    with_nulls: frozenset[str] = frozenset()
+    """Fields of which it is known, without decoding, that values are missing."""
     roles: Roles | None = None
 
     def __init__(self) -> None:
@@ -314,6 +316,14 @@ class Source(ABC):
         Raises:
             Unreadable: if the bytes do not conform to the format.
         """
+
+    def column(self, unit: Unit, name: str) -> Column | None:
+        """One field of the unit's samples; None if they do not have it.
+
+        Raises:
+            Unreadable: as ``read`` and ``decode`` do.
+        """
+        return self.decode(unit, self.read(unit)).columns.get(name)
 
     def peek(self, unit: Unit) -> Block:
         """Some of the unit's samples, spread over it, for what a few of them tell; as a rule all.

@@ -28,6 +28,8 @@ OFFSETS: tuple[str, ...] = ()
 """Arrays of offsets: each entry says where a row of the longer arrays begins, and the next where it ends."""
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
 """Cells that mean a missing value. ``nan`` is not among them: it is counted as NaN."""
+CLASS_NAMES: tuple[str, ...] = ()
+"""What the numbers of Pascal VOC's classes stand for."""
 PATHS: tuple[str, ...] = ()
 MODULE, NAME = "", ""
 ARGUMENTS: dict[str, Any] = {}
@@ -74,6 +76,7 @@ def read_text(path: Path) -> Iterator[Sample]:
 
 def read_csv(path: Path) -> Iterator[Sample]:
     import csv
+    import itertools
 
     def value(name: str, text: str | None) -> Any:
         if text is None or text in NULLS:
@@ -86,10 +89,15 @@ def read_csv(path: Path) -> Iterator[Sample]:
         return text
 
     with path.open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file, NAMES, delimiter=DELIMITER, strict=True):
-            if None in row:
-                raise ValueError(f"a row has more cells than the header: {row[None]}")
-            yield {name: value(name, text) for name, text in row.items()}
+        rows = csv.reader(file, delimiter=DELIMITER, strict=True)
+        header = [] if NAMES else next(rows, [])
+        # a column without a name is called after its place, the first is the index
+        names = NAMES or [name.strip() or (f"f{i}" if i else "index") for i, name in enumerate(header)]
+        for row in rows:
+            if len(row) > len(names):
+                raise ValueError(f"a row has more cells than the header: {row[len(names) :]}")
+            if row:
+                yield {name: value(name, text) for name, text in itertools.zip_longest(names, row)}
 
 
 def read_jsonl(path: Path) -> Iterator[Sample]:
@@ -108,6 +116,56 @@ def read_json(path: Path) -> Iterator[Sample]:
     if isinstance(held, dict):
         held = next(v for v in held.values() if isinstance(v, list))
     yield from held
+
+
+def read_coco(path: Path) -> Iterator[Sample]:
+    """An image of COCO: its boxes as left, top, right and bottom, [n, 4], and their categories, or its captions."""
+    import json
+
+    import numpy as np
+
+    held = json.loads(path.read_text(encoding="utf-8-sig"))
+    of: dict[Any, list[Sample]] = {}
+    for one in held["annotations"]:
+        of.setdefault(one["image_id"], []).append(one)
+    captions = any("caption" in own[0] for own in of.values())
+    for image in held["images"]:
+        own, row = of.get(image["id"], []), {"file_name": image["file_name"]}
+        if captions:
+            texts = [str(one.get("caption")) for one in own]
+            row["caption"] = texts[0] if texts and all(len(o) == 1 for o in of.values()) else texts
+        else:
+            boxes = np.array([one["bbox"] for one in own], float).reshape(-1, 4)
+            row["boxes"] = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], 1)
+            row["categories"] = np.array([one["category_id"] for one in own], int)
+        yield row
+
+
+def read_yolo(path: Path) -> Iterator[Sample]:
+    """Boxes as left, top, right and bottom in shares of the image, [n, 4], and their classes; none without a file."""
+    import numpy as np
+
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    rows = np.array([line.split()[:5] for line in lines if line.strip()], float).reshape(-1, 5)
+    centre, half = rows[:, 1:3], rows[:, 3:] / 2
+    yield {"boxes": np.concatenate([centre - half, centre + half], 1), "classes": rows[:, 0].astype(int)}
+
+
+def read_voc(path: Path) -> Iterator[Sample]:
+    """Boxes as left, top, right and bottom in pixels, [n, 4], and their classes, as places in CLASS_NAMES."""
+    import xml.etree.ElementTree as ElementTree
+
+    import numpy as np
+
+    if not path.exists():
+        yield {}
+        return
+    boxes, classes = [], []
+    for one in ElementTree.parse(path).iter("object"):
+        sides = [one.findtext(f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
+        boxes.append([float(side or "nan") for side in sides])
+        classes.append(CLASS_NAMES.index((one.findtext("name") or "").strip()))
+    yield {"boxes": np.array(boxes, float).reshape(-1, 4), "classes": np.array(classes, int)}
 
 
 def read_parquet(path: Path) -> Iterator[Sample]:
@@ -267,3 +325,13 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
     "webdataset": (read_webdataset, "tar"),
 }
 """Readers by format, and the kind of files they read."""
+ANNOTATIONS: dict[str, Callable[[Path], Iterator[Sample]]] = {
+    "csv": read_csv,
+    "tsv": read_csv,
+    "jsonl": read_jsonl,
+    "json": read_json,
+    "coco": read_coco,
+    "yolo": read_yolo,
+    "voc": read_voc,
+}
+"""Readers of what tables next to samples, or a file beside each, say of them, by kind."""

@@ -78,8 +78,13 @@ class FileSamples(Source):
         """Whether labels are the names of folders."""
         self.annotated: tuple[Field, ...] = ()
         """The fields that tables next to the samples give."""
+        self.notes = replace(notes, rows={}, problems=[])
+        """Where they come from."""
+        self.dialects = {table.path: table.dialect for table in notes.joined if table.dialect is not None}
+        self.given: dict[str, Column] = {}
+        """Their values."""
         self.row_of: dict[str, int] = {}
-        """Where a sample's values stand in the columns of these."""
+        """Where a sample's values stand in these."""
         self.may_be_empty: frozenset[str] = frozenset()
         self._annotate(notes)
         by_column = self.roles is not None and self.roles.split is not None
@@ -99,6 +104,7 @@ class FileSamples(Source):
         self.given = {f"{name}_2" if name in taken else name: column for name, column in columns.items()}
         self.row_of = {unit.file: i for i, unit in enumerate(self.units)}
         self.annotated = tuple(described(self.given))
+        self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
         if found.negatives:
             self.may_be_empty = frozenset(found.tables)
         block = block_of(self.given, len(self.units))
@@ -202,10 +208,17 @@ class FileSamples(Source):
             mask = next(f.kind for f in self.partners if f.name == name) == "mask"
             value = self._mask(data, path, block) if mask else decode_text(data, path, block.problems)
             block.columns[name] = Column([value])
-        at = self.row_of.get(unit.file, 0)
-        for field in self.annotated:
-            block.columns[field.name] = self.given[field.name].cut(slice(at, at + 1))
+        if self.given:
+            at = self.row_of[unit.file]
+            for name, column in self.given.items():
+                block.columns[name] = column.cut(slice(at, at + 1))
         return block
+
+    def column(self, unit: Unit, name: str) -> Column | None:
+        at = self.row_of.get(unit.file)
+        if at is not None and name in self.given:
+            return self.given[name].cut(slice(at, at + 1))
+        return super().column(unit, name)
 
     @abstractmethod
     def decode_file(self, unit: Unit, raw: bytes) -> Block:

@@ -31,6 +31,7 @@ class Subset(Source):
             "bytes",
             "roles",
             "nullable",
+            "with_nulls",
         ):
             setattr(self, name, getattr(source, name))
         self.problems = source.problems
@@ -41,7 +42,7 @@ class Subset(Source):
         units: list[Unit] = []
         for unit in source.units:
             try:
-                column = source.decode(unit, source.read(unit)).columns.get(roles.split.field)
+                column = source.column(unit, roles.split.field)
             except Unreadable as problem:
                 self.problems.append(problem)
                 continue

@@ -9,20 +9,24 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from dataloader_expert.checks.base import MISSING
 from dataloader_expert.checks.pictures import MODES
 from dataloader_expert.facts import Json
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import LABEL, PRESENT
 from dataloader_expert.probes.handing_over import literals, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.sources.annotations import Table
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.pictures import GREY
-from dataloader_expert.sources.plain import READERS, read_dataset
+from dataloader_expert.sources.plain import ANNOTATIONS, READERS, read_dataset
 
 SETTINGS = "__SETTINGS__"
 MOST_PLACES = 50
 HELD = 8
 """Times the bytes on disk that rows in memory may take, as far as is known before they are read."""
+RENAMED, DEEPEST = {"image", "audio", "sample_rate", "label"}, 8
+"""Fields beside which one of a table gets another name; the most folders that its names have beyond ours."""
 IN_MEMORY = 0.5
 """The share of the memory allowed that they may take."""
 
@@ -83,7 +87,7 @@ def written(bench: Bench) -> str:
         body, kind = of_reference(bench) + "\n\n", ""
     else:
         reader, constants, parts, table = of_files(bench, source, batch["fields"], collate["size"])
-        kind, split_by_column = parts[-1].__name__, "\nSPLIT = " in constants
+        kind, split_by_column = parts[-1].__name__, "\nSPLIT_NAMES = " in constants
     at_random = source.format != "reference" and not source.splits and not split_by_column
 
     def ours(*functions: Any) -> str:
@@ -117,8 +121,6 @@ def of_files(
     why = unread(source)
     if why is not None:
         raise NotWritten(why)
-    if getattr(source, "annotated", ()):
-        raise NotWritten("files that a table next to them annotates")
     named = any(unit.label is not None for unit in source.units[:64])
     held = fields_of(bench, source, fields, named)
     listing = getattr(source, "listing", None)
@@ -133,6 +135,13 @@ def of_files(
         kind, parts = plain.Shards, parts[:-1]
     elif side_by_side(source):
         kind, parts = plain.Arrays, parts[:-1]
+    elif getattr(source, "annotated", ()):
+        if any(field.name in held for field in getattr(source, "partners", ())):
+            raise NotWritten("files that have both partners and annotations")
+        kind, beside = plain.Annotated, [plain.partners, plain.as_named, plain.names_of, plain.annotated]
+        more, readers, table = annotations_of(source)
+        constants |= more
+        parts = list(dict.fromkeys([*readers, *parts]))
     elif any(field.name in held for field in getattr(source, "partners", ())):
         kind, beside = plain.Pairs, [plain.partners]
         readers, table = partners_of(source, held)
@@ -151,13 +160,14 @@ def of_files(
     if kind is plain.Rows:
         constants["LATE"] = {name for name, (convert, _) in held.items() if convert is plain.pictures}
     elif kind is not plain.Arrays:
+        constants |= {"SPLIT": ""} if kind is plain.Annotated else {}
         constants["LABEL"] = source.label if named else None
     by = source.roles.split if source.roles is not None else None
     if by is not None and source.roles is not None and not source.splits:
-        if kind is not plain.Rows or by.field not in held:
+        if kind not in (plain.Rows, plain.Annotated) or by.field not in held:
             raise NotWritten(f"splits that {by.field!a} names")
         constants |= {"SPLIT": by.field, "SPLIT_NAMES": dict(source.roles.splits)}
-    if plain.times in used:
+    if used.keys() & {plain.times, plain.arrays}:
         used = {plain.numbers: None, **used}
     if plain.masks in used:
         used = {plain.numbers: None, plain.nearest: None, **used}
@@ -194,6 +204,50 @@ def partners_of(source: Source, held: Iterable[str]) -> tuple[list[Any], str]:
         readers.append(READERS["image-folder" if field.kind == "mask" else "text"][0])
         lines += f"    {field.name!a}: ({readers[-1].__name__}, {', '.join(map(ascii, rule))}),\n"
     return readers, f"PARTNERS = {{\n{lines}}}\n"
+
+
+def annotations_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
+    """The constants that readers of annotations look up, these readers, and the tables that say what each reads."""
+    notes, files = source.notes, [unit.file for unit in source.units]
+    if any(name.removesuffix("_2") in RENAMED for name in source.given if name.endswith("_2")):
+        raise NotWritten("annotations called like what they annotate")
+    constants: dict[str, Any] = {}
+    parts: list[Any] = []
+    tables = beside = ""
+    for kind, pairs in notes.each.items():
+        rule = rule_of(list(pairs.items()))
+        if rule is None:
+            raise NotWritten("images whose annotations no one rule finds")
+        parts.append(ANNOTATIONS[kind])
+        beside += f"    {kind!a}: ({ANNOTATIONS[kind].__name__}, {', '.join(map(ascii, rule))}),\n"
+    for table in notes.joined:
+        folder = os.path.dirname(table.path)
+        folder = folder if any(_below(file, folder) for file in files) else ""
+        above = next((n for n in range(DEEPEST) if names_alike(table, files, folder, n)), None)
+        if above is None:
+            raise NotWritten("files that a table names in several ways")
+        parts.append(ANNOTATIONS[table.kind])
+        lists = f"{{{', '.join(map(ascii, sorted(table.lists)))}}}" if table.lists else "set()"
+        own = f"{parts[-1].__name__}, {folder!a}, {table.naming!a}, {table.by_stem}, {above}, {lists}"
+        tables += f"    {table.path!a}: ({own}),\n"
+    for reader in dict.fromkeys(parts):
+        constants |= reading(source, reader)[0]
+    if "TEXTS" in constants:
+        constants["TEXTS"] = tuple(dict.fromkeys((*constants["TEXTS"], *(table.naming for table in notes.joined))))
+    return constants, parts, f"PARTNERS = {{\n{beside}}}\nTABLES = {{\n{tables}}}\n"
+
+
+def names_alike(table: Table, files: list[str], folder: str, above: int) -> bool:
+    """Whether the plain code finds the same rows of a table as were found here, without so many folders of its names."""
+    from dataloader_expert.loaders.plain import as_named, names_of
+
+    named = {as_named(value, above): path for value, path in table.paths.items()}
+    found = {}
+    for file in files:
+        name = next((n for n in names_of(Path(file), Path(folder), table.by_stem) if n in named), None)
+        if name is not None:
+            found[file] = named[name]
+    return len(named) == len(table.paths) == len(found) and all(file == path for file, path in found.items())
 
 
 def rule_of(pairs: list[tuple[str, str]]) -> tuple[dict[str, str], str, str] | None:
@@ -261,7 +315,9 @@ def fields_of(
     from dataloader_expert.loaders import plain
 
     label = bench.facts.value(LABEL, {"name": None})["name"]
+    annotated = getattr(source, "annotated", ())  # whose missing ones are no arrays
     deep = [m for m in bench.facts.value(MODES, {"modes": {}})["modes"] if m in GREY and m not in ("1", "L", "LA")]
+    absent = {fact.at["field"] for fact in bench.facts.all(MISSING) if fact.value} | {f.name for f in annotated}
     held: dict[str, tuple[Callable[..., Any], Any]] = {}
     for f in fields:
         name, stored = f["name"], source.field(f["name"])
@@ -280,6 +336,8 @@ def fields_of(
             if deep:
                 raise NotWritten(f"images of mode {deep[0]}")
             held[name] = (plain.pictures, "L" if f["shape"][1] == 1 else "RGB")
+        elif stored.shape and stored.kind != "time" and name in absent:
+            held[name] = (plain.arrays, (f["dtype"], stored.shape))
         else:
             held[name] = (plain.times if stored.kind == "time" else plain.numbers, f["dtype"])
     return held
