@@ -59,13 +59,13 @@ def numbers(values: list[Any], dtype: str) -> Any:
 
 
 def arrays(values: list[Any], how: tuple[str, tuple[int | None, ...]]) -> Any:
-    """The same for arrays: a missing one is NaN where all have one shape, else it has no length."""
+    """The same for arrays: a missing one is NaN where all have one shape, else as an empty one, of the others' rank."""
     import numpy as np
 
     dtype, shape = how
     fixed = [n or 0 for n in shape]
     blank = np.zeros((0, *fixed[1:])) if None in shape else np.full(fixed, np.nan)
-    return numbers([blank if value is None else value for value in values], dtype)
+    return numbers([blank if value is None or not len(value) else value for value in values], dtype)
 
 
 def texts(values: list[Any], _: None) -> list[str]:
@@ -313,8 +313,6 @@ def pad(samples: Any) -> dict[str, Any]:
     for name, first in samples[0].items():
         values = [sample[name] for sample in samples]
         if isinstance(first, torch.Tensor) and first.ndim and len({v.shape for v in values}) > 1:
-            longest = max(values, key=len)
-            values = [value if len(value) else longest[:0] for value in values]
             batch[name] = torch.nn.utils.rnn.pad_sequence(values, batch_first=True)
             batch[f"{name}_lengths"] = torch.tensor([len(v) for v in values])
         elif isinstance(first, torch.Tensor | int | float | str):

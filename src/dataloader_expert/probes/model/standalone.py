@@ -1,20 +1,23 @@
 """The code of the loaders in plain torch, run in a process of its own before it is told.
 
-What it must deliver is asserted from the batches that were measured, and how many samples it has is counted, so that a
-module that reads something else fails when it is run here.
+What it must deliver is asserted from the batches that were measured, how many samples it has is counted, and some of them are
+compared with ours, so that a module that reads something else fails when it is run here.
 """
 
 from __future__ import annotations
 
 import pprint
 import time
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.written import SETTINGS, NotWritten, written
+from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.system.branches import Branches
 
 STANDALONE = Quantity(
@@ -52,7 +55,10 @@ class StandaloneCode(Probe):
             "val": plain,
             "test": plain,
         }
-        said = branches.ask({"text": with_settings(lines, settings)}, min(RUN_S, SHARE * bench.left()))
+        said = branches.ask(
+            {"text": with_settings(lines, settings), "files": bench.source.format != "reference"},
+            min(RUN_S, SHARE * bench.left()),
+        )
         if "error" in said:
             return Unknown(UNTOLD, f"it was generated but did not run: {said['error'][:200]}")
         source, read = bench.source, said["samples"]
@@ -61,17 +67,61 @@ class StandaloneCode(Probe):
             wanted, read = source.splits, read if source.splits else {"": sum(read.values())}
             if read != (wanted or {"": source.samples}):
                 return Unknown(UNTOLD, f"it was generated but found {read} of {wanted or source.samples} samples")
+        other = None if source.format == "reference" else _other(bench, said["held"], "" if by_column else None)
+        if other is not None:
+            return Unknown(UNTOLD, f"it was generated but reads {other} otherwise than it was measured")
         return Fact(STANDALONE, lines, evidence("probed", self.name, seen=1, seconds=said["seconds"]))
 
 
+def _other(bench: Bench, held: dict[str, dict[str, dict[str, str]]], split: str | None) -> str | None:
+    """The first field of the first of these samples that is another in our own dataset; None: none is.
+
+    ``held``: by split and place in it. ``split``: the one to which all samples belong, whatever it is called; None: as called.
+    """
+    dataset, units = serving(bench).dataset, bench.source.units
+    for name, samples in held.items():
+        wanted = name if split is None else split
+        places = [unit.start + k for unit in units if not wanted or unit.split == wanted for k in range(unit.samples)]
+        for place, theirs in samples.items():
+            ours = told(dataset[places[int(place)]])
+            for field in theirs:
+                if ours.get(field) != theirs[field]:
+                    return f"{escaped(field)} of sample {places[int(place)]}"
+    return None
+
+
+def told(sample: dict[str, Any]) -> dict[str, str]:
+    """Each value of a sample in a few characters: equal ones alike."""
+    import torch
+
+    found = {}
+    for name, value in sample.items():
+        if isinstance(value, torch.Tensor | bool | int | float):
+            tensor = torch.as_tensor(value).contiguous()
+            content = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().tobytes()) if tensor.numel() else 0
+            found[name] = f"{tensor.dtype} {list(tensor.shape)} {content}"
+        else:
+            found[name] = str(value)
+    return found
+
+
+def looked_at(dataset: Any) -> dict[int, dict[str, str]]:
+    """The first, the middle and the last sample."""
+    whole = getattr(dataset, "dataset", dataset)  # of which a column names the splits
+    return {at: told(whole[at]) for at in {0, len(whole) // 2, len(whole) - 1}}
+
+
 def run(asked: dict[str, Any]) -> dict[str, Any]:
-    """Runs the module, and gives the samples of each split."""
+    """Runs the module, and gives the number of samples of each split, and some of them."""
     begun = time.perf_counter()
     module: dict[str, Any] = {"__name__": "standalone"}
     exec(
         compile(asked["text"], "<standalone>", "exec"), module
     )  # our own lines: names of the data are literals in them
-    return {"samples": module["main"](), "seconds": time.perf_counter() - begun}
+    samples, held = module["main"](), {}
+    if asked["files"]:
+        held = {name: looked_at(dataset) for name, dataset in module["datasets"]().items()}
+    return {"samples": samples, "held": held, "seconds": time.perf_counter() - begun}
 
 
 def with_settings(lines: list[str], settings: dict[str, Any]) -> str:

@@ -336,7 +336,7 @@ def fields_of(
             if deep:
                 raise NotWritten(f"images of mode {deep[0]}")
             held[name] = (plain.pictures, "L" if f["shape"][1] == 1 else "RGB")
-        elif stored.shape and stored.kind != "time" and name in absent:
+        elif stored.shape and stored.kind != "time" and (name in absent or len(stored.shape) > 1):
             held[name] = (plain.arrays, (f["dtype"], stored.shape))
         else:
             held[name] = (plain.times if stored.kind == "time" else plain.numbers, f["dtype"])
