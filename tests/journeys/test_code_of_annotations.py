@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from dataloader_expert.tools.recommend_batch_spec import Result
 from tests.journeys.test_code import assert_same_samples, rendered, runs
@@ -77,9 +78,19 @@ def boxes(write: str) -> Callable[[Path], None]:
     return made
 
 
+def with_boxes_in_images_of_several_sizes(root: Path) -> None:
+    pictures(root / "images", NAMES)
+    for i, name in enumerate(NAMES):
+        path = root / "images" / name
+        with Image.open(path) as image:
+            image.resize((32 + 8 * (i % 3), 24)).save(path)
+    WRITE["voc"](root, NAMES, [[[2 + i % 5, 2, 10, 8]] * (i % 3) for i in range(N)])
+
+
 SETS: dict[str, Callable[[Path], None]] = {
     **{made.__name__: made for made in (with_paths, with_names_of_numbers, with_several_rows, with_classes_as_folders)},
     **{made.__name__: made for made in (with_a_table_for_each_split, with_captions)},
+    "several sizes": with_boxes_in_images_of_several_sizes,
     **{f"{write} boxes": boxes(write) for write in WRITE},
 }
 

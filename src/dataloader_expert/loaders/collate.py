@@ -5,14 +5,14 @@ The functions are importable, so that workers of every start method find them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from torch.utils.data import default_collate
 
-from dataloader_expert.loaders.plain import pad
+from dataloader_expert.loaders.plain import pad, tensor_of
 
 
 class Gathered(Sequence[Any]):
@@ -46,25 +46,56 @@ def collate_gathered(samples: Any) -> Any:
     return samples.batch if isinstance(samples, Gathered) else default_collate(samples)
 
 
-def pad_collate(samples: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
     """Stacks what stacks, pads tensors of varying first dimension with zeros, and leaves the rest as lists.
 
-    A padded field ``x`` has shape [batch, longest, …]; ``x_lengths``, int64 [batch], is added.
+    Samples are mappings, tuples or dataclasses (which become mappings), nested or not, of tensors, arrays, numbers and other
+    values. A padded ``x`` of a mapping has shape [batch, longest, …], and ``x_lengths``, int64 [batch], is added; of a tuple, it
+    becomes a pair with its lengths. Keys that not all samples have are left out.
+
+    Args:
+        varying: fields (``"x"``, ``"target.boxes"``, ``"0"``) that are padded and have lengths in every batch, also where all
+            samples of it are equally long; give them by ``functools.partial``. Others have them in batches that need them.
 
     Raises:
-        ValueError: if the samples of a field differ in more than their first dimension.
+        ValueError: if the samples of a field of a mapping differ in more than their first dimension.
     """
     if isinstance(samples, Gathered):
-        batch: dict[str, Any] = samples.batch
-        return batch
-    for name, first in samples[0].items():
-        shapes = {tuple(s[name].shape) for s in samples} if isinstance(first, torch.Tensor) and first.ndim else set()
-        if len({shape[1:] for shape in shapes}) > 1:
+        batch: Any = samples.batch
+        here = [n for n in varying if isinstance(batch, dict) and isinstance(batch.get(n), torch.Tensor)]
+        lengths = {f"{n}_lengths": torch.full((len(batch[n]),), batch[n].shape[1]) for n in here if batch[n].ndim > 1}
+        return {**batch, **lengths} if lengths else batch
+    for name, first in samples[0].items() if isinstance(samples[0], dict) else ():
+        there = [s[name] for s in samples if name in s]
+        shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
+        if isinstance(first, torch.Tensor) and first.ndim > 2 and len({shape[1:] for shape in shapes}) > 1:
             raise ValueError(
                 f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: resize images with "
                 "size=(height, width)"
             )
-    return pad(samples)
+    return pad(samples, frozenset(varying))
 
 
-COLLATES: dict[str, Any] = {"default": default_collate, "pad": pad_collate}
+def padding(varying: Collection[str]) -> Callable[[Sequence[Any]], Any]:
+    """:func:`pad_collate` with the lengths of these fields in every batch."""
+    return partial(pad_collate, varying=tuple(sorted(varying))) if varying else pad_collate
+
+
+def varying_in(samples: Iterable[Any]) -> set[str]:
+    """The fields, named as in :func:`pad_collate`, of which these samples differ in length."""
+    lengths: dict[str, set[int]] = {}
+    for sample in samples:
+        for name, length in _lengths(sample, ""):
+            lengths.setdefault(name, set()).add(length)
+    return {name for name, found in lengths.items() if len(found) > 1}
+
+
+def _lengths(value: Any, name: str) -> Iterator[tuple[str, int]]:
+    value = vars(value) if hasattr(value, "__dataclass_fields__") else value
+    if isinstance(value, dict | tuple):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _lengths(inner, f"{name}.{key}" if name else str(key))
+        return
+    tensor = tensor_of(value)
+    if isinstance(tensor, torch.Tensor) and tensor.ndim:
+        yield name, len(tensor)

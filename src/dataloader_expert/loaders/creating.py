@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch.utils.data import DataLoader, Sampler
 
-from dataloader_expert.loaders.collate import pad_collate
+from dataloader_expert.loaders.collate import padding
 from dataloader_expert.loaders.epochs import EpochLoader, gives_batches, with_epoch
 from dataloader_expert.loaders.factory import DataLoaderConfig, DataLoaderFactory, ranks_asked
 from dataloader_expert.loaders.jasper.dataset import JASPERSteeringDataset, StorageFormat
@@ -104,7 +104,11 @@ def create_loader(
             sampler = BlockShuffleSampler(sizes, mixed_blocks, seed, drop_last=bool(drop_last), **alone)
         given: dict[str, Any] = {"num_workers": num_workers, "drop_last": drop_last, "pin_memory": pin_memory}
         given |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
-        keywords = {"collate_fn": pad_collate, **{k: v for k, v in given.items() if v is not None}, **keywords}
+        keywords = {
+            "collate_fn": padding(opened.source.varying),
+            **{k: v for k, v in given.items() if v is not None},
+            **keywords,
+        }
         config = DataLoaderConfig(batch_size=batch_size, shuffle=split == "train", seed=seed, **keywords)
         loader = DataLoaderFactory().create_dataloader(opened, config)
     count = len(loader.dataset_obj)

@@ -23,6 +23,7 @@ FIELDS: dict[str, tuple[Any, Any]] = {}
 LATE: set[str] = set()
 SIZE: tuple[int, int] | None = None
 LABEL: str | None = None
+BOXES: set[str] = set()
 PARTNERS: dict[str, tuple[Any, dict[str, str], str, str]] = {}
 TABLES: dict[str, tuple[Any, str, str, bool, int, set[str]]] = {}
 """Of each table of annotations its reader, the folder of the files that it names, its column that does, whether it does so without
@@ -32,6 +33,7 @@ SPLIT_NAMES: dict[Any, str] = {}
 SEED = 0
 SETTINGS: dict[str, dict[str, Any]] = {}
 COLLATE: Any = None
+VARYING: Any = frozenset()
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
@@ -142,6 +144,15 @@ def column(name: str, values: list[Any]) -> Any:
     return convert(values, how)
 
 
+def resized(boxes: Any, old: tuple[int, int], new: tuple[int, int]) -> torch.Tensor:
+    """Boxes [n, 4] in pixels of an image of this width and height, in those of one of this height and width; shares stay."""
+    made: torch.Tensor = torch.as_tensor(boxes)
+    made = made if made.is_floating_point() else made.double()
+    if made.numel() and made.nan_to_num().abs().max() > 1:
+        made = made * torch.tensor([new[1] / old[0], new[0] / old[1]] * 2, dtype=made.dtype)
+    return made
+
+
 def of_file(sample: dict[str, Any], path: Path) -> dict[str, Any]:
     """The sample as batches hold it; LABEL is the name of its folder."""
     if LABEL is not None:
@@ -231,8 +242,12 @@ class Annotated(Dataset[Any]):
         return len(self.paths)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        path = self.paths[index]
-        return of_file(next(read(path)) | self.rows[index], path)
+        path, row = self.paths[index], self.rows[index]
+        sample = next(read(path))
+        if SIZE is not None and "image" in sample:
+            size = sample["image"].size
+            row = row | {name: resized(row[name], size, SIZE).numpy() for name in BOXES & row.keys()}
+        return of_file(sample | row, path)
 
 
 class Arrays(Dataset[Any]):
@@ -307,19 +322,61 @@ def datasets_by_column() -> dict[str, Any]:
     return {name: Subset(whole, [i for i, other in enumerate(named) if other == name]) for name in names}
 
 
-def pad(samples: Any) -> dict[str, Any]:
-    """Stacks what stacks; pads what varies in its first dimension with zeros and keeps the lengths; lists the rest."""
-    batch: dict[str, Any] = {}
-    for name, first in samples[0].items():
-        values = [sample[name] for sample in samples]
-        if isinstance(first, torch.Tensor) and first.ndim and len({v.shape for v in values}) > 1:
-            batch[name] = torch.nn.utils.rnn.pad_sequence(values, batch_first=True)
-            batch[f"{name}_lengths"] = torch.tensor([len(v) for v in values])
-        elif isinstance(first, torch.Tensor | int | float | str):
-            batch[name] = default_collate(values)
-        else:
-            batch[name] = values
-    return batch
+def pad(samples: Any, varying: Any = None) -> Any:
+    """Stacks what stacks; pads what varies in its first dimension with zeros and keeps the lengths; lists the rest.
+
+    Lengths of ``x`` in a mapping are ``x_lengths``; in a tuple, ``x`` becomes a pair with them. Those of the fields ``varying``
+    are in every batch. Keys that not all samples have are left out.
+    """
+    known = VARYING if varying is None else varying
+    return joined_samples(list(samples), "", known)[0]
+
+
+def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any]:
+    """A batch of these, and the lengths if it was padded."""
+    values = [vars(value) if hasattr(value, "__dataclass_fields__") else value for value in values]
+    first = values[0]
+    if isinstance(first, dict) and all(isinstance(value, dict) for value in values):
+        batch = {}
+        for key in [key for key in first if all(key in value for value in values)]:
+            path = f"{name}.{key}" if name else str(key)
+            batch[key], lengths = joined_samples([value[key] for value in values], path, varying)
+            if lengths is not None:
+                batch[f"{key}_lengths"] = lengths
+        return batch, None
+    if isinstance(first, tuple) and all(isinstance(v, tuple) and len(v) == len(first) for v in values):
+        parts = [
+            joined_samples(list(part), f"{name}.{i}" if name else str(i), varying)
+            for i, part in enumerate(zip(*values, strict=True))
+        ]
+        whole = [part if lengths is None else (part, lengths) for part, lengths in parts]
+        return type(first)(*whole) if hasattr(first, "_fields") else tuple(whole), None
+    tensors = [tensor_of(value) for value in values]
+    if not all(isinstance(value, torch.Tensor) for value in tensors):
+        try:
+            return default_collate(values), None
+        except (TypeError, RuntimeError):
+            return values, None
+    longest = max(tensors, key=torch.numel)
+    tensors = [longest[:0] if value.ndim and not len(value) else value for value in tensors]
+    shapes = {value.shape for value in tensors}
+    if len({shape[1:] for shape in shapes}) > 1 or len({len(shape) for shape in shapes}) > 1:
+        return tensors, None
+    if longest.ndim and (len(shapes) > 1 or name in varying):
+        lengths = torch.tensor([len(value) for value in tensors])
+        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True), lengths
+    return default_collate(tensors), None
+
+
+def tensor_of(value: Any) -> Any:
+    """A tensor of an array, or of a list of numbers; else the value."""
+    import numpy as np
+
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        return torch.from_numpy(np.array(value))
+    if isinstance(value, list) and value and all(isinstance(one, int | float) for one in value):
+        return torch.tensor(value)
+    return value
 
 
 def split(parts: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,12 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import Gathered
-from dataloader_expert.loaders.plain import nearest
+from dataloader_expert.loaders.plain import nearest, resized
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.samplers.rules import one_of
+from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Field, Source, bytes_of
-from dataloader_expert.sources.pictures import in_colour
+from dataloader_expert.sources.pictures import as_grey, as_rgb, in_colour, is_deep
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class SourceDataset(Dataset[Any]):
 
     Args:
         source: of the samples.
-        size: height and width to which images and masks are resized; None: they have one size.
+        size: height and width to which images and masks are resized, boxes in pixels with them; None: they have one size.
         classes: class names in index order; None: labels as stored.
         nullable: fields with missing values, whose numbers become float64 with NaN; a missing array of varying length has
             none. None: found by decoding the whole source once.
@@ -253,6 +254,8 @@ class SourceDataset(Dataset[Any]):
             told = next((p for p in block.problems if p.where.get("sample") == index), None)
             raise told or Unreadable("unreadable", "the sample is not in its block", file=self.units[at].file)
         sample = {name: self._value(name, column, row) for name, column in block.columns.items()}
+        if self.size is not None:
+            self._move_boxes(sample, block, row, self.size)
         if self.clock is not None:
             self.clock.sample(index)
         return sample
@@ -268,6 +271,13 @@ class SourceDataset(Dataset[Any]):
             return torch.tensor(float("nan") if absent else float(value), dtype=torch.float64)
         return self._tensor(name, None if absent and isinstance(value, str) else value)
 
+    def _move_boxes(self, sample: dict[str, Any], block: Block, row: int, size: tuple[int, int]) -> None:
+        """Boxes in pixels go with their image, which was resized; those in shares of it stay."""
+        pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
+        for field in self.source.fields if len(pictures) == 1 else ():
+            if has_boxes(field) and isinstance(sample.get(field.name), torch.Tensor):
+                sample[field.name] = resized(sample[field.name], pictures[0].size, size)
+
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
             field = self.source.field(name)
@@ -277,11 +287,13 @@ class SourceDataset(Dataset[Any]):
         if hasattr(value, "getbands"):
             field = self.source.field(name)
             grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
+            if is_deep(value) and field is not None and field.dtype != "uint8":
+                return self._deep(value, np.dtype(field.dtype))
             mode = "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
             if mode == "L" and in_colour(value):
                 raise ValueError(f"an image of {name} is in colour, others are grey: pass channels=3")
             if value.mode != mode:
-                value = value.convert(mode)
+                value = as_grey(value) if mode == "L" else as_rgb(value)
             if self.size is not None and value.size != (self.size[1], self.size[0]):
                 value = value.resize((self.size[1], self.size[0]))
             array = np.asarray(value)
@@ -300,6 +312,15 @@ class SourceDataset(Dataset[Any]):
             native = np.array(array, array.dtype.newbyteorder("="), order="C")
             return torch.from_numpy(_supported(native))
         return value if isinstance(value, bool | int | float | str) else str(value)
+
+    def _deep(self, image: Any, dtype: Any) -> torch.Tensor:
+        """An image of more than 8 bits, with its values as stored: [1, height, width]."""
+        if self.size is not None and image.size != (self.size[1], self.size[0]):
+            pixels = np.asarray(image.convert("F").resize((self.size[1], self.size[0])))
+            pixels = pixels if dtype.kind == "f" else np.rint(pixels)
+        else:
+            pixels = np.asarray(image)
+        return torch.from_numpy(_supported(np.array(pixels[None], dtype)))
 
 
 def fields_with_nulls(source: Source) -> set[str]:

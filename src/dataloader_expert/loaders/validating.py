@@ -41,7 +41,9 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
     _check_any(batch)
     for dataset in datasets:
         if isinstance(dataset, SourceDataset):
-            if loader.collate_fn is pad_collate and all(isinstance(d, SourceDataset | Subset) for d in datasets):
+            if getattr(loader.collate_fn, "func", loader.collate_fn) is pad_collate and all(
+                isinstance(d, SourceDataset | Subset) for d in datasets
+            ):
                 _check_fields(batch, dataset)
             label = dataset.source.label
             if label is not None and dataset.codes is not None and isinstance(batch, Mapping) and label in batch:

@@ -55,7 +55,7 @@ class Bench:
     groups: Any = None
     difficulty: Any = None
     train: Any = None
-    stacks: bool | None = None
+    collated: tuple[str, frozenset[str]] | None = None
     """Whether the default collate accepts the user's samples, once tried."""
     blocks: Any = None
     """What a built-in source has decoded so far, shared by all probes so that none decodes it again."""

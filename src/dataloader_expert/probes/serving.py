@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
@@ -36,6 +37,8 @@ class Serving:
     patience: float = 0.0
     """Seconds after which a batch not delivered by the workers counts as hung; 0: the loader's own timeout."""
     cpus: float = 1.0
+    varying: frozenset[str] = frozenset()
+    """Fields of which each batch has the lengths."""
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
 
@@ -205,8 +208,10 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     source = bench.source
     if isinstance(source, Reference):
         return _reference(bench, source, batch_size, workers)
+    from torch.utils.data import default_collate
+
     from dataloader_expert.checks.base import MISSING
-    from dataloader_expert.loaders.collate import COLLATES
+    from dataloader_expert.loaders.collate import padding
     from dataloader_expert.loaders.samples import Blocks, SourceDataset
     from dataloader_expert.probes.data.scan import SCANNED
 
@@ -222,7 +227,9 @@ def serving(bench: Bench, batch_size: int | None = None, workers: int | None = N
     name = collate_for(bench)
     plan = LoaderPlan(batch_size=min(batch_size or 32, max(1, len(dataset))), workers=workers or 0, seed=bench.seed)
     made = "torch's defaults" if workers is None else "as given"
-    return Serving(dataset, COLLATES[name], name, plan, True, made, size=size, cpus=bench.cpus)
+    varying = source.varying
+    collate = padding(varying) if name == "pad" else default_collate
+    return Serving(dataset, collate, name, plan, True, made, size=size, cpus=bench.cpus, varying=varying)
 
 
 def channels_of(bench: Bench) -> int | None:
@@ -242,18 +249,21 @@ def collate_for(bench: Bench) -> str:
 def _reference(bench: Bench, source: Reference, batch_size: int | None, workers: int | None) -> Serving:
     from torch.utils.data import default_collate
 
+    from dataloader_expert.loaders.plain import pad
+
     loader = source.loader
     if loader is None:
         n = 1 << 30 if source.iterable else len(source.dataset)
         plan = LoaderPlan(
             batch_size=min(batch_size or 32, n), workers=workers or 0, shuffle=not source.iterable, seed=bench.seed
         )
-        name = "default"
+        name, varying = "default", frozenset[str]()
         collate: Any = default_collate
-        if not source.iterable and not _stacks(bench, source, collate):
-            collate, name = list, "list"
+        if not source.iterable:
+            name, varying = _collated(bench, source)
+            collate = {"default": default_collate, "pad": partial(pad, varying=varying), "list": list}[name]
         made = "torch's defaults" if workers is None else "as given"
-        return Serving(source.dataset, collate, name, plan, False, made, cpus=bench.cpus)
+        return Serving(source.dataset, collate, name, plan, False, made, cpus=bench.cpus, varying=varying)
     from dataloader_expert.loaders.building import shuffles
 
     own = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or _first_batch(loader)
@@ -294,20 +304,38 @@ def _first_batch(loader: Any) -> int:
     return 1
 
 
-def _stacks(bench: Bench, source: Reference, collate: Any) -> bool:
-    """Whether the default collate accepts the first samples; if not, batches are plain lists, and the result says
-    so."""
-    if bench.stacks is not None:
-        return bench.stacks
-    samples = []
-    for i in range(min(4, len(source.dataset))):
+LOOKED_AT, LOOK_S = 64, 1.0
+"""Samples, spread over the dataset, and seconds for reading them, by which the collate function is chosen."""
+
+
+def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
+    """``default`` if torch's own stacks samples, else ``pad`` if padding makes batches of tensors of them, else ``list``; and the
+    fields that vary in length."""
+    from torch.utils.data import default_collate
+
+    from dataloader_expert.loaders.collate import varying_in
+    from dataloader_expert.loaders.plain import pad
+
+    if bench.collated is not None:
+        return bench.collated
+    samples: list[Any] = []
+    n = len(source.dataset)
+    until = time.monotonic() + min(LOOK_S, 0.1 * bench.left())
+    for i in dict.fromkeys([*range(min(4, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))]):
+        if len(samples) > 1 and time.monotonic() > until:
+            break
         try:
             samples.append(source.dataset[i])
         except Exception:  # the scan reports which samples raise
             continue
+    bench.collated = "default", frozenset()
     try:
-        collate(samples or [0])
-        bench.stacks = True
-    except (TypeError, RuntimeError):
-        bench.stacks = False
-    return bench.stacks
+        default_collate(samples or [0])
+    except Exception:
+        try:
+            made = flat(pad(samples))
+            tensors = any(hasattr(value, "element_size") for _, value in made)
+        except Exception:  # neither stacks nor pads
+            tensors = False
+        bench.collated = ("pad", frozenset(varying_in(samples))) if tensors else ("list", frozenset())
+    return bench.collated

@@ -334,6 +334,12 @@ class Source(ABC):
         return self.decode(unit, self.read(unit))
 
     @property
+    def varying(self) -> frozenset[str]:
+        """Fields, images and their masks apart, whose samples differ in length."""
+        others = ("image", "mask", "text", "category")
+        return frozenset(f.name for f in self.fields if f.kind not in others and f.shape[:1] == (None,))
+
+    @property
     def samples(self) -> int:
         return sum(unit.samples for unit in self.units)
 

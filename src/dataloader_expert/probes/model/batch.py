@@ -60,7 +60,7 @@ class BatchLook(Probe):
         found, ends, failed = at_the_ends(bench, served) if self.ends else (None, [], None)
         sizes, more = [served.count(b) for b in batches], [served.count(b) for b in ends]
         leaves, further = [dict(flat(b)) for b in batches], [dict(flat(b)) for b in ends]
-        padded = {n for b in leaves for n in b if f"{n}_lengths" in b} if served.collate_name == "pad" else set()
+        padded = {*served.varying, *(f"{name}.0" for name in served.varying)}  # of a tuple, next to its lengths
         fields = []
         for name in leaves[0]:
             if not all(name in b for b in leaves):
@@ -70,8 +70,12 @@ class BatchLook(Probe):
         structure = "dict" if isinstance(batches[0], dict) else type(batches[0]).__name__
         yield Fact(BATCH, {"structure": structure, "fields": fields}, evidence("sampled", "batch", seen=len(batches)))
         yield Fact(BATCH_SIZE_USED, sizes, evidence("counted", "batch", seen=len(batches)))
-        value = {"name": served.collate_name, "why": why(served), "size": served.size}
-        value["generated"] = generated(served)
+        value = {
+            "name": served.collate_name,
+            "why": why(served),
+            "size": served.size,
+            "varying": sorted(served.varying),
+        }
         yield Fact(COLLATE, value, evidence("counted", "batch", seen=len(batches)))
         if self.pictures:
             yield from of_batch(leaves[0], bench)
@@ -79,7 +83,7 @@ class BatchLook(Probe):
         spread: dict[str, Json] = {
             "median": each[len(each) // 2],
             "most": each[-1],
-            "padding": padding(leaves),
+            "padding": padding(leaves, served.varying),
             "failed": failed,
         }
         if found is not None:
@@ -112,26 +116,14 @@ def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[An
     return found, made, failed
 
 
-def generated(served: Serving) -> str | None:
-    """``pad`` where the samples do not stack and padding them makes a batch; None: nothing of ours does."""
-    if served.collate_name != "list":
-        return None
-    from dataloader_expert.loaders.collate import pad_collate
-
-    try:
-        samples = [served.dataset[i] for i in range(min(8, len(served.dataset)))]
-        pad_collate(samples)
-    except Exception:  # neither stacks nor pads, or is no mapping
-        return None
-    return "pad"
-
-
-def padding(leaves: list[dict[str, Any]]) -> float:
+def padding(leaves: list[dict[str, Any]], varying: frozenset[str]) -> float:
     """The share of padded fields that is padding; 0 where none is padded."""
     held = whole = 0
     for batch in leaves:
         for name, lengths in batch.items():
             field = name.removesuffix("_lengths")
+            if field == name and name.endswith(".1") and name.removesuffix(".1") in varying:
+                field = name.removesuffix("1") + "0"
             if field != name and field in batch and hasattr(lengths, "sum"):
                 held += int(lengths.sum())
                 whole += int(batch[field].shape[0] * batch[field].shape[1])
@@ -213,11 +205,11 @@ def why(served: Serving) -> str:
     if served.user_loader is not None:
         return "the user's own"
     if served.collate_name == "pad":
-        return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept"
+        if served.varying:
+            return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept"
+        return "the default collate cannot stack these samples: what stacks is stacked, the rest is listed"
     if served.collate_name == "list":
-        return (
-            "the default collate cannot stack these samples: batches are plain lists until you write a collate function"
-        )
+        return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"
     if served.size is not None:
         return f"images of several sizes are resized to {served.size[0]} x {served.size[1]}, then stacked"
     return "all fields stack as they are"

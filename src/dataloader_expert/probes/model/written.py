@@ -17,6 +17,7 @@ from dataloader_expert.probes.data.layout import LABEL, PRESENT
 from dataloader_expert.probes.handing_over import literals, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.annotations import Table
+from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.sources.plain import ANNOTATIONS, READERS, read_dataset
@@ -77,9 +78,9 @@ def written(bench: Bench) -> str:
         raise NotWritten("batches that were not made here")
     if bench.facts.value(PRESENT) is not None:
         raise NotWritten("your own DataLoader")
-    collate = bench.facts.value(COLLATE, {"name": "default", "generated": None, "size": None})
-    pads = collate["name"] == "pad" or collate["generated"] == "pad"
-    if collate["name"] == "list" and not pads:
+    collate = bench.facts.value(COLLATE, {"name": "default", "varying": [], "size": None})
+    pads = collate["name"] == "pad"
+    if collate["name"] == "list":
         raise NotWritten("samples that can be neither stacked nor padded")
     split_by_column = False
     if source.format == "reference":
@@ -100,11 +101,13 @@ def written(bench: Bench) -> str:
     if source.format != "reference":
         datasets = plain.datasets_by_column if split_by_column else plain.datasets
         body = f"{constants}\n\n{ours(*parts[:-1])}{table}\n\n{ours(parts[-1], datasets)}"
-    ends: list[Any] = [plain.pad] if pads else []
+    ends: list[Any] = [plain.tensor_of, plain.joined_samples, plain.pad] if pads else []
     if at_random:
         body += literals({"SEED": bench.seed}) + "\n\n"
         ends.append(plain.split)
-    body += ours(*ends, plain.loaders) + checks(batch, pads and collate["name"] == "list") + "\n\n"
+    if pads:
+        body += literals({"VARYING": set(collate["varying"]) or ()}) + "\n\n"
+    body += ours(*ends, plain.loaders) + checks(batch) + "\n\n"
     body += ours(plain.main).rstrip("\n") + "\n" + END
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors)\b", body, re.MULTILINE))
     needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
@@ -171,6 +174,12 @@ def of_files(
         used = {plain.numbers: None, **used}
     if plain.masks in used:
         used = {plain.numbers: None, plain.nearest: None, **used}
+    boxes = {name for name in held if (field := source.field(name)) is not None and has_boxes(field)}
+    if kind is plain.Annotated:
+        constants |= {"BOXES": boxes, "SIZE": None if size is None else tuple(size)}
+        beside = [*beside, plain.resized]
+    elif size is not None and boxes:
+        raise NotWritten("boxes in images of several sizes")
     apart = {plain.Rows: [plain.joined], plain.Arrays: []}
     own = [plain.files, *used, plain.column, *apart.get(kind, [plain.of_file]), *beside, kind]
     table += (
@@ -363,10 +372,10 @@ def of_reference(bench: Bench) -> str:
     return REFERENCE.format(paths=paths, module=path.stem, made=made) + "\n\n"
 
 
-def checks(batch: dict[str, Json], made_anew: bool) -> str:
+def checks(batch: dict[str, Json]) -> str:
     """A function that asserts names, dtypes and the fixed part of shapes, as they were measured."""
     lines = []
-    for f in batch["fields"] if batch["structure"] == "dict" and not made_anew else []:
+    for f in batch["fields"] if batch["structure"] == "dict" else []:
         name = f"batch[{f['name']!a}]"
         if "." in f["name"] or not f["shape"] or f["shape"][0] != "B":
             continue

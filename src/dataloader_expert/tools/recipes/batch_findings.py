@@ -70,11 +70,9 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
             finding(
                 "not-collatable",
                 "error",
-                "the default collate cannot stack these samples",
+                "samples can be neither stacked nor padded",
                 collate,
-                "collate_fn=pad, which code defines"
-                if collate.value["generated"]
-                else "pad or resize in the dataset, or pass a collate_fn",
+                "pad or resize in the dataset, or pass a collate_fn",
             )
         )
     return out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.advice.caching import kept
-from dataloader_expert.advice.normalization import normalization
+from dataloader_expert.advice.normalization import WHITE, normalization
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL, MODALITY
@@ -24,7 +24,9 @@ def preprocessing(facts: Facts, memory_bytes: int) -> Preprocessing:
     collate = facts.value(COLLATE, {"size": None, "name": "default"})
     resize = "none: samples agree in shape"
     if collate["size"]:
-        resize = f"to {collate['size'][0]} x {collate['size'][1]} (height x width): the median size, at most 512"
+        resize = f"to {collate['size'][0]} x {collate['size'][1]} (height x width): the median size in multiples of 8, at most 512"
+        if facts.value(MODALITY) == "detection":
+            resize += "; boxes in pixels are resized with their image"
     elif collate["name"] == "pad":
         resize = "none: padded to the longest of the batch"
     augmentation = "none measured; train only"
@@ -78,9 +80,14 @@ def cache_of(facts: Facts, memory_bytes: int) -> Cache | None:
 def inputs_of(facts: Facts) -> list[dict[str, Any]]:
     """The batch's fields that a model is fed, each with its kind: no label, no row number, no lengths from padding."""
     kinds = {f["name"]: f["kind"] for f in facts.value(FIELDS, [])}
+    stored = {f["name"]: f["dtype"] for f in facts.value(FIELDS, [])}
     aside = {facts.value(LABEL, {"name": None})["name"], *NO_INPUT}
     found = [f for f in facts.value(BATCH, {"fields": []})["fields"] if not f["name"].endswith("_lengths")]
-    return [{**f, "kind": kinds.get(f["name"], "other")} for f in found if f["name"] not in aside]
+    return [
+        {**f, "kind": kinds.get(f["name"], "other"), "stored": stored.get(f["name"])}
+        for f in found
+        if f["name"] not in aside
+    ]
 
 
 def dtype_of(facts: Facts) -> str:
@@ -118,4 +125,6 @@ def layout_of(facts: Facts) -> str:
         if shape[1] not in (1, 3, 4) and shape[3] in (1, 3, 4):
             return f"uint8 [B, H, W, C]; permute(0, 3, 1, 2) to [B, C, H, W], {scale}"
         return f"uint8 [B, C, H, W]; {scale}"
-    return f"as stored: {f['dtype']} [{', '.join('*' if d is None else str(d) for d in shape)}]"
+    white = WHITE.get(str(f["stored"]))
+    deep = f"; convert to float and divide by {white} on the device" if f["kind"] == "image" and white else ""
+    return f"as stored: {f['dtype']} [{', '.join('*' if d is None else str(d) for d in shape)}]{deep}"

@@ -39,10 +39,13 @@ def loader_code(
     if split is None and request.split is None and "train" in (facts.value(SPLITS) or {}):
         split = "train"
     name = {"pad": "pad_collate", "list": "list"}.get(collate["name"])
+    varying = collate.get("varying", [])
     if present is not None:
         shown = as_yours(shown, present, bool(facts.value(STREAM)), drawn)
     elif name is not None:
-        shown["collate_fn"] = name
+        shown["collate_fn"] = (
+            f"partial(pad_collate, varying={varying!r})" if name == "pad_collate" and varying else name
+        )
     if drawn is not None:
         shown = {drawn: "sampler", **shown}
     if facts.value(SAMPLES_FAILED):
@@ -57,6 +60,7 @@ def loader_code(
         source=repr(request.source),
         arguments=_arguments(request, facts, collate, split),
         collate=name,
+        varying=varying,
         settings=shown,
         setup=setup,
         checks=_checks(facts),
