@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,14 +32,14 @@ def test_boxes_are_resized_with_their_image(write: str, tmp_path: Path) -> None:
         assert sample["image"].shape == (3, 40, 80)
         assert sample["boxes"].dtype == torch.float64
         missing = i == 4 or (write == "yolo" and i == 5)  # which has no file
-        assert np.allclose(sample["boxes"].reshape(-1, 4), [] if missing else [wanted])
+        assert np.allclose(sample["boxes"].reshape(-1, 4), np.array([] if missing else [wanted]).reshape(-1, 4))
 
 
 @pytest.mark.parametrize(("dtype", "stored"), [(np.uint16, torch.int32), (np.float32, torch.float32)])
 def test_images_of_more_bits_keep_their_values(dtype: type, stored: torch.dtype, tmp_path: Path) -> None:
     rng = np.random.default_rng()
     suffix = "png" if dtype is np.uint16 else "tiff"
-    held = [rng.integers(0, 4096, (24, 32)).astype(dtype) for _ in range(4)]
+    held: list[Any] = [rng.integers(0, 4096, (24, 32)).astype(dtype) for _ in range(4)]
     for i, pixels in enumerate(held):
         Image.fromarray(pixels).save(tmp_path / f"{i}.{suffix}")
     dataset = open_dataset(tmp_path)

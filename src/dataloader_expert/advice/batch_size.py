@@ -7,6 +7,7 @@ from typing import Any
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.memory import (
     DEVICE_LIMIT,
@@ -46,6 +47,8 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
         room = int(device_bytes * (1 - margin) / max(per, 1))
         options.append({"value": room, "limited_by": "device memory, computed for the batch alone"})
     least = min(options, key=lambda o: o["value"])
+    if device_bytes and found is None and fit is None and facts.find(MODEL) is not None:
+        least["limited_by"] += "; no training step was traced, so device memory may allow less"
     return {**least, "value": max(1, least["value"])}
 
 

@@ -26,25 +26,52 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         severity: Severity = "warning" if target or misfit["code"] in WARNED else "error"
         who = "the loss" if target else "the model"
         text = f"{misfit['field']}: {misfit['says']}"
-        fix = f"apply model_check.cure: {who} ran with it" if value["cure"] else "match the data to the model"
+        severity = severity if misfit["cured"] else "error"
+        fix = (
+            f"apply model_check.cure: {who} ran with it"
+            if misfit["cured"]
+            else "match the labels and the model's output"
+        )
         if "make its table larger" in misfit["says"]:
             fix += "; or make the embedding larger"
         yield finding(misfit["code"], severity, text, fact, fix, [{"field": misfit["field"]}])
     if not value["accepted"] and not named:
         error = str(value["error"])
-        text = f"the model rejects a batch: {error.splitlines()[0][:200]}"
-        fix = f"match the batch to the model: it expects {value['expected']}, the batch has {value['got']}"
-        yield finding(_code(error), "error", text, fact, fix)
+        made, said = value["ran"] != "not made", error.splitlines()[0][:300]
+        code = _code(error) if made else RAISES
+        if not made:
+            text, fix = said, "make it alone in Python first, then pass the same model and model_args"
+        elif code == RAISES:
+            text, fix = (
+                f"the model raises when it is called with a batch: {said}",
+                "call it with one batch alone, without us",
+            )
+        elif code == "memory-limit-reached":
+            text = f"the model takes more memory than there is when it is called with a batch: {said}"
+            fix = "a smaller batch or model, or a machine with more memory"
+        else:
+            text = f"the model rejects a batch: {said}"
+            fix = f"match the batch to the model: it expects {value['expected']}, the batch has {value['got']}"
+        yield finding(code, "error", text, fact, fix)
+
+
+RAISES = "model-raises"
+OF_SHAPES = ("shape", "size", "dim", "expect", "must match", "mat1", "broadcast", "stack", "samples the model makes")
+"""Words by which torch's errors about shapes are known."""
 
 
 def _code(error: str) -> str:
+    if "allocate memory" in error or "out of memory" in error or error.startswith("MemoryError"):
+        return "memory-limit-reached"
     if "channels" in error:
         return "channels-mismatch"
     if "index out of range" in error:
         return "out-of-range-ids"
     if error.startswith(("KeyError", "TypeError")) and ("argument" in error or "KeyError" in error):
         return "key-missing"
-    return "dtype-mismatch" if "dtype" in error or ("type" in error and "expected" in error) else "shape-mismatch"
+    if "dtype" in error or ("type" in error and "expected" in error):
+        return "dtype-mismatch"
+    return "shape-mismatch" if any(word in error for word in OF_SHAPES) else RAISES
 
 
 def too_large(facts: Facts) -> Iterator[Finding]:

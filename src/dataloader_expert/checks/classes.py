@@ -76,7 +76,11 @@ class Classes(Check):
         else:
             for i, value in enumerate(values):
                 if isinstance(value, np.ndarray):
+                    self.odd += value.size > 1
                     value = value.item() if value.size == 1 else None
+                elif isinstance(value, list | dict | tuple):  # several labels of one sample
+                    self.odd += 1
+                    continue
                 if value is None:
                     self.missing[split] += 1
                     self.where.add((split, None), block, i, self.context.label)
@@ -114,7 +118,7 @@ class Classes(Check):
             why = (
                 "its values are not whole numbers"
                 if self.floats
-                else "its values are arrays"
+                else "its values are lists or arrays"
                 if self.odd
                 else "there are too many"
             )

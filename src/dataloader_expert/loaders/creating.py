@@ -20,6 +20,7 @@ from dataloader_expert.loaders.samples import SourceDataset
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.samplers import BlockShuffleSampler
 from dataloader_expert.samplers.rules import at_least
+from dataloader_expert.sources.base import Source
 
 logger = logging.getLogger(__name__)
 
@@ -47,9 +48,10 @@ def create_loader(
     unreadable: Literal["raise", "skip"] = "raise",
     channels: int | None = None,
     mixed_blocks: int | None = None,
+    shuffle: bool | None = None,
     **keywords: Any,
 ) -> EpochLoader:
-    """A loader of one split, shuffled if it is ``train``; the same seed and epoch give the same batches.
+    """A loader of one split, by default shuffled if it is ``train``; the same seed and epoch give the same batches.
 
     Except for JASPER directories, the defaults are those of :class:`DataLoaderConfig`.
 
@@ -69,7 +71,8 @@ def create_loader(
         sampler: a sampler or batch sampler of your own, such as one of ``dataloader_expert.samplers``.
         format, label, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
             in ``transform`` depend on seed, epoch and draw only.
-        mixed_blocks: in ``train``, shuffle so many blocks (row groups, shards) at a time
+        shuffle: whether each epoch has an order of its own. None: in ``train`` only. Say it for a data set without splits.
+        mixed_blocks: where it is shuffled, shuffle so many blocks (row groups, shards) at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
         keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
 
@@ -84,6 +87,7 @@ def create_loader(
         how: dict[str, Any] = {"use_mmap": use_mmap, "seed": seed, "variant_rule": variant_rule}
         named: Any = split  # another name is answered with the names there are
         dataset = JASPERSteeringDataset(dataset_dir, named, epoch, device, storage_format, **how)
+        keywords |= {} if shuffle is None else {"shuffle": shuffle}
         workers = {"num_workers": num_workers or 0, "pin_memory": pin_memory is not False}
         loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
@@ -97,7 +101,10 @@ def create_loader(
             unreadable=unreadable,
             channels=channels,
         )
-        if mixed_blocks is not None and sampler is None and split == "train":
+        shuffled = split == "train" if shuffle is None else shuffle
+        if mixed_blocks is not None and sampler is None and not shuffled:
+            raise ValueError(f"mixed_blocks is {mixed_blocks}, and nothing is shuffled: pass shuffle=True")
+        if mixed_blocks is not None and sampler is None:
             ranks_asked(distributed)
             alone = {"num_replicas": 1} if distributed is False else {}
             sizes = [unit.samples for unit in opened.units]
@@ -109,7 +116,7 @@ def create_loader(
             **{k: v for k, v in given.items() if v is not None},
             **keywords,
         }
-        config = DataLoaderConfig(batch_size=batch_size, shuffle=split == "train", seed=seed, **keywords)
+        config = DataLoaderConfig(batch_size=batch_size, shuffle=shuffled, seed=seed, **keywords)
         loader = DataLoaderFactory().create_dataloader(opened, config)
     count = len(loader.dataset_obj)
     if loader.drop_last and 0 < count < batch_size:
@@ -132,7 +139,7 @@ def open_dataset(
     label: str | None = None,
     columns: list[str] | None = None,
     size: tuple[int, int] | None = None,
-    classes: list[str] | None = None,
+    classes: list[str] | Literal["found"] | None = None,
     nullable: list[str] | None = None,
     unreadable: Literal["raise", "skip"] = "raise",
     channels: int | None = None,
@@ -145,7 +152,8 @@ def open_dataset(
         format, split, label: as there; None: detected.
         columns: the fields to read, with the one that names the split of each sample if there is one; None: all.
         size, nullable, unreadable, channels, transform: as of :class:`SourceDataset`.
-        classes: class names in index order; None: as the data set declares them.
+        classes: class names in index order; ``"found"``: the values of the label in sorted order, for which the whole source is
+            decoded once; None: as the data set declares them.
 
     Raises:
         ValueError: as of :class:`SourceDataset`.
@@ -156,8 +164,26 @@ def open_dataset(
     only = None if columns is None else tuple(columns)
     ref = SourceRef(str(Path(source).absolute()), ("/",), format=format, split=split, label=label, columns=only)
     opened = open_source(ref, [])
-    names = tuple(classes) if classes is not None else opened.classes
+    names = opened.classes if classes is None else classes_of(opened) if classes == "found" else tuple(classes)
     return SourceDataset(opened, size, names, nullable, unreadable=unreadable, channels=channels, transform=transform)
+
+
+def classes_of(source: Source) -> tuple[str, ...]:
+    """The names of the values that the label takes, in sorted order; decodes the source once."""
+    from dataloader_expert.errors import Unreadable
+
+    values: set[Any] = set()
+    label = source.label
+    for unit in source.units if label is not None else ():
+        try:
+            column = source.column(unit, str(label))
+        except Unreadable:
+            continue
+        if column is not None:
+            listed = column.values.tolist() if hasattr(column.values, "tolist") else column.values
+            absent = [False] * len(listed) if column.nulls is None else column.nulls.tolist()
+            values |= {v for v, missing in zip(listed, absent, strict=True) if not missing and v is not None and v == v}
+    return tuple(source.class_name(v) for v in sorted(values, key=lambda v: (str(type(v)), v)))
 
 
 def load_reference(reference: str, **arguments: Any) -> Any:

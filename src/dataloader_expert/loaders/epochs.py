@@ -80,6 +80,10 @@ class EpochLoader(DataLoader[Any]):
         self.sampler_obj = own if isinstance(own, EpochSampler) else None
         if isinstance(own, EpochBatchSampler):
             vars(self)["sampler"] = own  # trainers look here for a sharded sampler; torch forbids to set it
+        elif isinstance(own, EpochSampler):
+            if isinstance(self.batch_sampler, BatchSampler):  # Hugging Face's Trainer looks here when it resumes
+                self.batch_sampler.set_epoch = own.set_epoch  # type: ignore[attr-defined]
+        self._sized()
         if isinstance(dataset, SeededSamples):
             dataset.expects_draws = True
             if isinstance(own, EpochSampler):
@@ -88,6 +92,21 @@ class EpochLoader(DataLoader[Any]):
         self._resumption: _Resumption | None = None
         self._begun_in: int | None = None
         self._ranks = [o.ranks for o in wrapped(dataset) if isinstance(getattr(o, "ranks", None), StreamRanks)]
+
+    def _sized(self) -> None:
+        """Compares the number of samples that the sampler was made for with that of the dataset."""
+        asked = None if self.sampler_obj is None else self.sampler_obj.samples
+        if asked is None or not hasattr(self.dataset, "__len__"):
+            return
+        there = len(self.dataset)  # it has one
+        if asked > there:
+            raise ValueError(
+                f"{type(self.sampler_obj).__name__} is for {asked} samples, the dataset has {there}: make it for the samples "
+                "of this dataset, such as those of its training part"
+            )
+        if asked < there:
+            text = "%s is for %d samples, the dataset has %d: the others are never drawn"
+            logger.warning(text, type(self.sampler_obj).__name__, asked, there)
 
     @property
     def epoch(self) -> int | None:
@@ -114,6 +133,7 @@ class EpochLoader(DataLoader[Any]):
             state["sampler"] = self.sampler_obj.state_dict(taken)
         elif isinstance(self.dataset, IterableDataset):
             state |= {} if self.epoch is None else {"epoch": self.epoch}
+            state |= self._order
         if _has_states(self.dataset_obj):
             state["dataset"] = self.dataset_obj.state()
         return state
@@ -125,10 +145,24 @@ class EpochLoader(DataLoader[Any]):
         dataset, the batches before are read again and dropped.
 
         Raises:
-            ValueError: if the order or the batch size differs, or the sampler is not an ``EpochSampler``.
+            ValueError: if the order or the batch size differs, of a stream also the number of workers, which its order follows
+                from; if the sampler is not an ``EpochSampler``; or if it is no state of a loader.
         """
+        if "batches" not in state:
+            raise ValueError(f"this is no state of a loader: it has {sorted(state) or 'nothing'}, and no batches")
         batches = int(state["batches"])
+        if state.get("batch_size", self.batch_size) != self.batch_size:
+            raise ValueError(
+                f"the state counts batches of {state['batch_size']}, this loader makes batches of {self.batch_size}: "
+                "resume with the batch size of the state"
+            )
         if isinstance(self.dataset, IterableDataset):
+            for name, value in self._order.items():
+                if state.get(name, value) != value:
+                    raise ValueError(
+                        f"the state is of a stream with {name.replace('_', ' ')} {state[name]}, this one has {value}: its "
+                        "order differs, so batches would be lost or repeated"
+                    )
             if "epoch" in state:
                 self._move_to(state["epoch"])
             self._resumption = _Resumption(self.epoch, batches)
@@ -137,11 +171,6 @@ class EpochLoader(DataLoader[Any]):
         if self.sampler_obj is None or "sampler" not in state:
             raise ValueError(
                 f"{type(self.sampler).__name__} cannot resume within an epoch: use a sampler of dataloader_expert.samplers"
-            )
-        if state["batch_size"] != self.batch_size:
-            raise ValueError(
-                f"the state counts batches of {state['batch_size']}, this loader makes batches of {self.batch_size}: "
-                "resume with the batch size of the state"
             )
         self.sampler_obj.load_state_dict(state["sampler"])
         if _has_states(self.dataset_obj):
@@ -152,6 +181,14 @@ class EpochLoader(DataLoader[Any]):
                     own.set_epoch(self.sampler_obj.epoch)
         self.progress.batches = batches
         self._resumption = _Resumption(self.sampler_obj.epoch, batches)
+
+    @property
+    def _order(self) -> dict[str, Any]:
+        """What the order of a stream follows from, as far as is known."""
+        found = {"readers": max(1, self.num_workers)}
+        for own in wrapped(self.dataset):
+            found |= getattr(own, "order", {}) if isinstance(getattr(own, "order", None), dict) else {}
+        return found
 
     def _move_to(self, epoch: int) -> None:
         for owner in with_epoch(self):

@@ -355,7 +355,7 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
     if not all(isinstance(value, torch.Tensor) for value in tensors):
         try:
             return default_collate(values), None
-        except (TypeError, RuntimeError):
+        except Exception:  # it refuses by errors of several kinds
             return values, None
     longest = max(tensors, key=torch.numel)
     tensors = [longest[:0] if value.ndim and not len(value) else value for value in tensors]
@@ -369,9 +369,12 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
 
 
 def tensor_of(value: Any) -> Any:
-    """A tensor of an array, or of a list of numbers; else the value."""
+    """A tensor of an array, a picture ([C, H, W]), or a list of numbers; else the value."""
     import numpy as np
 
+    if hasattr(value, "getbands"):
+        pixels = torch.from_numpy(np.array(value))
+        return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         return torch.from_numpy(np.array(value))
     if isinstance(value, list) and value and all(isinstance(one, int | float) for one in value):

@@ -303,6 +303,8 @@ class SourceDataset(Dataset[Any]):
             if value.dtype.kind not in "biufc":
                 return str(value)
             array, field = np.asarray(value), self.source.field(name)
+            if array.ndim and not array.size and field is not None and not field.shape:
+                return str(array.tolist())  # an empty list among lists of texts
             if field is not None and field.kind == "image" and array.ndim == 3 and array.shape[2] in (1, 3, 4):
                 array = array.transpose(2, 0, 1)
             if field is not None and field.kind == "mask" and self.size is not None:

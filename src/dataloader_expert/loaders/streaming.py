@@ -98,6 +98,12 @@ class StreamingDataset(IterableDataset[Any]):
         return (mixed(seed, url, line) < int(share * 2**63)) == validation
 
     @property
+    def order(self) -> dict[str, Any]:
+        """What the order follows from, ready for JSON."""
+        buffer = self.buffer_size if self.shuffle else 1
+        return {"seed": self.seed, "buffer_size": buffer, "urls": len(self.urls), "part": list(self._part or ())}
+
+    @property
     def num_replicas(self) -> int:
         """World size."""
         return self.ranks.pair[0]

@@ -163,6 +163,10 @@ class Serving:
         return samples_in(batch) or self.current.batch_size
 
 
+MOST_PARTS = 8
+"""A list of more is one of samples, not of parts of the batch."""
+
+
 def samples_in(batch: Any) -> int:
     shape: Any = getattr(batch, "shape", ())
     if len(shape):
@@ -170,6 +174,8 @@ def samples_in(batch: Any) -> int:
     if isinstance(batch, dict):
         return next((n for n in map(samples_in, batch.values()) if n), 0)
     if isinstance(batch, list | tuple):
+        if len(batch) > MOST_PARTS or any(v is None for v in batch):
+            return len(batch)
         inner = next((n for n in map(samples_in, batch) if n), 0)
         return inner or len(batch)
     return 0
@@ -182,7 +188,7 @@ def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return flat(dict(zip(batch._fields, batch, strict=True)), prefix)
     if isinstance(batch, list | tuple) and batch and not isinstance(batch[0], str | bytes | int | float):
-        if any(hasattr(v, "shape") for v in batch) or len(batch) <= 8:
+        if len(batch) <= MOST_PARTS and not any(v is None for v in batch):
             return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]
     return [(prefix or "data", batch)]
 

@@ -20,7 +20,7 @@ from dataloader_expert.samplers.ordering import (
     key_type,
     shuffled_segments,
 )
-from dataloader_expert.samplers.rules import at_least
+from dataloader_expert.samplers.rules import integers
 
 
 class ClassBalancedBatchSampler(EpochBatchSampler):
@@ -64,7 +64,7 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
             raise ValueError("labels are empty; pass one per sample")
         n = len(self._counts)
         p = n if classes_per_batch is None else classes_per_batch
-        at_least(1, classes_per_batch=p, samples_per_class=samples_per_class)
+        integers(1, classes_per_batch=p, samples_per_class=samples_per_class)
         if p > n:
             raise ValueError(f"classes_per_batch is {p}, but labels have {n} classes")
         self.classes_per_batch, self.samples_per_class, self.shuffle = p, samples_per_class, shuffle

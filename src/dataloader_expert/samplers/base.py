@@ -16,7 +16,7 @@ from torch.utils.data import DistributedSampler, Sampler
 from dataloader_expert.samplers.draws import placed
 from dataloader_expert.samplers.ordering import Indices, index_type
 from dataloader_expert.samplers.ranks import asked_by_wrapper, own_share, process_group, share_asked
-from dataloader_expert.samplers.rules import at_least
+from dataloader_expert.samplers.rules import at_least, integers
 
 T = TypeVar("T", int, list[int])
 State: TypeAlias = int | float | str | None
@@ -54,7 +54,7 @@ class EpochSampler(Sampler[T]):
         self._ranks: tuple[int, int] | None = None
         if num_replicas is not None or rank is not None:
             self._ranks = share_asked(num_replicas, rank)
-        at_least(0, seed=seed)
+        integers(0, seed=seed)
         self.seed, self.epoch, self.drop_last = seed, 0, drop_last
         self.draws_named = False
         self._start = self._taken = 0
@@ -70,6 +70,12 @@ class EpochSampler(Sampler[T]):
 
     def __reduce_ex__(self, _: Any) -> Any:
         return _unpickled, (type(self), vars(self))
+
+    @property
+    def samples(self) -> int | None:
+        """Samples of the dataset that it was made for."""
+        found = self._identity().get("samples")
+        return found if isinstance(found, int) else None
 
     @property
     def num_replicas(self) -> int:
@@ -107,8 +113,10 @@ class EpochSampler(Sampler[T]):
         """The next pass resumes at ``state``.
 
         Raises:
-            ValueError: if ``state`` is of another sampler, seed, number of samples or world size.
+            ValueError: if ``state`` is of another sampler, seed, number of samples or world size, or no state.
         """
+        if not {"epoch", "taken"} <= state.keys() or int(state["taken"]) < 0:
+            raise ValueError(f"this is no state of a sampler, which has an epoch and the number taken in it: {state}")
         for name, value in self._identity().items():
             if state.get(name, value) != value:
                 raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: the orders differ")

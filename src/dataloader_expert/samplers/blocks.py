@@ -10,7 +10,7 @@ import numpy as np
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, index_type, shuffled
-from dataloader_expert.samplers.rules import at_least
+from dataloader_expert.samplers.rules import integers
 
 
 class BlockShuffleSampler(IndexSampler):
@@ -44,7 +44,7 @@ class BlockShuffleSampler(IndexSampler):
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         self._sizes = np.asarray(sizes, dtype=np.int64)
-        at_least(1, mixed_blocks=mixed_blocks)
+        integers(1, mixed_blocks=mixed_blocks)
         if self._sizes.ndim != 1 or (len(self._sizes) and self._sizes.min() < 0):
             raise ValueError("sizes must be one number of samples per block, each at least 0")
         self.mixed_blocks = mixed_blocks

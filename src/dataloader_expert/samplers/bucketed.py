@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
-from dataloader_expert.samplers.rules import at_least, finite, given, per_sample
+from dataloader_expert.samplers.rules import finite, given, integers, per_sample
 
 
 class _ByLength(EpochBatchSampler):
@@ -86,7 +86,7 @@ class LengthBucketBatchSampler(_ByLength):
         rank: int | None = None,
     ) -> None:
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
-        at_least(1, batch_size=batch_size, window=window)
+        integers(1, batch_size=batch_size, window=window)
         self._batch_size, self.window = batch_size, window
         self._shape |= {"batch_size": batch_size, "window": window, "drop_last": drop_last}
 
@@ -135,7 +135,7 @@ class TokenBudgetBatchSampler(_ByLength, PackedBatchSampler):
     ) -> None:
         super().__init__(lengths, seed, drop_last, num_replicas, rank)
         limits = {"max_tokens": max_tokens, "max_samples": max_samples, "window": window}
-        at_least(1, **given(**limits))
+        integers(1, **given(**limits))
         over = np.flatnonzero(self._lengths > max_tokens)
         if len(over):
             first = int(over[0])

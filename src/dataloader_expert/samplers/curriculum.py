@@ -9,7 +9,7 @@ import numpy as np
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
-from dataloader_expert.samplers.rules import at_least, per_sample
+from dataloader_expert.samplers.rules import integers, per_sample, summed_up
 
 
 class CurriculumSampler(IndexSampler):
@@ -37,7 +37,7 @@ class CurriculumSampler(IndexSampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        at_least(1, epochs=epochs)
+        integers(1, epochs=epochs)
         if not 0 < start <= 1:
             raise ValueError(f"start is {start}; it must be in (0, 1]")
         values = per_sample("difficulty", difficulty, "biuf")
@@ -46,7 +46,7 @@ class CurriculumSampler(IndexSampler):
             raise ValueError(f"difficulty[{missing[0]}] is NaN; samples are sorted by numbers")
         self._order = np.argsort(values, kind="stable").astype(index_type(len(values)))
         self.epochs, self.start = epochs, start
-        self._shape = {"samples": len(values), "epochs": epochs, "start": start}
+        self._shape = {"samples": len(values), "epochs": epochs, "start": start, "difficulty": summed_up(values)}
 
     @property
     def draws(self) -> int:

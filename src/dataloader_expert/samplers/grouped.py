@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import CHUNK, TOGETHER, Indices, class_codes, grouped_by, index_type
-from dataloader_expert.samplers.rules import at_least
+from dataloader_expert.samplers.rules import integers, summed_up
 
 
 class GroupBatchSampler(PackedBatchSampler):
@@ -37,11 +37,11 @@ class GroupBatchSampler(PackedBatchSampler):
         rank: int | None = None,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        at_least(1, batch_size=batch_size)
+        integers(1, batch_size=batch_size)
         codes, self._counts = class_codes(groups)
         self._members = grouped_by(codes)
         self._batch_size = batch_size
-        self._shape = {"batch_size": batch_size, "samples": len(codes)}
+        self._shape = {"batch_size": batch_size, "samples": len(codes), "groups": summed_up(codes)}
 
     def _packed(self) -> Plan:
         turns = self._rng().permutation(len(self._counts)).astype(index_type(len(self._counts)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection
 from typing import Any
 
@@ -28,6 +29,14 @@ def whole(least: int, **values: Any) -> None:
             raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}")
 
 
+def integers(least: int, **values: Any) -> None:
+    """Whole numbers that must not be below ``least``; numpy's too."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise ValueError(f"{name} is {value!r}; it must be a whole number")
+    at_least(least, **values)
+
+
 def one_of(allowed: Collection[Any], **values: Any) -> None:
     """Values of a closed list."""
     for name, value in values.items():
@@ -42,6 +51,11 @@ def per_sample(name: str, values: Any, kinds: str | None = None) -> NDArray[Any]
         one = "value" if kinds is None else "number"
         raise ValueError(f"{name}: dtype {array.dtype}, shape {list(array.shape)}; one {one} per sample is needed")
     return array
+
+
+def summed_up(values: NDArray[Any]) -> int:
+    """A number by which a state tells other values from these."""
+    return zlib.crc32(np.ascontiguousarray(values).view(np.uint8).data)
 
 
 def finite(name: str, values: NDArray[Any]) -> None:

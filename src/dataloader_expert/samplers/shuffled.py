@@ -11,6 +11,7 @@ from torch.utils.data import DistributedSampler, RandomSampler, SequentialSample
 
 from dataloader_expert.samplers.base import IndexSampler, State
 from dataloader_expert.samplers.ordering import Indices, after, index_type, shuffled_blocks
+from dataloader_expert.samplers.rules import integers
 
 
 class _EachOnce(IndexSampler):
@@ -26,7 +27,11 @@ class _EachOnce(IndexSampler):
         drop_last: bool = False,
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
-        self.data_source = range(data) if isinstance(data, int) else data
+        if hasattr(data, "__len__"):
+            self.data_source: Sized = data
+        else:
+            integers(0, data=data)
+            self.data_source = range(data)
 
     @property
     def draws(self) -> int:

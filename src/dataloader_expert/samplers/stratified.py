@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import EpochBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, class_codes, grouped_by, shuffled_segments
-from dataloader_expert.samplers.rules import at_least
+from dataloader_expert.samplers.rules import integers, summed_up
 
 
 class StratifiedBatchSampler(EpochBatchSampler):
@@ -42,12 +42,12 @@ class StratifiedBatchSampler(EpochBatchSampler):
     ) -> None:
         super().__init__(seed, num_replicas, rank, drop_last)
         codes, self._counts = class_codes(labels)
-        at_least(1, batch_size=batch_size)
+        integers(1, batch_size=batch_size)
         if not len(codes):
             raise ValueError("labels are empty; pass one per sample")
         self._members = grouped_by(codes)
         self._batch_size = batch_size
-        self._shape = {"batch_size": batch_size, "samples": len(codes)}
+        self._shape = {"batch_size": batch_size, "samples": len(codes), "labels": summed_up(codes)}
 
     @property
     def batches(self) -> int:

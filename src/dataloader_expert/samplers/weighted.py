@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import IndexSampler
 from dataloader_expert.samplers.ordering import CHUNK, Indices, after, index_type, shuffled, shuffled_blocks
-from dataloader_expert.samplers.rules import at_least, finite, per_sample
+from dataloader_expert.samplers.rules import finite, integers, per_sample, summed_up
 
 BLOCK = 1 << 20
 """Draws made at a time: small enough for the processor's cache, large enough to be vectorised."""
@@ -70,9 +70,10 @@ class WeightedSampler(IndexSampler):
             kept = kept / float(kept.max())
             total = float(kept.sum(dtype=np.float64))
         self.num_samples = len(kept) if num_samples is None else num_samples
-        at_least(1, num_samples=self.num_samples)
+        integers(1, num_samples=self.num_samples)
         self.replacement, self.repeats, self._size = replacement, replacement, len(kept)
         self._shape = {"samples": len(kept), "num_samples": self.num_samples, "replacement": replacement}
+        self._shape["weights"] = summed_up(kept)
         self._weights: Any = None
         self._table: tuple[NDArray[np.float32], Indices] | None = None
         self._cumulated: tuple[Floats, NDArray[np.uint32]] | None = None

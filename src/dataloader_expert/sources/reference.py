@@ -276,8 +276,8 @@ def is_object(target: Any) -> bool:
     return isinstance(target, torch.nn.Module) or hasattr(target, "__getitem__") or hasattr(target, "__iter__")
 
 
-def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
-    """What the reference names, called with ``args`` if it is a class or a function.
+def load(name: str, args: dict[str, Any], roots: tuple[str, ...], given_as: str = "source_args") -> Any:
+    """What the reference names, called with ``args`` if it is a class or a function; ``given_as``: what the user calls these.
 
     Raises:
         RequestError: as ``named``, or ``dataset-raised``.
@@ -285,14 +285,12 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...]) -> Any:
     target = named(name, roots)
     if is_object(target) or not callable(target):
         if args:
-            raise RequestError(
-                "invalid-argument", f"{escaped(name)} is an object, not a class: it takes no source_args"
-            )
+            raise RequestError("invalid-argument", f"{escaped(name)} is an object, not a class: it takes no {given_as}")
         return target
     try:
         return target(**args)
     except (Exception, SystemExit) as e:
-        hint = "; pass its arguments as source_args" if isinstance(e, TypeError) else ""
+        hint = f"; pass its arguments as {given_as}" if isinstance(e, TypeError) else ""
         raise RequestError("dataset-raised", f"making {escaped(name)} raised {Raised(e)}{hint}") from None
 
 

@@ -93,6 +93,7 @@ class MisfitLine(Model):
     code: str
     field: str
     says: str
+    cured: bool
 
 
 class ModelCheckLine(Model):

@@ -213,6 +213,67 @@ def channels_after(d: Draw) -> Planted:
     return Signals(n), (d.rand(N, d.whole(13, 30), n), d.ids(0, 3, N))
 
 
+class Hourglass(nn.Module):
+    """Halves height and width ``depth`` times and doubles them again, next to what it had on the way: masks of two classes."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.first, self.head, self.depth = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(4, 2, 1), depth
+
+    def forward(self, x: torch.Tensor) -> Any:
+        sides = [self.first(x)]
+        for _ in range(self.depth):
+            sides.append(nn.functional.max_pool2d(sides[-1], 2))
+        x = sides.pop()
+        while sides:
+            x = nn.functional.interpolate(x, scale_factor=2) + sides.pop()
+        return self.head(x)
+
+
+class Placed(nn.Module):
+    """Ids and their places, each in a table."""
+
+    def __init__(self, rows: int, places: int) -> None:
+        super().__init__()
+        self.rows, self.places, self.head = nn.Embedding(rows, 6), nn.Embedding(places, 6), nn.Linear(6, 3)
+
+    def forward(self, ids: torch.Tensor) -> Any:
+        return self.head((self.rows(ids) + self.places(torch.arange(ids.shape[1]))).mean(1))
+
+
+class WithLoss(nn.Module):
+    """Takes its target too, and gives the loss."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(features, 3)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return nn.functional.cross_entropy(self.layer(x), y)
+
+
+class Heads(nn.Module):
+    """Two outputs by name: classes, and numbers."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.kind, self.size = nn.Linear(features, 4), nn.Linear(features, 2)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return {"kind": self.kind(x), "size": self.size(x)}
+
+
+def odd_sides(d: Draw) -> Planted:
+    depth = d.whole(2, 4)
+    sides = 2 ** (depth + 1) + d.whole(1, 3), 2 ** (depth + 1) + d.whole(1, 3)
+    return Hourglass(depth), (d.rand(N, 3, *sides), d.ids(0, 1, N, *sides))
+
+
+def too_long(d: Draw) -> Planted:
+    places = d.whole(5, 20)
+    return Placed(300, places), (d.ids(0, 299, N, places + d.whole(1, 20)), d.ids(0, 2, N))
+
+
 def columns(d: Draw) -> Planted:
     return Rows(3, 2), {"a": d.rand(N), "b": d.rand(N), "c": d.rand(N), "label": d.ids(0, 1, N)}
 
@@ -239,6 +300,8 @@ KINDS: dict[str, tuple[Callable[[Draw], Planted], str]] = {
     "batch before time": (batch_first, "layout-mismatch"),
     "channels after time": (channels_after, "layout-mismatch"),
     "columns for a table": (columns, "shape-mismatch"),
+    "sides that cannot be halved": (odd_sides, "shape-mismatch"),
+    "longer than its places": (too_long, "shape-mismatch"),
 }
 
 
@@ -278,6 +341,8 @@ FITS: dict[str, Callable[[Draw], Planted]] = {
     "its own key": lambda d: (ByKey(8), {"features": d.rand(N, 8), "label": d.ids(0, 2, N)}),
     "time": lambda d: (Series(5, first=True), (d.rand(N, 20, 5), d.ids(0, 6, N))),
     "a tensor alone": lambda d: (Rows(6, 3), d.rand(N, 6)),
+    "a loss of its own": lambda d: (WithLoss(6), (d.rand(N, 6), d.ids(0, 2, N))),
+    "several outputs": lambda d: (Heads(6), (d.rand(N, 6), {"kind": d.ids(0, 3, N), "size": d.rand(N, 2)})),
     "numbers to be learnt": lambda d: (Rows(6, 1), (d.rand(N, 6), d.rand(N, 1))),
 }
 
@@ -309,6 +374,11 @@ def test_a_target_that_the_loss_refuses_is_named(target: Any, out: int, code: st
     verdict = ask(Rows(6, out), (d.rand(N, 6), target(d)))
     assert verdict.accepted
     assert [(m.code, m.field) for m in verdict.misfits] == [(code, TARGET)]
+    [misfit] = verdict.misfits
+    assert verdict.way is not None
+    y = functions(verdict.way.code())[1]((None, target(d)))
+    runs = out == 1 or (not y.is_floating_point() and y.ndim == 1 and 0 <= int(y.min()) <= int(y.max()) < out)
+    assert misfit.cured is runs
 
 
 @pytest.mark.parametrize("scale", [1.0, 255.0])
@@ -337,6 +407,17 @@ def test_a_batch_of_one_breaks_batch_normalisation_alone() -> None:
         way = judged(model, batch, None).way
         assert way is not None
         assert breaks_on_one(model, way, batch) is breaks
+
+
+def test_a_mask_goes_with_its_picture() -> None:
+    """Our promise: the loss runs with the target that the cure gives."""
+    model, batch = odd_sides(Draw(FRESH))
+    verdict = ask(model, batch)
+    assert verdict.way is not None
+    adapt, target = functions(verdict.way.code())
+    given, named = adapt(batch)
+    loss = nn.functional.cross_entropy(model(*given, **named), target(batch))
+    assert torch.isfinite(loss)
 
 
 def test_no_cure_is_made_up() -> None:

@@ -45,7 +45,7 @@ class Collator(ABC):
         called: its name in messages.
 
     Raises:
-        ValueError: on a call without samples, or with samples that lack a field of the first.
+        ValueError: on a call without samples, or with samples that do not have the same fields.
     """
 
     called: ClassVar[str]
@@ -54,7 +54,14 @@ class Collator(ABC):
     def __call__(self, samples: Samples) -> Batch:
         if not len(samples):
             raise ValueError(f"the {self.called} got an empty batch: there is nothing to collate")
-        return dict(cast(self._batch(samples), self.dtype))
+        batch = dict(cast(self._batch(samples), self.dtype))
+        if isinstance(samples[0], Mapping):
+            known = samples[0].keys()
+            for at, sample in enumerate(samples):
+                if not sample.keys() <= known:
+                    others = ", ".join(map(repr, sample.keys() - known))
+                    raise ValueError(f"sample {at} of the batch has {others}, which sample 0 has not")
+        return batch
 
     @abstractmethod
     def _batch(self, samples: Samples) -> Batch:

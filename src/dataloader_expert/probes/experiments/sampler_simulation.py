@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dataloader_expert.checks.base import CLASS_COUNTS
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
@@ -61,6 +62,8 @@ class Draws(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         whole = self._samples(bench)
         rows = self._only_training(bench)
+        if bench.facts.find(CLASS_COUNTS) is None:  # such as numbers to be predicted, or several labels a sample
+            bench.labels = None
         as_the_dataset_has_them(bench)
         labels, lengths = bench.labels, bench.lengths
         chosen, reason = self._choose(bench)
@@ -269,6 +272,7 @@ class Draws(Probe):
         if drawing.reads == "weights":
             _, codes, counts = np.unique(bench.labels, return_inverse=True, return_counts=True)
             given: Any = 1.0 / counts[codes]
+            given[~labelled_of(bench)] = 0  # a sample without label belongs to no class
         elif drawing.reads in ("data", "order"):
             given = n if drawing.reads == "data" else np.arange(n)
         else:
@@ -292,6 +296,15 @@ def as_the_dataset_has_them(bench: Bench) -> None:
     order = sorted(range(len(bench.class_names)), key=lambda code: place.get(bench.class_names[code], -1))
     rank = np.argsort(np.array(order, np.int64)).astype(np.int32)
     bench.labels, bench.class_names = rank[bench.labels], [bench.class_names[code] for code in order]
+
+
+def labelled_of(bench: Bench) -> Any:
+    """Which samples have a label, bool [samples]."""
+    import numpy as np
+
+    if bench.classes is None:
+        return np.ones(len(bench.labels), bool)
+    return np.array([name in set(bench.classes) for name in bench.class_names], bool)[bench.labels]
 
 
 def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:

@@ -140,8 +140,8 @@ def _size(value: Any) -> float:
     if hasattr(value, "nbytes"):
         return float(value.nbytes)
     if isinstance(value, list | tuple):
-        return float(sum(len(x.encode("utf-8", "replace")) if isinstance(x, str) else 8 for x in value))
-    return 8.0
+        return sum(map(_size, value))
+    return float(len(value.encode("utf-8", "replace"))) if isinstance(value, str) else 8.0
 
 
 def in_this_process(served: Serving) -> Any:
@@ -179,6 +179,12 @@ def field_of(
             shape[1] = None
         dtype = str(first.dtype).removeprefix("torch.")
         return _field(name, dtype, shape, per, None in shape, ranges, False)
+    if isinstance(first, list | tuple) and any(hasattr(x, "element_size") for x in first):
+        listed = [x for v in values for x in v if hasattr(x, "element_size")]
+        dims = list(zip(*(x.shape for x in listed), strict=len({x.ndim for x in listed}) == 1))
+        fixed = [d[0] if len(set(d)) == 1 else None for d in dims]
+        kind = str(listed[0].dtype).removeprefix("torch.")
+        return _field(name, kind, ["B", *fixed], per, True, [None, *([min(d), max(d)] for d in dims)], True)
     if isinstance(first, list | tuple):
         texts = [x for v in values for x in v]
         kind = "str" if texts and isinstance(texts[0], str) else type(texts[0]).__name__ if texts else "list"
@@ -207,7 +213,7 @@ def why(served: Serving) -> str:
     if served.collate_name == "pad":
         if served.varying:
             return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept"
-        return "the default collate cannot stack these samples: what stacks is stacked, the rest is listed"
+        return "the default collate cannot stack these samples: what all have is stacked where it can be, else listed"
     if served.collate_name == "list":
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"
     if served.size is not None:

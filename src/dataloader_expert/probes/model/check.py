@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.model.declared import declared
-from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes
+from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
 from dataloader_expert.probes.model.feeding import given_batch, known
 from dataloader_expert.probes.model.mends import is_fake
 from dataloader_expert.probes.model.misfits import Verdict, breaks_on_one, judged
@@ -47,15 +48,16 @@ class ModelCheck(Probe):
         known(self.model, bench)
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
-        from dataloader_expert.sources.reference import load
-
-        def make() -> Any:
-            return load(self.model, dict(self.model_args or {}), bench.ref.roots)
-
+        make = maker(self.model, self.model_args, bench.ref.roots)
         batch, n = given_batch(bench, self.batch_size, self.input)
         longest = largest_shapes(bench)
         yield Fact(SPEC, to_json(of_batch(batch, n, longest)), evidence("sampled", "model", seen=n))
-        size = parameter_bytes(made_empty(make))
+        try:
+            empty = made_empty(make)
+            size, step = parameter_bytes(empty), step_bytes(empty)
+        except RequestError as e:
+            yield Fact(MODEL, {**NOT_MADE, "error": e.message}, evidence("probed", "model", seen=1))
+            return
         real = size <= REAL_SHARE * bench.limit_bytes
         if real:
             model, context = make(), nullcontext()
@@ -67,7 +69,35 @@ class ModelCheck(Probe):
             ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch)
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
+        value["step_bytes"] = step
         yield Fact(MODEL, value, evidence("probed", "model", seen=n))
+
+
+NOT_MADE: dict[str, Json] = {
+    "accepted": False, "expected": "unknown: it was not made", "got": {}, "fed": "nothing: the model could not be made",
+    "misfits": [], "call": None, "cure": None, "declared": None, "breaks_on_one": False, "ran": "not made", "bytes": 0,
+    "step_bytes": [0, 0],
+}  # fmt: skip
+"""What a fact says of a model that could not be made."""
+
+
+def maker(model: str, args: Any, roots: tuple[str, ...]) -> Callable[[], Any]:
+    """Makes the model.
+
+    Raises:
+        RequestError: of its call, if making it raises or gives no ``nn.Module``.
+    """
+    from dataloader_expert.sources.reference import load
+
+    def make() -> Any:
+        made = load(model, dict(args or {}), roots, "model_args")
+        if not hasattr(made, "parameters") or not callable(made):
+            raise RequestError(
+                "dataset-raised", f"{escaped(model)} gives an object of type {type(made).__name__}, no torch.nn.Module"
+            )
+        return made
+
+    return make
 
 
 def largest_shapes(bench: Bench) -> dict[str, tuple[int, ...]]:
@@ -95,10 +125,11 @@ def told(verdict: Verdict, model: Any, batch: Any, ours: bool) -> dict[str, Json
         "fed": fed,
         "error": None if accepted else error,
         "misfits": [
-            {"code": m.code, "field": "the target" if m.field == TARGET else m.field, "says": m.says} for m in misfits
+            {"code": m.code, "field": "the target" if m.field == TARGET else m.field, "says": m.says, "cured": m.cured}
+            for m in misfits
         ],
         "call": code,
-        "cure": code if misfits else None,
+        "cure": code if any(m.cured for m in misfits) else None,
     }
 
 

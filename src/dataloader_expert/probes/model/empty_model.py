@@ -50,3 +50,10 @@ def parameter_bytes(model: Any) -> int:
     """Bytes of parameters and buffers, each counted once."""
     tensors = {id(t): t for t in (*model.parameters(), *model.buffers())}
     return sum(t.numel() * t.element_size() for t in tensors.values())
+
+
+def step_bytes(model: Any) -> list[int]:
+    """Bytes that any training step takes at least: of parameters, buffers and gradients, and of one state of the optimizer."""
+    trained = {id(p): p for p in model.parameters() if p.requires_grad}
+    gradients = sum(p.numel() * p.element_size() for p in trained.values())
+    return [parameter_bytes(model) + gradients, gradients]

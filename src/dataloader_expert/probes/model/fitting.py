@@ -160,6 +160,8 @@ def largest_fitting(
             break
         if low:
             asked = low + (bound - low) // 2
+        elif bound > most:
+            asked = most  # it is all that is asked for, and is expected to fit
         else:
             asked = max(1, min(int(FIRST[min(done, len(FIRST) - 1)] * min(bound, most + 1)), high - 1))
         if low == 0 and high <= 1:

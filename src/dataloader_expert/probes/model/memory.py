@@ -37,6 +37,8 @@ REAL_SIZES = (2, 4, 8)
 SHARE = 0.5
 ON_DEVICE = 5
 """Trials of the search on a device, after a first at a quarter of what is expected."""
+STATES = {"adam": 2, "adamw": 2}
+"""States of each parameter that an optimizer keeps; none by others, as far as is known."""
 LONG = 20
 """Steps of the trial at the size advised."""
 SHRINK = 0.95
@@ -120,6 +122,14 @@ class _Measuring:
         return said
 
     def all(self) -> Iterator[Observation]:
+        room = self.room(CONTEXT)
+        fixed, state = self.bench.facts.value(MODEL, {"step_bytes": [0, 0]})["step_bytes"]
+        least = fixed + STATES.get(self.setup.optimizer, 0) * state
+        if room is not None and least > room:
+            yield self.limit(0, 1, 0, room, "derived")
+            text = f"parameters, gradients and the optimizer's states alone take {least / 1e9:.3g} GB"
+            yield Unknown("memory.device_peak_bytes", f"no step fits: {text}, more than {room / 1e9:.3g} GB")
+            return
         try:
             fit, trials = self.traced()
         except CannotTry as e:

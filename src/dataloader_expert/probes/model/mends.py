@@ -10,6 +10,10 @@ SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
 """Usual heights and widths of pictures, the commonest first."""
 
 
+MULTIPLES = (4, 8, 16, 32, 64)
+"""What heights and widths must be multiples of, for layers that halve them and double them again."""
+
+
 @dataclass(frozen=True)
 class Mend:
     """``code``: the finding's; ``step``: mends of one kind exclude each other, and are tried in this order."""
@@ -67,6 +71,7 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
 def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
     """What might be done to ``x``, the likeliest first; ``error``: what the model said to it."""
     if "index out of range" in error:
+        yield from of_length(x, want)
         yield from of_ids(x, want)
         return
     yield from of_dtype(x, want)
@@ -157,16 +162,26 @@ def of_shape(x: Any, want: Wants) -> Iterator[Mend]:
         if x.shape[i] == 1:
             yield Mend("shape-mismatch", "shape", f"{shape} with an extra dimension of size 1", f"{{x}}.squeeze({i})")
     if x.ndim == 4:
+        given = tuple(x.shape[2:])
+        for n in MULTIPLES:
+            height, width = (math.ceil(side / n) * n for side in given)
+            if (height, width) != given:
+                says = f"height and width {given[0]} x {given[1]} where the model takes multiples of {n}"
+                resize = f"torch.nn.functional.interpolate({{x}}, size=({height}, {width}))"
+                yield Mend("shape-mismatch", "size", says, resize)
         for side in want.sides:
-            if (side, side) != tuple(x.shape[2:]):
+            if (side, side) != given:
                 says = f"height and width {x.shape[2]} x {x.shape[3]} where the model takes {side} x {side}"
                 resize = f"torch.nn.functional.interpolate({{x}}, size=({side}, {side}))"
                 yield Mend("shape-mismatch", "size", says, resize)
-    if x.ndim in (2, 3):
-        for n in want.lengths:
-            if 1 < n < x.shape[1]:
-                says = f"length {x.shape[1]} where the model has {n} positions"
-                yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}]")
+    yield from of_length(x, want)
+
+
+def of_length(x: Any, want: Wants) -> Iterator[Mend]:
+    for n in want.lengths if x.ndim in (2, 3) else ():
+        if 1 < n < x.shape[1]:
+            says = f"length {x.shape[1]} where the model has {n} positions"
+            yield Mend("shape-mismatch", "size", says, f"{{x}}[:, :{n}]")
 
 
 def of_ids(x: Any, want: Wants) -> Iterator[Mend]:

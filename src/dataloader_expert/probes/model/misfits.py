@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,11 +21,12 @@ SEARCH_S = 4.0
 
 @dataclass(frozen=True)
 class Misfit:
-    """``code``: of the finding; ``says``: what the batch has, and what the model takes."""
+    """``code``: of the finding; ``says``: what the batch has, and what the model takes; ``cured``: a mend ran."""
 
     code: str
     field: str
     says: str
+    cured: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class _Trial:
             error = self.fails(way)
             if error is None:
                 return self.further(way)
-            first = first or error
+            if first is None or (way.names == ("batch",) and isinstance(error, KeyError)):
+                first = error  # a model that looks keys up takes the batch whole
             for other in self.with_keys(way, error):
                 if self.fails(other) is None:
                     return replace(self.further(other), error=in_short(error))
@@ -227,14 +230,12 @@ class _Trial:
             out, y = called(self.model, way, self.batch), evaluated(way.target, self.batch)
         except Exception:
             return way, [], None
-        main = next((v for _, v in flat(out) if hasattr(v, "is_floating_point") and v.is_floating_point()), None)
-        if (
-            main is None
-            or not hasattr(y, "is_floating_point")
-            or is_fake(y)
-            or main.ndim not in (1, 2)
-            or len(y) != len(main)
-        ):
+        main = main_output(out, way.target)
+        if main is None or not hasattr(y, "is_floating_point") or is_fake(y) or len(y) != len(main):
+            return way, [], None
+        if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
+            return self.dense_target(way, main, y)
+        if main.ndim not in (1, 2):
             return way, [], None
         classes = main.shape[1] if main.ndim == 2 else 1
         if classes > 1 and y.is_floating_point() and y.shape == main.shape and float(y.sum(1).max()) > 1.01:
@@ -246,8 +247,27 @@ class _Trial:
                 says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"
                 return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, says)], None
         says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {classes} classes"
+        if classes > 1 and int(y.max()) >= classes:
+            says += f": it needs {int(y.max()) + 1}"
         code = "label-out-of-range" if classes > 1 and int(y.max()) >= classes else "shape-mismatch"
-        return way, [Misfit(code, TARGET, says)], None
+        return way, [Misfit(code, TARGET, says, cured=False)], None
+
+    def dense_target(self, way: Way, main: Any, y: Any) -> tuple[Way, list[Misfit], str | None]:
+        """A mask of another height and width than the output, such as that of an image that was resized."""
+        height, width = main.shape[2:]
+        says = f"masks of {y.shape[1]} x {y.shape[2]} where the output has {height} x {width}"
+        resize = f"torch.nn.functional.interpolate({{x}}[:, None].float(), size=({height}, {width}))[:, 0]"
+        resize += "" if y.is_floating_point() else f".to({y.dtype})"
+        return way.mended(TARGET, resize), [Misfit("shape-mismatch", TARGET, says)], None
+
+
+def main_output(out: Any, target: str) -> Any:
+    """What of the model's output is compared with this target: the only tensor of floats, the one called like it, or logits."""
+    found = {n: v for n, v in flat(out) if hasattr(v, "is_floating_point") and v.is_floating_point() and v.ndim}
+    if len(found) <= 1:
+        return next(iter(found.values()), None)
+    named = re.findall(r"\['([^']*)'\]", target)
+    return found.get(named[-1] if named else "", found.get("logits"))
 
 
 def called(model: Any, way: Way, batch: Any) -> Any:

@@ -111,6 +111,9 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
             if n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
                 found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
+        if len(inputs) < len(needed) <= len(tensors):  # it takes its target too, and gives the loss
+            whole = list(tensors)[: len(needed)]
+            found.append(Way(tuple((None, where[k]) for k in whole), tuple(whole)))
         if len(needed) == 1 and len(inputs) > 1 and all(tensors[n].ndim == 1 for n in inputs):
             columns = "torch.stack([" + ", ".join(f"{where[n]}.float()" for n in inputs) + "], 1)"
             said = (
@@ -119,6 +122,8 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
                 f"the model takes one tensor [B, {len(inputs)}], the batch has columns",
             )
             found.append(Way(((None, columns),), ("columns",), target, told=(said,)))
+    if len(needed) == 1 and isinstance(batch, list | tuple) and isinstance(batch[0], Mapping):
+        found.append(Way(((None, "batch[0]"),), ("batch",), target))
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):
         found.append(Way(((None, "batch"),), ("batch",), target))
     return found

@@ -106,8 +106,8 @@ def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: s
         arguments += f", size=({collate['size'][0]}, {collate['size'][1]})"
     label = facts.value(LABEL, {"name": None, "declared": None})
     counts = class_counts(facts)
-    if label["name"] is not None and not label["declared"] and counts is not None and _as_stored(counts):
-        arguments += f", classes={list(counts)!r}"
+    if label["name"] is not None and not label["declared"] and counts is not None:
+        arguments += f", classes={list(counts)!r}" if _as_stored(counts) else ", classes='found'"
     absent = sorted(str(f.at["field"]) for f in facts.all(MISSING) if f.value)
     arguments += f", nullable={absent!r}" if absent else ""
     modes = set(facts.value(MODES, {"modes": {}})["modes"])

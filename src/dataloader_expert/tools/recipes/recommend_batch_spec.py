@@ -291,4 +291,7 @@ def _words(f: dict[str, Any]) -> str:
     if f["dtype"] == "str":
         return "list[str], length B"
     shape = ", ".join("*" if d is None else str(d) for d in f["shape"])
+    if f["host"]:
+        rest = shape.removeprefix("B").removeprefix(", ")
+        return f"list of {f['dtype']}{f' [{rest}]' if rest else ''}, length B"
     return f"torch.Tensor {f['dtype']} [{shape}]"

@@ -6,7 +6,7 @@ from typing import Any
 
 from dataloader_expert.advice.sampling import sampler_advice
 from dataloader_expert.checks.base import CLASS_COUNTS
-from dataloader_expert.checks.classes import TRAIN_IMBALANCE
+from dataloader_expert.checks.classes import LABELS_MISSING, TRAIN_IMBALANCE
 from dataloader_expert.facts import Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import FIELDS, FORMAT, PRESENT, STREAM, Layout
@@ -89,7 +89,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if isinstance(simulated, Simulation):
         most = simulated.max_repeats
         repeated = f" and draws one of them {most} times" if most > 1 else ""
-        said += f" A drawn epoch covers {simulated.unique_fraction:.0%} of the samples{repeated}."
+        where = f" on each of {request.world_size} ranks" if request.world_size > 1 else ""
+        said += f" A drawn epoch covers {simulated.unique_fraction:.0%} of the samples{where}{repeated}."
         if simulated.padding_before is not None and strategy == "length-bucketed":
             said += f" Padding falls from {simulated.padding_before:.0%} to {simulated.padding_after:.0%}."
     steps = [
@@ -179,7 +180,10 @@ def code_of(request: Request, facts: Facts, drawing: dict[str, Any] | None) -> s
         reading = [f"{name} = numpy.asarray([{value} for i in range(len(dataset))])"]
     if reads == "weights":
         reading.append("_, codes, counts = numpy.unique(labels, return_inverse=True, return_counts=True)")
-    first = {"data": "dataset", "order": "range(len(dataset))", "weights": "1.0 / counts[codes]"}.get(reads, reads)
+    weights = "1.0 / counts[codes]"
+    if reads == "weights" and facts.value(LABELS_MISSING, 0) and facts.value(FORMAT) != "reference":
+        weights = "(labels >= 0) / counts[codes]"  # -1 stands for no label
+    first = {"data": "dataset", "order": "range(len(dataset))", "weights": weights}.get(reads, reads)
     several = request.world_size > 1
     arguments = [first, *(f"{k}={v!r}" for k, v in given.items())]
     if several:
