@@ -57,3 +57,13 @@ def test_two_ranks_share_each_epoch(case: str, seen: dict[str, Any]) -> None:
         drawn = [noise for rank in ranks for epoch in rank for batch in epoch for _, noise in batch]
         assert len(set(drawn)) >= EPOCHS * SAMPLES  # each draw of each epoch is augmented anew
         assert ranks[0][0] != ranks[0][1]
+
+
+def test_a_trainer_resumes_a_later_epoch_in_its_own_order(tmp_path: Path) -> None:
+    """Hugging Face's Trainer skips batches before it names the epoch."""
+    command = [sys.executable, "-m", "tests.making.interrupted", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert len(told["whole"]) == 33
+    assert told["parts"] == told["whole"]
