@@ -6,11 +6,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from dataloader_expert.loaders import open_dataset
 from dataloader_expert.tools.recommend_batch_spec import Result
 from tests.journeys.test_code import assert_same_samples, rendered, runs
 from tests.making.asking import Asker
@@ -116,6 +118,27 @@ def test_the_code_names_columns_as_we_do(header: str, quickly: Asker, tmp_path: 
     assert isinstance(report, Result)
     assert "from dataloader_expert" not in report.code, report.unknowns
     assert_same_samples(report.code, Made(str(tmp_path / "t.csv"), tmp_path, "csv", "tabular", 80, 1))
+
+
+def test_the_code_reads_every_kind_of_column(quickly: Asker, tmp_path: Path) -> None:
+    """Numbers, words for true and false, times, texts and gaps come out as by our own loader."""
+    rng = np.random.default_rng()
+    rows = ["n,x,truth,day,city,gap,label"]
+    for i in range(90):
+        x, city, gap = f"{rng.normal():.5f}", ["Oslo", "Rome", ""][i % 3], i if i % 4 else ""
+        rows.append(f"{i},{x},{['True', 'False'][int(rng.integers(2))]},2020-01-{1 + i % 28:02},{city},{gap},{i % 2}")
+    (tmp_path / "t.csv").write_text("\n".join(rows), encoding="utf-8")
+    report = quickly.ask("recommend_batch_spec", str(tmp_path / "t.csv"), str(tmp_path), budget_s=20)
+    assert isinstance(report, Result)
+    assert "from dataloader_expert" not in report.code, report.unknowns
+    held: dict[str, Any] = {"__name__": "written"}
+    exec(compile(report.code, "<written>", "exec"), held)  # our own words about our own sets, as a user runs them
+    theirs = [s for part in held["datasets"]().values() for s in map(part.__getitem__, range(len(part)))]
+    assert {bool(s["truth"]) for s in theirs} == {True, False}
+    ours = open_dataset(tmp_path / "t.csv")
+    for i, sample in enumerate(theirs):
+        for name in ("n", "x", "truth", "day", "city", "gap"):
+            assert str(sample[name]) == str(ours[i][name])
 
 
 @pytest.mark.parametrize("lists", [[[1.5], None, [2.0, 3.0]], [[1, 2], None, [3, 4]], [[0.5, 1.0], None, [2.0, 3.0]]])

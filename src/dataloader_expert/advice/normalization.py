@@ -9,6 +9,7 @@ from dataloader_expert.checks.statistics import TRAIN_MOMENTS
 from dataloader_expert.conclusions import Advice
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import FIELDS, LABEL
+from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
 
 WHITE = {"uint8": 255, "uint16": 65535}
 """What images are divided by, by dtype: their largest value. Floats have none."""
@@ -40,6 +41,8 @@ def normalization(facts: Facts) -> dict[str, Any] | None:
         }
     trained = any(True for _ in facts.all(TRAIN_MOMENTS))
     on = "the training split" if trained else "all samples read, for lack of a training split"
+    if not trained and facts.value(DRAWS_SPLITS, False):
+        on += "; the code draws one at random: compute them anew on it before a final evaluation"
     images = [n for n in numeric if fields[n]["kind"] == "image"]
     if images:
         parts = list(facts.all(STATISTICS, field=images[0]))

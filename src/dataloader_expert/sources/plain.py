@@ -86,6 +86,8 @@ def read_csv(path: Path) -> Iterator[Sample]:
                 return number(text)
             except ValueError:
                 continue
+        if name not in TEXTS and text.lower() in ("true", "false"):
+            return text.lower() == "true"
         return text
 
     with path.open(encoding="utf-8-sig", newline="") as file:

@@ -115,7 +115,7 @@ def of_batch(leaves: dict[str, Any], bench: Bench) -> Iterator[Fact]:
         field = bench.source.field(name)
         kind = None if field is None else field.kind
         look = thumbnail if looks_like_images(values, kind) else trace if kind in TRACED and len(values) else None
-        if look is None:
+        if look is None or not hasattr(values, "dtype"):  # a list of samples that do not stack
             continue
         low, high, floats = range_of(values[:MOST_SHOWN])
         shown: list[dict[str, Json]] = []

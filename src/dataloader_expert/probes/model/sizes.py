@@ -10,6 +10,7 @@ from dataloader_expert.facts import Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.model.batch import BATCH
 
+DRAWS_SPLITS = Quantity("code_draws_splits", "", "whether the code handed over draws its splits at random")
 BATCH_SIZES = Quantity("batch_size_throughput", "samples/s", "throughput in the main process by batch size")
 PLATEAU = 0.95
 UNIT = 8
@@ -44,10 +45,19 @@ def in_units(size: int) -> int:
     return size if size < 2 * UNIT else size // UNIT * UNIT
 
 
+def training_samples(facts: Facts) -> int | None:
+    """Samples of the training split; without splits, of the part that the code handed over trains on, if it draws one."""
+    named: int | None = (facts.value(SPLITS) or {}).get("train")
+    samples: int | None = facts.value(SAMPLES)
+    if named or not samples:
+        return named or samples
+    return samples - 2 * (samples // 10) if facts.value(DRAWS_SPLITS, False) else samples
+
+
 def host_limit(facts: Facts, memory_bytes: int, margin: float) -> dict[str, Any]:
     """The most samples of a batch by host memory and by the number of samples, and which of them it is."""
     batch = facts.find(BATCH)
-    samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES)
+    samples = training_samples(facts)
     per = sum(f["bytes_per_sample"] for f in batch.value["fields"]) if batch is not None else 1.0
     room = int(memory_bytes * (1 - margin) / max(per, 1) / 5)
     if samples is not None and samples <= room:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.model.sizes import DRAWS_SPLITS
 from dataloader_expert.probes.model.written import SETTINGS, NotWritten, written
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.system.branches import Branches
@@ -41,7 +42,11 @@ class StandaloneCode(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         branches = bench.untouched.pop(self.name)
         try:
-            yield self._run(bench, branches)
+            made = self._run(bench, branches)
+            yield made
+            if isinstance(made, Fact):
+                at_random = any(line.startswith("def split(") for line in made.value)
+                yield Fact(DRAWS_SPLITS, at_random, evidence("derived", self.name, derived_from=("standalone_code",)))
         except NotWritten as e:
             yield Unknown(UNTOLD, f"plain code cannot be generated for {e}")
         finally:

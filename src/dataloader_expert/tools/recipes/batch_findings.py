@@ -15,6 +15,7 @@ from dataloader_expert.probes.model.memory import (
     DEVICE_LIMIT,
     MEMORY_FIT,
 )
+from dataloader_expert.probes.model.sizes import training_samples
 
 
 def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
@@ -34,7 +35,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
         else:
             text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most}"
             out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
-    trained = (facts.value(SPLITS) or {}).get("train") or (samples.value if samples is not None else None)
+    trained = training_samples(facts)
     if samples is not None and trained and trained > size and trained % size == 1:
         out.append(
             finding(
@@ -99,5 +100,5 @@ def uneven(facts: Facts) -> Iterator[Finding]:
 
 def last_batch(facts: Facts, size: int) -> int | None:
     """Samples of the last batch of an epoch over the training split; None where their number is not known."""
-    samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES)
+    samples = training_samples(facts)
     return None if not samples else samples % size or min(size, samples)

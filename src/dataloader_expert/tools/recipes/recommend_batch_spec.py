@@ -20,7 +20,7 @@ from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts
 from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.facts import Facts, Unknown, in_bytes
 from dataloader_expert.probes.base import Probe
-from dataloader_expert.probes.data.layout import PRESENT, SAMPLES, STREAM, Layout
+from dataloader_expert.probes.data.layout import PRESENT, STREAM, Layout
 from dataloader_expert.probes.data.scan import Scan
 from dataloader_expert.probes.experiments.sample_cache import SampleCache
 from dataloader_expert.probes.model.batch import BATCH, COLLATE, SPREAD, BatchLook, DescribedBatch
@@ -34,7 +34,7 @@ from dataloader_expert.probes.model.memory import (
     MEMORY_PARTS,
     ModelMemory,
 )
-from dataloader_expert.probes.model.sizes import BATCH_SIZES
+from dataloader_expert.probes.model.sizes import BATCH_SIZES, training_samples
 from dataloader_expert.probes.model.standalone import STANDALONE, StandaloneCode, with_settings
 from dataloader_expert.probes.profile.stages import Stages
 from dataloader_expert.probes.search.batch_sizes import BatchSizes
@@ -263,7 +263,7 @@ def dataloader(facts: Facts, size: int, evaluation: int, workers: int, device: b
     common: dict[str, Any] = {"num_workers": workers, "pin_memory": device}
     if workers:
         common.update(prefetch_factor=2, persistent_workers=True, timeout=READ_TIMEOUT_S)
-    train_samples = (facts.value(SPLITS) or {}).get("train") or facts.value(SAMPLES) or 0
+    train_samples = training_samples(facts) or 0
     last_is_one = bool(train_samples and train_samples % size == 1 and train_samples > size)
     order = {} if facts.value(STREAM) else {"shuffle": True}
     train = {"batch_size": size, **order, "drop_last": last_is_one, **common}
