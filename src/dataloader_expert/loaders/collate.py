@@ -5,7 +5,7 @@ The functions are importable, so that workers of every start method find them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -58,17 +58,19 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
             samples of it are equally long; give them by ``functools.partial``. Others have them in batches that need them.
 
     Raises:
-        ValueError: if the samples of a field of a mapping differ in more than their first dimension.
+        ValueError: if tensors of three or more dimensions in a mapping, such as images, differ in more than the first.
     """
     if isinstance(samples, Gathered):
         batch: Any = samples.batch
         here = [n for n in varying if isinstance(batch, dict) and isinstance(batch.get(n), torch.Tensor)]
         lengths = {f"{n}_lengths": torch.full((len(batch[n]),), batch[n].shape[1]) for n in here if batch[n].ndim > 1}
         return {**batch, **lengths} if lengths else batch
-    for name, first in samples[0].items() if isinstance(samples[0], dict) else ():
+    for name, first in samples[0].items() if isinstance(samples[0], Mapping) else ():
+        if not isinstance(first, torch.Tensor) or first.ndim < 3:
+            continue
         there = [s[name] for s in samples if name in s]
         shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
-        if isinstance(first, torch.Tensor) and first.ndim > 2 and len({shape[1:] for shape in shapes}) > 1:
+        if len({shape[1:] for shape in shapes}) > 1:
             raise ValueError(
                 f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: resize images with "
                 "size=(height, width)"
@@ -91,9 +93,10 @@ def varying_in(samples: Iterable[Any]) -> set[str]:
 
 
 def _lengths(value: Any, name: str) -> Iterator[tuple[str, int]]:
-    value = vars(value) if hasattr(value, "__dataclass_fields__") else value
-    if isinstance(value, dict | tuple):
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+    if hasattr(value, "__dataclass_fields__"):
+        value = {part: getattr(value, part) for part in value.__dataclass_fields__}
+    if isinstance(value, Mapping | tuple):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from _lengths(inner, f"{name}.{key}" if name else str(key))
         return
     tensor = tensor_of(value)

@@ -71,7 +71,8 @@ def create_loader(
         sampler: a sampler or batch sampler of your own, such as one of ``dataloader_expert.samplers``.
         format, label, size, transform, unreadable, channels: as of :func:`open_dataset`; not for JASPER. Random choices
             in ``transform`` depend on seed, epoch and draw only.
-        shuffle: whether each epoch has an order of its own. None: in ``train`` only. Say it for a data set without splits.
+        shuffle: whether each epoch has an order of its own. None: in ``train`` only. Say it for a data set without splits;
+            not for JASPER.
         mixed_blocks: where it is shuffled, shuffle so many blocks (row groups, shards) at a time
             (:class:`~dataloader_expert.samplers.BlockShuffleSampler`); None: a full shuffle.
         keywords: further fields of :class:`DataLoaderConfig`; for JASPER further arguments of ``DataLoader``.
@@ -87,7 +88,10 @@ def create_loader(
         how: dict[str, Any] = {"use_mmap": use_mmap, "seed": seed, "variant_rule": variant_rule}
         named: Any = split  # another name is answered with the names there are
         dataset = JASPERSteeringDataset(dataset_dir, named, epoch, device, storage_format, **how)
-        keywords |= {} if shuffle is None else {"shuffle": shuffle}
+        if shuffle is not None:
+            raise ValueError(
+                "shuffle is not for JASPER directories: train is shuffled; pass sampler= for another order"
+            )
         workers = {"num_workers": num_workers or 0, "pin_memory": pin_memory is not False}
         loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
@@ -102,9 +106,9 @@ def create_loader(
             channels=channels,
         )
         shuffled = split == "train" if shuffle is None else shuffle
-        if mixed_blocks is not None and sampler is None and not shuffled:
+        if mixed_blocks is not None and sampler is None and not shuffled and (split is None or shuffle is False):
             raise ValueError(f"mixed_blocks is {mixed_blocks}, and nothing is shuffled: pass shuffle=True")
-        if mixed_blocks is not None and sampler is None:
+        if mixed_blocks is not None and sampler is None and shuffled:
             ranks_asked(distributed)
             alone = {"num_replicas": 1} if distributed is False else {}
             sizes = [unit.samples for unit in opened.units]

@@ -54,7 +54,7 @@ class _Resumption(NamedTuple):
 class EpochLoader(DataLoader[Any]):
     """A ``DataLoader`` with ``set_epoch``, ``state_dict`` and ``load_state_dict``; otherwise as torch's.
 
-    Batches are counted as they are delivered, so a state is valid for any number of workers. In a single process each
+    Batches are counted as they are delivered, so a state is valid for any number of workers, unless the dataset is a stream. In a single process each
     pass starts the next epoch, of a stream too; with several ranks :meth:`set_epoch` does.
 
     Args:
@@ -95,10 +95,13 @@ class EpochLoader(DataLoader[Any]):
 
     def _sized(self) -> None:
         """Compares the number of samples that the sampler was made for with that of the dataset."""
-        asked = None if self.sampler_obj is None else self.sampler_obj.samples
-        if asked is None or not hasattr(self.dataset, "__len__"):
+        asked = None if self.sampler_obj is None else self.sampler_obj.made_for()
+        if asked is None:
             return
-        there = len(self.dataset)  # it has one
+        try:
+            there = len(self.dataset)  # type: ignore[arg-type]  # or it raises  # it has one
+        except (TypeError, NotImplementedError):
+            return
         if asked > there:
             raise ValueError(
                 f"{type(self.sampler_obj).__name__} is for {asked} samples, the dataset has {there}: make it for the samples "
@@ -133,7 +136,7 @@ class EpochLoader(DataLoader[Any]):
             state["sampler"] = self.sampler_obj.state_dict(taken)
         elif isinstance(self.dataset, IterableDataset):
             state |= {} if self.epoch is None else {"epoch": self.epoch}
-            state |= self._order
+            state["order"] = self._order
         if _has_states(self.dataset_obj):
             state["dataset"] = self.dataset_obj.state()
         return state
@@ -157,10 +160,11 @@ class EpochLoader(DataLoader[Any]):
                 "resume with the batch size of the state"
             )
         if isinstance(self.dataset, IterableDataset):
+            taken = state.get("order", {})
             for name, value in self._order.items():
-                if state.get(name, value) != value:
+                if taken.get(name, value) != value:
                     raise ValueError(
-                        f"the state is of a stream with {name.replace('_', ' ')} {state[name]}, this one has {value}: its "
+                        f"the state is of a stream with {name.replace('_', ' ')} {taken[name]}, this one has {value}: its "
                         "order differs, so batches would be lost or repeated"
                     )
             if "epoch" in state:
@@ -185,9 +189,11 @@ class EpochLoader(DataLoader[Any]):
     @property
     def _order(self) -> dict[str, Any]:
         """What the order of a stream follows from, as far as is known."""
-        found = {"readers": max(1, self.num_workers)}
+        found: dict[str, Any] = {"readers": max(1, self.num_workers)}
         for own in wrapped(self.dataset):
-            found |= getattr(own, "order", {}) if isinstance(getattr(own, "order", None), dict) else {}
+            if isinstance(getattr(own, "ranks", None), StreamRanks):
+                found["ranks"] = own.ranks.pair[0]
+            found |= own.stream_order() if hasattr(own, "stream_order") else {}
         return found
 
     def _move_to(self, epoch: int) -> None:

@@ -6,8 +6,9 @@ the reader of the data's format (:mod:`dataloader_expert.sources.plain`), ``Samp
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ LATE: set[str] = set()
 SIZE: tuple[int, int] | None = None
 LABEL: str | None = None
 BOXES: set[str] = set()
+"""Fields of boxes in pixels, which are resized with their image."""
 PARTNERS: dict[str, tuple[Any, dict[str, str], str, str]] = {}
 TABLES: dict[str, tuple[Any, str, str, bool, int, set[str]]] = {}
 """Of each table of annotations its reader, the folder of the files that it names, its column that does, whether it does so without
@@ -145,12 +147,10 @@ def column(name: str, values: list[Any]) -> Any:
 
 
 def resized(boxes: Any, old: tuple[int, int], new: tuple[int, int]) -> torch.Tensor:
-    """Boxes [n, 4] in pixels of an image of this width and height, in those of one of this height and width; shares stay."""
+    """Boxes [n, 4] in pixels of an image of this width and height, in those of one of this height and width."""
     made: torch.Tensor = torch.as_tensor(boxes)
     made = made if made.is_floating_point() else made.double()
-    if made.numel() and made.nan_to_num().abs().max() > 1:
-        made = made * torch.tensor([new[1] / old[0], new[0] / old[1]] * 2, dtype=made.dtype)
-    return made
+    return made * torch.tensor([new[1] / old[0], new[0] / old[1]] * 2, dtype=made.dtype) if made.numel() else made
 
 
 def of_file(sample: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def annotated(paths: list[Path]) -> list[dict[str, Any]]:
     for place, (reader, folder, naming, by_stem, above, lists) in TABLES.items():
         of: dict[str, list[dict[str, Any]]] = {}
         for line in reader(Path(ROOT, place)):
-            of.setdefault(as_named(line.pop(naming), above), []).append(line)
+            of.setdefault(as_named(line.pop(naming, None), above), []).append(line)
         for path, row in zip(paths, found, strict=True):
             names = names_of(path, Path(ROOT, folder), by_stem)
             lines = next((of[name] for name in names if name in of), [])
@@ -334,9 +334,15 @@ def pad(samples: Any, varying: Any = None) -> Any:
 
 def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any]:
     """A batch of these, and the lengths if it was padded."""
-    values = [vars(value) if hasattr(value, "__dataclass_fields__") else value for value in values]
     first = values[0]
-    if isinstance(first, dict) and all(isinstance(value, dict) for value in values):
+    if isinstance(first, str | int | float) or (isinstance(first, torch.Tensor) and name not in varying):
+        made = stacked(values)  # most fields end here
+        if made is not values or not isinstance(first, torch.Tensor):
+            return made, None
+    if hasattr(first, "__dataclass_fields__"):
+        values = [{part: getattr(value, part) for part in first.__dataclass_fields__} for value in values]
+        first = values[0]
+    if isinstance(first, Mapping) and all(isinstance(value, Mapping) for value in values):
         batch = {}
         for key in [key for key in first if all(key in value for value in values)]:
             path = f"{name}.{key}" if name else str(key)
@@ -351,34 +357,48 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
         ]
         whole = [part if lengths is None else (part, lengths) for part, lengths in parts]
         return type(first)(*whole) if hasattr(first, "_fields") else tuple(whole), None
-    tensors = [tensor_of(value) for value in values]
+    tensors = [value if isinstance(value, torch.Tensor) else tensor_of(value) for value in values]
     if not all(isinstance(value, torch.Tensor) for value in tensors):
-        try:
-            return default_collate(values), None
-        except Exception:  # it refuses by errors of several kinds
-            return values, None
-    longest = max(tensors, key=torch.numel)
-    tensors = [longest[:0] if value.ndim and not len(value) else value for value in tensors]
+        return stacked(values), None
     shapes = {value.shape for value in tensors}
-    if len({shape[1:] for shape in shapes}) > 1 or len({len(shape) for shape in shapes}) > 1:
+    if len(shapes) == 1 and (name not in varying or not tensors[0].ndim):
+        return stacked(tensors), None
+    longest = max(tensors, key=torch.numel)
+    if longest.ndim:  # an empty one may lack the others' further dimensions
+        tensors = [longest[:0] if value.ndim and not len(value) else value for value in tensors]
+        shapes = {value.shape for value in tensors}
+    if not longest.ndim or len({shape[1:] for shape in shapes}) > 1 or len({len(shape) for shape in shapes}) > 1:
         return tensors, None
-    if longest.ndim and (len(shapes) > 1 or name in varying):
-        lengths = torch.tensor([len(value) for value in tensors])
-        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True), lengths
-    return default_collate(tensors), None
+    try:
+        dtype = functools.reduce(torch.promote_types, {value.dtype for value in tensors})
+        padded = torch.nn.utils.rnn.pad_sequence([value.to(dtype) for value in tensors], batch_first=True)
+    except (RuntimeError, TypeError):  # such as sparse ones
+        return tensors, None
+    return padded, torch.tensor([len(value) for value in tensors])
+
+
+def stacked(values: list[Any]) -> Any:
+    """One tensor of all where there is one, else the list."""
+    try:
+        return default_collate(values)
+    except Exception:  # it refuses by errors of several kinds
+        return values
 
 
 def tensor_of(value: Any) -> Any:
     """A tensor of an array, a picture ([C, H, W]), or a list of numbers; else the value."""
     import numpy as np
 
-    if hasattr(value, "getbands"):
-        pixels = torch.from_numpy(np.array(value))
-        return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        return torch.from_numpy(np.array(value))
-    if isinstance(value, list) and value and all(isinstance(one, int | float) for one in value):
-        return torch.tensor(value)
+    try:
+        if hasattr(value, "getbands"):
+            pixels = torch.from_numpy(np.array(value))
+            return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+            return torch.from_numpy(np.array(value))
+        if isinstance(value, list) and all(isinstance(one, int | float) for one in value):
+            return torch.tensor(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # of another byte order, or too large
+        return value
     return value
 
 

@@ -16,9 +16,9 @@ from dataloader_expert.loaders.collate import Gathered
 from dataloader_expert.loaders.plain import nearest, resized
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.samplers.rules import one_of
-from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.arrays import pixel_boxes
 from dataloader_expert.sources.base import Block, Field, Source, bytes_of
-from dataloader_expert.sources.pictures import as_grey, as_rgb, in_colour, is_deep
+from dataloader_expert.sources.pictures import DEEP, GREY, as_grey, as_rgb, in_colour
 
 logger = logging.getLogger(__name__)
 
@@ -109,6 +109,7 @@ class SourceDataset(Dataset[Any]):
         self.transform = transform
         self._skipped = shared(0) if unreadable == "skip" else torch.tensor(0)  # each costs a descriptor
         self._told: set[int] = set()
+        self._in_pixels = pixel_boxes(source) if size is not None else set()
         self.codes = None if classes is None else {name: i for i, name in enumerate(classes)}
         self.units = source.units
         self.starts = np.cumsum([0, *(u.samples for u in self.units)])
@@ -274,9 +275,9 @@ class SourceDataset(Dataset[Any]):
     def _move_boxes(self, sample: dict[str, Any], block: Block, row: int, size: tuple[int, int]) -> None:
         """Boxes in pixels go with their image, which was resized; those in shares of it stay."""
         pictures = [c.values[row] for c in block.columns.values() if hasattr(c.values[row], "getbands")]
-        for field in self.source.fields if len(pictures) == 1 else ():
-            if has_boxes(field) and isinstance(sample.get(field.name), torch.Tensor):
-                sample[field.name] = resized(sample[field.name], pictures[0].size, size)
+        for name in self._in_pixels if len(pictures) == 1 else ():
+            if isinstance(sample.get(name), torch.Tensor):
+                sample[name] = resized(sample[name], pictures[0].size, size)
 
     def _tensor(self, name: str, value: Any) -> Any:
         if value is None:
@@ -287,7 +288,7 @@ class SourceDataset(Dataset[Any]):
         if hasattr(value, "getbands"):
             field = self.source.field(name)
             grey = field is not None and len(field.shape) == 3 and field.shape[2] == 1
-            if is_deep(value) and field is not None and field.dtype != "uint8":
+            if field is not None and field.dtype in DEEP and value.mode in GREY:
                 return self._deep(value, np.dtype(field.dtype))
             mode = "L" if self.channels == 1 or (self.channels is None and grey) else "RGB"
             if mode == "L" and in_colour(value):
@@ -303,8 +304,8 @@ class SourceDataset(Dataset[Any]):
             if value.dtype.kind not in "biufc":
                 return str(value)
             array, field = np.asarray(value), self.source.field(name)
-            if array.ndim and not array.size and field is not None and not field.shape:
-                return str(array.tolist())  # an empty list among lists of texts
+            if array.ndim and not array.size and field is not None:  # an empty list says neither dtype nor shape
+                return _missing(field) if _is_array(field) and None in field.shape else str(array.tolist())
             if field is not None and field.kind == "image" and array.ndim == 3 and array.shape[2] in (1, 3, 4):
                 array = array.transpose(2, 0, 1)
             if field is not None and field.kind == "mask" and self.size is not None:
@@ -316,13 +317,14 @@ class SourceDataset(Dataset[Any]):
         return value if isinstance(value, bool | int | float | str) else str(value)
 
     def _deep(self, image: Any, dtype: Any) -> torch.Tensor:
-        """An image of more than 8 bits, with its values as stored: [1, height, width]."""
+        """An image of more than 8 bits, with its values as stored: [channels, height, width]."""
         if self.size is not None and image.size != (self.size[1], self.size[0]):
             pixels = np.asarray(image.convert("F").resize((self.size[1], self.size[0])))
-            pixels = pixels if dtype.kind == "f" else np.rint(pixels)
+            if dtype.kind != "f":  # interpolation overshoots
+                pixels = np.rint(pixels).clip(np.iinfo(dtype).min, np.iinfo(dtype).max)
         else:
             pixels = np.asarray(image)
-        return torch.from_numpy(_supported(np.array(pixels[None], dtype)))
+        return torch.from_numpy(_supported(np.array(pixels[None], dtype))).repeat(self.channels or 1, 1, 1)
 
 
 def fields_with_nulls(source: Source) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import json
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -97,11 +98,17 @@ class StreamingDataset(IterableDataset[Any]):
         share, validation, seed = self._part
         return (mixed(seed, url, line) < int(share * 2**63)) == validation
 
-    @property
-    def order(self) -> dict[str, Any]:
+    def stream_order(self) -> dict[str, Any]:
         """What the order follows from, ready for JSON."""
-        buffer = self.buffer_size if self.shuffle else 1
-        return {"seed": self.seed, "buffer_size": buffer, "urls": len(self.urls), "part": list(self._part or ())}
+        names = zlib.crc32("\n".join(url.rsplit("/", 1)[-1] for url in self.urls).encode())  # they may lie elsewhere
+        shuffled = {"seed": self.seed, "buffer_size": self.buffer_size} if self.shuffle else {}
+        return {
+            **shuffled,
+            "urls": len(self.urls),
+            "names_of_urls": names,
+            "part": list(self._part or ()),
+            "shard_by": self.shard_by,
+        }
 
     @property
     def num_replicas(self) -> int:

@@ -56,7 +56,7 @@ class Bench:
     difficulty: Any = None
     train: Any = None
     collated: tuple[str, frozenset[str]] | None = None
-    """Whether the default collate accepts the user's samples, once tried."""
+    """The collate function that the user's samples take, and the fields that vary in length; None until it was tried."""
     blocks: Any = None
     """What a built-in source has decoded so far, shared by all probes so that none decodes it again."""
     fitted_s: float | None = None

@@ -164,7 +164,17 @@ class Serving:
 
 
 MOST_PARTS = 8
-"""A list of more is one of samples, not of parts of the batch."""
+"""A longer list may be one of samples, and not of parts of the batch."""
+
+
+def of_samples(batch: Any) -> bool:
+    """Whether a list holds tensors of samples that do not stack: some are missing, or of one rank and several shapes."""
+    if not isinstance(batch, list) or not any(hasattr(v, "shape") for v in batch):
+        return False
+    if any(v is None for v in batch):
+        return True
+    shapes = {tuple(v.shape) for v in batch if hasattr(v, "shape")}
+    return len(batch) > MOST_PARTS and len(shapes) > 1 and len({len(shape) for shape in shapes}) == 1
 
 
 def samples_in(batch: Any) -> int:
@@ -174,7 +184,7 @@ def samples_in(batch: Any) -> int:
     if isinstance(batch, dict):
         return next((n for n in map(samples_in, batch.values()) if n), 0)
     if isinstance(batch, list | tuple):
-        if len(batch) > MOST_PARTS or any(v is None for v in batch):
+        if of_samples(batch):
             return len(batch)
         inner = next((n for n in map(samples_in, batch) if n), 0)
         return inner or len(batch)
@@ -188,7 +198,7 @@ def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return flat(dict(zip(batch._fields, batch, strict=True)), prefix)
     if isinstance(batch, list | tuple) and batch and not isinstance(batch[0], str | bytes | int | float):
-        if len(batch) <= MOST_PARTS and not any(v is None for v in batch):
+        if not of_samples(batch) and (any(hasattr(v, "shape") for v in batch) or len(batch) <= MOST_PARTS):
             return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]
     return [(prefix or "data", batch)]
 
@@ -310,8 +320,8 @@ def _first_batch(loader: Any) -> int:
     return 1
 
 
-LOOKED_AT, LOOK_S = 64, 1.0
-"""Samples, spread over the dataset, and seconds for reading them, by which the collate function is chosen."""
+LOOKED_AT, LOOK_S, LOOK_BYTES = 64, 1.0, 64 << 20
+"""Samples, spread over the dataset, and seconds and bytes for reading them, by which the collate function is chosen."""
 
 
 def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
@@ -325,7 +335,7 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
     if bench.collated is not None:
         return bench.collated
     samples: list[Any] = []
-    n = len(source.dataset)
+    held, n = 0, len(source.dataset)
     until = time.monotonic() + min(LOOK_S, 0.1 * bench.left())
     for i in dict.fromkeys([*range(min(4, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))]):
         if len(samples) > 1 and time.monotonic() > until:
@@ -334,6 +344,9 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
             samples.append(source.dataset[i])
         except Exception:  # the scan reports which samples raise
             continue
+        held += sum(getattr(v, "nbytes", 0) for _, v in flat(samples[-1]))
+        if held > LOOK_BYTES and len(samples) > 1:
+            break
     bench.collated = "default", frozenset()
     try:
         default_collate(samples or [0])

@@ -20,7 +20,7 @@ from dataloader_expert.samplers.ordering import (
     key_type,
     shuffled_segments,
 )
-from dataloader_expert.samplers.rules import integers
+from dataloader_expert.samplers.rules import integers, summed_up
 
 
 class ClassBalancedBatchSampler(EpochBatchSampler):
@@ -76,6 +76,7 @@ class ClassBalancedBatchSampler(EpochBatchSampler):
         else:
             self._batches = max(1, len(codes) // (p * samples_per_class))
         self._shape = {"classes_per_batch": p, "samples_per_class": samples_per_class, "samples": len(codes)}
+        self._shape["labels"] = summed_up(codes)
         self._shape |= {"batches": self._batches, "shuffle": shuffle}
 
     @property

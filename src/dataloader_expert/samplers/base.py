@@ -71,9 +71,8 @@ class EpochSampler(Sampler[T]):
     def __reduce_ex__(self, _: Any) -> Any:
         return _unpickled, (type(self), vars(self))
 
-    @property
-    def samples(self) -> int | None:
-        """Samples of the dataset that it was made for."""
+    def made_for(self) -> int | None:
+        """Samples of the dataset that it was made for; None if they are not known."""
         found = self._identity().get("samples")
         return found if isinstance(found, int) else None
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dataloader_expert.samplers.base import EpochBatchSampler, PackedBatchSampler, Plan
 from dataloader_expert.samplers.ordering import TOGETHER, Indices, shuffled
-from dataloader_expert.samplers.rules import finite, given, integers, per_sample
+from dataloader_expert.samplers.rules import finite, given, integers, per_sample, summed_up
 
 
 class _ByLength(EpochBatchSampler):
@@ -25,7 +25,7 @@ class _ByLength(EpochBatchSampler):
         if len(self._lengths) and self._lengths.dtype.kind in "iu":
             narrow = np.uint16 if int(self._lengths.max()) < 1 << 16 else self._lengths.dtype
             self._lengths = self._lengths.astype(narrow)  # 16 bits are sorted by radix
-        self._shape = {"samples": len(self._lengths)}
+        self._shape = {"samples": len(self._lengths), "lengths": summed_up(self._lengths)}
 
     def _windows(self, rng: np.random.Generator, size: int) -> Indices:
         """All samples in random order, each ``size`` of them sorted by length."""

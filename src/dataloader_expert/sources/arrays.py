@@ -174,6 +174,41 @@ def has_boxes(field: Field) -> bool:
     )
 
 
+PIXELS = 2
+"""The least side, of any box, from which boxes are in pixels: shares of the image are rounded, and may pass 1."""
+
+
+def pixel_boxes(source: Any) -> set[str]:
+    """The fields of boxes in pixels, by the first of them that are there."""
+    import numpy as np
+
+    found = set()
+    for field in filter(has_boxes, source.fields):
+        given = getattr(source, "given", {}).get(field.name)
+        values = given.values if given is not None else _first_values(source, field.name)
+        largest = [
+            float(np.nanmax(v)) for v in values if isinstance(v, np.ndarray) and v.size and not np.isnan(v).all()
+        ]
+        if largest and max(largest) >= PIXELS:
+            found.add(field.name)
+    return found
+
+
+def _first_values(source: Any, name: str) -> list[Any]:
+    from dataloader_expert.errors import Unreadable
+
+    found: list[Any] = []
+    for unit in source.units[:64]:
+        try:
+            column = source.column(unit, name)
+        except Unreadable:
+            continue
+        found += list(column.values) if column is not None else []
+        if len(found) >= 64:
+            break
+    return found
+
+
 def modality_of(fields: tuple[Field, ...], label: str | None) -> str:
     """One of the contract's modalities, from the fields that are not the label."""
     if any(f.kind == "image" for f in fields) and any(has_boxes(f) for f in fields):

@@ -75,6 +75,10 @@ GREY = frozenset({"1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "I;16N", "F"})
 """Modes with one channel."""
 
 
+DEEP = ("uint16", "int32", "float32")
+"""The dtypes of images whose pixels are not bytes."""
+
+
 def is_deep(image: Image) -> bool:
     """Whether an image's pixels are not bytes, but numbers of more bits or floats: one channel."""
     return image.mode.startswith(("I", "F"))

@@ -220,6 +220,10 @@ class FileSamples(Source):
             return self.given[name].cut(slice(at, at + 1))
         return super().column(unit, name)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what only the written code needs: workers get the rest."""
+        return {**vars(self), "notes": Annotations()}
+
     @abstractmethod
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
         """The sample without its partners."""

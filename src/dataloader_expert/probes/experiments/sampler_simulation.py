@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.checks.base import CLASS_COUNTS
+from dataloader_expert.checks.classes import CLASS_LIMIT
 from dataloader_expert.facts import Fact, Json, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 
@@ -62,7 +63,7 @@ class Draws(Probe):
     def measure(self, bench: Bench) -> Iterable[Observation]:
         whole = self._samples(bench)
         rows = self._only_training(bench)
-        if bench.facts.find(CLASS_COUNTS) is None:  # such as numbers to be predicted, or several labels a sample
+        if not self._of_classes(bench):
             bench.labels = None
         as_the_dataset_has_them(bench)
         labels, lengths = bench.labels, bench.lengths
@@ -103,6 +104,13 @@ class Draws(Probe):
                     evidence("counted", "draws", seen=value["epoch_samples"], population=n),
                     {"strategy": "present"},
                 )
+
+    def _of_classes(self, bench: Bench) -> bool:
+        """Whether labels are classes, be there ever so many: no fractions to be predicted, nor several a sample."""
+        label = bench.source.field(bench.source.label or "")
+        plain = label is not None and not label.shape and not label.dtype.startswith("float")
+        many = plain and len(bench.class_names) > CLASS_LIMIT
+        return many or bench.facts.find(CLASS_COUNTS) is not None
 
     def _only_training(self, bench: Bench) -> Any:
         """Reduces labels, lengths and groups on the bench to the training split; returns its indices, or None."""
@@ -304,7 +312,8 @@ def labelled_of(bench: Bench) -> Any:
 
     if bench.classes is None:
         return np.ones(len(bench.labels), bool)
-    return np.array([name in set(bench.classes) for name in bench.class_names], bool)[bench.labels]
+    known = set(bench.classes)
+    return np.array([name in known for name in bench.class_names], bool)[bench.labels]
 
 
 def classes_by_samples(labels: Any, batch_size: int) -> tuple[int, int]:

@@ -258,7 +258,9 @@ class _Trial:
         says = f"masks of {y.shape[1]} x {y.shape[2]} where the output has {height} x {width}"
         resize = f"torch.nn.functional.interpolate({{x}}[:, None].float(), size=({height}, {width}))[:, 0]"
         resize += "" if y.is_floating_point() else f".to({y.dtype})"
-        return way.mended(TARGET, resize), [Misfit("shape-mismatch", TARGET, says)], None
+        mended = way.mended(TARGET, resize)
+        fits = evaluated(wrapped(str(way.target), (resize,)), self.batch).shape[1:] == main.shape[2:]
+        return mended if fits else way, [Misfit("shape-mismatch", TARGET, says, cured=fits)], None
 
 
 def main_output(out: Any, target: str) -> Any:
@@ -266,6 +268,8 @@ def main_output(out: Any, target: str) -> Any:
     found = {n: v for n, v in flat(out) if hasattr(v, "is_floating_point") and v.is_floating_point() and v.ndim}
     if len(found) <= 1:
         return next(iter(found.values()), None)
+    if isinstance(out, list | tuple) and not hasattr(out, "_fields"):
+        return next(iter(found.values()))
     named = re.findall(r"\['([^']*)'\]", target)
     return found.get(named[-1] if named else "", found.get("logits"))
 

@@ -17,7 +17,7 @@ from dataloader_expert.probes.data.layout import LABEL, PRESENT
 from dataloader_expert.probes.handing_over import literals, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.sources.annotations import Table
-from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.arrays import has_boxes, pixel_boxes
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.pictures import GREY
 from dataloader_expert.sources.plain import ANNOTATIONS, READERS, read_dataset
@@ -101,7 +101,7 @@ def written(bench: Bench) -> str:
     if source.format != "reference":
         datasets = plain.datasets_by_column if split_by_column else plain.datasets
         body = f"{constants}\n\n{ours(*parts[:-1])}{table}\n\n{ours(parts[-1], datasets)}"
-    ends: list[Any] = [plain.tensor_of, plain.joined_samples, plain.pad] if pads else []
+    ends: list[Any] = [plain.tensor_of, plain.stacked, plain.joined_samples, plain.pad] if pads else []
     if at_random:
         body += literals({"SEED": bench.seed}) + "\n\n"
         ends.append(plain.split)
@@ -111,7 +111,7 @@ def written(bench: Bench) -> str:
     body += ours(plain.main).rstrip("\n") + "\n" + END
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors)\b", body, re.MULTILINE))
     needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
-    modules = [name for name in ("itertools", "sys") if f"{name}." in body]
+    modules = [name for name in ("functools", "itertools", "sys") if f"{name}." in body]
     return HEAD.format(needs=needs, imports="".join(f"import {name}\n" for name in modules)) + body
 
 
@@ -175,8 +175,9 @@ def of_files(
     if plain.masks in used:
         used = {plain.numbers: None, plain.nearest: None, **used}
     boxes = {name for name in held if (field := source.field(name)) is not None and has_boxes(field)}
+    pixels = boxes & pixel_boxes(source) if kind is plain.Annotated else boxes
     if kind is plain.Annotated:
-        constants |= {"BOXES": boxes, "SIZE": None if size is None else tuple(size)}
+        constants |= {"BOXES": pixels, "SIZE": None if size is None else tuple(size)}
         beside = [*beside, plain.resized]
     elif size is not None and boxes:
         raise NotWritten("boxes in images of several sizes")

@@ -1,0 +1,89 @@
+"""Batches of samples of any form: what stacks is stacked, what varies in length is padded with its lengths, the rest listed."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataloader_expert.loaders import pad_collate
+from dataloader_expert.loaders.collate import varying_in
+
+
+@dataclass(slots=True)
+class Slotted:
+    x: list[float]
+    name: str
+
+
+class Pair(NamedTuple):
+    x: Any
+    y: int
+
+
+def test_samples_of_every_form() -> None:
+    ragged = [torch.ones(1, 2), torch.ones(3, 2)]
+    batch = pad_collate([UserDict(x=x, y=i) for i, x in enumerate(ragged)])
+    assert batch["x"].shape == (2, 3, 2)
+    assert batch["x_lengths"].tolist() == [1, 3]
+    slotted = pad_collate([Slotted([1.0], "a"), Slotted([1.0, 2.0], "b")])
+    assert slotted["x"].tolist() == [[1, 0], [1, 2]]
+    assert slotted["name"] == ["a", "b"]
+    pair = pad_collate([Pair(x, i) for i, x in enumerate(ragged)])
+    assert isinstance(pair, Pair)
+    assert pair.x[1].tolist() == [1, 3]
+    nested = pad_collate([({"boxes": torch.ones(n, 4), "id": n}, n) for n in (0, 2)])
+    assert nested[0]["boxes"].shape == (2, 2, 4)
+    assert nested[0]["boxes_lengths"].tolist() == [0, 2]
+    assert pad_collate([{"a": 1, "b": 2}, {"a": 3}])["a"].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        ([1, 2], [0.5, 0.25, 0.75], [[1, 2, 0], [0.5, 0.25, 0.75]]),
+        ([0.5], [3, 4], [[0.5, 0], [3, 4]]),
+        (torch.tensor([True]), torch.tensor([3, 4]), [[1, 0], [3, 4]]),
+        ([1, 2], [], [[1, 2], [0, 0]]),
+        (np.array([1, 2], np.int32), np.array([7], np.int64), [[1, 2], [7, 0]]),
+    ],
+)
+def test_no_value_changes(first: Any, second: Any, wanted: list[list[float]]) -> None:
+    """Numbers of several kinds become the kind that holds all."""
+    batch = pad_collate([{"x": first}, {"x": second}])
+    assert batch["x"].tolist() == wanted
+    assert batch["x_lengths"].tolist() == [len(first), len(second)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [torch.tensor(1.0), torch.zeros(0)],
+        [torch.ones(2), None],
+        [2**70, 1],
+        [[2**70], [1, 2]],
+        [torch.eye(2).to_sparse(), torch.eye(3).to_sparse()],
+        [b"a", b"bc"],
+        [object, None],
+    ],
+)
+def test_what_neither_stacks_nor_pads_is_listed(values: list[Any]) -> None:
+    batch = pad_collate([{"x": value} for value in values])
+    assert isinstance(batch["x"], list)
+    assert len(batch["x"]) == len(values)
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), max_size=5), min_size=1, max_size=6))
+def test_lengths_and_values_survive(rows: list[list[int]]) -> None:
+    """Property: each row is at the beginning of its line, and zeros follow; lengths are there, whatever they are."""
+    batch = pad_collate([{"x": row} for row in rows], ["x"])
+    assert batch["x_lengths"].tolist() == list(map(len, rows))
+    for line, row in zip(batch["x"].tolist(), rows, strict=True):
+        assert line == row + [0] * (len(line) - len(row))
+    assert varying_in({"x": row} for row in rows) == ({"x"} if len({len(row) for row in rows}) > 1 else set())
