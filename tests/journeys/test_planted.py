@@ -190,8 +190,8 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
             and r.memory.parts["optimizer_states"] >= 4 * 512
             and r.memory.parts["batch"] >= r.batch_size * 8 * 4
             and r.memory.device_peak_bytes.value <= r.memory.device_reserved_bytes <= 0.9 * 0.1e9
-            and r.batch_size == r.batch_size_limit.value
-            and "derived from traces" in r.batch_size_limit.limited_by
+            and r.batch_size == r.batch_size_limit.value == 400
+            and r.batch_size_limit.limited_by == "the number of training samples"
             and "batch-does-not-fit" in codes(r)
             and "traced on fake tensors" in r.memory.how
             and r.memory.peak_at in r.memory.fit
@@ -219,7 +219,7 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
         "recommend_batch_spec",
         "Ragged",
         {},
-        lambda r: r.collate.name == "list" and "not-collatable" in codes(r),
+        lambda r: r.collate.name == "pad" and r.fields[1].name == "x_lengths" and r.padding > 0.2,
         "Fine",
     ),
     "a batch size given": ("recommend_batch_spec", "Fine", {"batch_size": 48}, lambda r: r.batch_size == 48, None),

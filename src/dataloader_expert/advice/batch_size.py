@@ -52,6 +52,16 @@ def limit(facts: Facts, memory_bytes: int, device_bytes: int | None, margin: flo
     return {**least, "value": max(1, least["value"])}
 
 
+def device_most(facts: Facts) -> int | None:
+    """The largest batch by device memory alone; where the data ended the search, by the line through the sizes tried."""
+    found, fit = facts.find(DEVICE_LIMIT), facts.find(MEMORY_FIT)
+    if found is None:
+        return None
+    if found.value["failed"] is not None or fit is None:
+        return int(found.value["value"])
+    return max(int(found.value["value"]), Fit.from_json(fit.value).largest(found.value["room"]))
+
+
 def on_cards(facts: Facts, margin: float, context: int) -> dict[str, int]:
     """The largest batch by the memory of usual devices, from the fit; 0 where not even one sample fits."""
     fit = facts.find(MEMORY_FIT)
@@ -96,8 +106,8 @@ def batch_advice(facts: Facts, size: int, why: str, memory: int | None) -> list[
 
 def accumulation_advice(facts: Facts, size: int, wanted: int | None) -> list[Advice]:
     """Steps over which gradients are summed, where the batch asked for does not fit; and the learning rate otherwise."""
-    bound = facts.find(DEVICE_LIMIT)
-    if wanted is None or wanted <= size or bound is None:
+    bound, most = facts.find(DEVICE_LIMIT), device_most(facts)
+    if wanted is None or wanted <= size or bound is None or most is None or wanted <= most:
         return []
     steps = -(-wanted // size)
     even = -(-wanted // steps)

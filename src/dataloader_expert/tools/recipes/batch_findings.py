@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dataloader_expert.advice.batch_size import device_most
 from dataloader_expert.advice.normalization import normalization
 from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.conclusions import Finding, finding
@@ -22,10 +23,10 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
     """What speaks against the batches that are recommended here: of no other loader is it known."""
     out = []
     samples = facts.find(SAMPLES)
-    bound = facts.find(DEVICE_LIMIT)
-    if bound is not None and asked is not None and asked > bound.value["value"] > 0:
+    bound, most = facts.find(DEVICE_LIMIT), device_most(facts)
+    if bound is not None and most is not None and asked is not None and asked > most > 0:
         room, fit = bound.value["room"], facts.find(MEMORY_FIT)
-        whole, most = room / (1 - bound.value["margin"]), bound.value["value"]
+        whole = room / (1 - bound.value["margin"])
         # where the limit lies was found by trials; the line tells how it grows with the memory
         line = None if fit is None else Fit.from_json(fit.value)
         if fit is not None and line is not None and asked <= most * line.largest(whole) / max(1, line.largest(room)):
@@ -33,7 +34,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
             fix = f"batch_size={size}: fragmentation or a longer batch can end a run that leaves no room"
             out.append(finding("batch-tight", "warning", text, [bound, fit], fix))
         else:
-            text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most}"
+            text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most:,}"
             out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
     trained = training_samples(facts)
     if samples is not None and trained and trained > size and trained % size == 1:
