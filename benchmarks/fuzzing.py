@@ -234,7 +234,7 @@ def saved(target: Path, kind: str, why: str) -> None:
 def arguments_chunk(number: int, count: int, room: Path, tell: Told) -> None:
     """Arguments of every tool, right and wrong."""
     from dataloader_expert.errors import RequestError
-    from dataloader_expert.server.app import invalid
+    from dataloader_expert.server.arguments import invalid
     from dataloader_expert.tools.base import all_tools
     from dataloader_expert.tools.execution import Settings, resolve
 

@@ -10,7 +10,8 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
-from dataloader_expert.server.app import INSTRUCTIONS, invalid
+from dataloader_expert.server.app import INSTRUCTIONS
+from dataloader_expert.server.arguments import invalid
 from dataloader_expert.tools.base import all_tools
 from tests.descriptions.retrieval import ranked
 from tests.harness.running import schemas

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dataloader_expert.errors import RequestError
-from dataloader_expert.server.app import invalid
+from dataloader_expert.server.arguments import invalid
 from tests.journeys.test_code import rendered, runs
 from tests.making import users
 from tests.making.asking import Asker

@@ -197,6 +197,8 @@ def flat(batch: Any, prefix: str = "") -> list[tuple[str, Any]]:
         return [leaf for k, v in batch.items() for leaf in flat(v, f"{prefix}.{k}" if prefix else str(k))]
     if isinstance(batch, tuple) and hasattr(batch, "_fields"):
         return flat(dict(zip(batch._fields, batch, strict=True)), prefix)
+    if hasattr(batch, "__dataclass_fields__") and not isinstance(batch, type):
+        return flat({name: getattr(batch, name) for name in batch.__dataclass_fields__}, prefix)
     if isinstance(batch, list | tuple) and batch and not isinstance(batch[0], str | bytes | int | float):
         if not of_samples(batch) and (any(hasattr(v, "shape") for v in batch) or len(batch) <= MOST_PARTS):
             return [leaf for i, v in enumerate(batch) for leaf in flat(v, f"{prefix}.{i}" if prefix else str(i))]

@@ -28,7 +28,7 @@ from mcp.types import (
     TextContent,
     ToolAnnotations,
 )
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from dataloader_expert import __version__
 from dataloader_expert.errors import RequestError, escaped
@@ -36,6 +36,7 @@ from dataloader_expert.lab.door import START_S, Door
 from dataloader_expert.prompts import ARGUMENTS, persona, render, workflows
 from dataloader_expert.prompts.context import project_context
 from dataloader_expert.server import pages, schemas
+from dataloader_expert.server.arguments import invalid
 from dataloader_expert.server.asking import asked, with_answers
 from dataloader_expert.server.completing import completed
 from dataloader_expert.server.looking import Look, Looks
@@ -149,27 +150,6 @@ class StrictArguments(Extension):
             if wrong is not None:
                 return refused(f"invalid-argument: {wrong}")
         return await call_next(ctx)
-
-
-def invalid(model: type[Request], arguments: dict[str, Any]) -> str | None:
-    """What is wrong with the arguments, in words; None if they are valid."""
-    known = list(model.model_fields)
-    for name in arguments:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-            return f"{escaped(name)} is not an argument; {hint}"
-    try:
-        model.model_validate(arguments)
-    except ValidationError as e:
-        first = e.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        field = model.model_fields.get(str(first["loc"][0]))
-        if first["type"] == "missing" and field is not None:
-            return f"{name} is missing; give a {field.description}"
-        said = first["msg"].removeprefix("Value error, ")
-        return f"{name}: {said[:1].lower()}{said[1:]}; given: {escaped(first.get('input'), 60)}"
-    return None
 
 
 def build(settings: Settings) -> MCPServer[Any]:

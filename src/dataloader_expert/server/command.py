@@ -206,6 +206,7 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     from dataloader_expert.errors import RequestError
     from dataloader_expert.lab.door import Door
     from dataloader_expert.page.file import may_write, write
+    from dataloader_expert.server.arguments import in_words
     from dataloader_expert.tools.execution import execute
     from dataloader_expert.tools.rendering import in_detail
 
@@ -216,8 +217,7 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     try:
         request = tool.request.model_validate(defaulted)
     except ValidationError as e:
-        first = e.errors()[0]
-        print(f"invalid-argument: {'.'.join(map(str, first['loc']))}: {first['msg']}", file=sys.stderr)
+        print(f"invalid-argument: {in_words(e, tool.request)}", file=sys.stderr)
         return FAILED
     settings = _settings(given, request.source)
     bar = Bar(request.budget_s) if sys.stderr.isatty() else None

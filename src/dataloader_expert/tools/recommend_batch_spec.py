@@ -36,7 +36,8 @@ class Request(Common):
     @model_validator(mode="after")
     def _one_of_them(self) -> Request:
         if bool(self.source) == (self.input is not None):
-            raise ValueError("give either source or input, not both")
+            both = "give either source or input, not both"
+            raise ValueError(both if self.source else "give source, or input: what a model is fed, without data")
         if self.input is not None and self.model is None:
             raise ValueError("input is what a model is fed: pass model= too")
         if self.input is not None and self.columns is not None:

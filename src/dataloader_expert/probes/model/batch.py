@@ -83,7 +83,7 @@ class BatchLook(Probe):
         spread: dict[str, Json] = {
             "median": each[len(each) // 2],
             "most": each[-1],
-            "padding": padding(leaves, served.varying),
+            "padding": padding(leaves, served.varying, served.user_loader is not None),
             "failed": failed,
         }
         if found is not None:
@@ -116,8 +116,9 @@ def at_the_ends(bench: Bench, served: Serving) -> tuple[Extremes | None, list[An
     return found, made, failed
 
 
-def padding(leaves: list[dict[str, Any]], varying: frozenset[str]) -> float:
-    """The share of padded fields that is padding; 0 where none is padded."""
+def padding(leaves: list[dict[str, Any]], varying: frozenset[str], own: bool = False) -> float | None:
+    """The share of padded fields that is padding; 0 where none is padded, None for a collate function of the user's ``own``
+    that gives no lengths."""
     held = whole = 0
     for batch in leaves:
         for name, lengths in batch.items():
@@ -127,7 +128,7 @@ def padding(leaves: list[dict[str, Any]], varying: frozenset[str]) -> float:
             if field != name and field in batch and hasattr(lengths, "sum"):
                 held += int(lengths.sum())
                 whole += int(batch[field].shape[0] * batch[field].shape[1])
-    return 1 - held / whole if whole else 0.0
+    return 1 - held / whole if whole else None if own else 0.0
 
 
 def _bytes(leaves: dict[str, Any]) -> float:
@@ -212,7 +213,7 @@ def why(served: Serving) -> str:
         return "the user's own"
     if served.collate_name == "pad":
         if served.varying:
-            return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept"
+            return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept, to mask what was added"
         return "the default collate cannot stack these samples: what all have is stacked where it can be, else listed"
     if served.collate_name == "list":
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"

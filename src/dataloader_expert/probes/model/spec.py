@@ -96,6 +96,9 @@ def of_input(given: Any, where: str = "input") -> Tree:
             )
         return Leaf(dtype, _dimensions(given["shape"], where), given.get("low"), given.get("high"))
     if isinstance(given, Mapping) and given:
+        leaf = [v for k, v in given.items() if k in ("dtype", "low", "high") and not isinstance(v, Mapping | list)]
+        if leaf:
+            raise ValueError(f"{where} has {', '.join(map(str, given))}; a tensor has shape, dtype, low and high")
         return {str(k): of_input(v, f"{where}.{k}") for k, v in given.items()}
     if isinstance(given, list) and given:
         if all(isinstance(d, int | str) for d in given) or given[0] == BATCH_DIMENSION:

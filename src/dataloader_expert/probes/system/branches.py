@@ -52,7 +52,7 @@ class Branches:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             self._line(time.monotonic() + 5)
-            return {"error": f"it took longer than {seconds:.0f} s", "late": True}
+            return {"error": f"it took longer than {max(0.0, seconds):.2g} s", "late": True}
         return dict(json.loads(line))
 
     def _line(self, until: float) -> bytes | None:
