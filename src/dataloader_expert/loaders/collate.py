@@ -58,7 +58,7 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
             samples of it are equally long; give them by ``functools.partial``. Others have them in batches that need them.
 
     Raises:
-        ValueError: if tensors of three or more dimensions in a mapping, such as images, differ in more than the first.
+        ValueError: if tensors in a mapping differ in more than their first dimension, such as images of several sizes.
     """
     if isinstance(samples, Gathered):
         batch: Any = samples.batch
@@ -66,14 +66,18 @@ def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
         lengths = {f"{n}_lengths": torch.full((len(batch[n]),), batch[n].shape[1]) for n in here if batch[n].ndim > 1}
         return {**batch, **lengths} if lengths else batch
     for name, first in samples[0].items() if isinstance(samples[0], Mapping) else ():
-        if not isinstance(first, torch.Tensor) or first.ndim < 3:
+        if not isinstance(first, torch.Tensor) or first.ndim < 2:
             continue
         there = [s[name] for s in samples if name in s]
         shapes = {tuple(v.shape) for v in there if isinstance(v, torch.Tensor) and v.numel()}
         if len({shape[1:] for shape in shapes}) > 1:
             raise ValueError(
-                f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: resize images with "
-                "size=(height, width)"
+                f"{name} has the shapes {sorted(shapes)[:4]}, which neither stack nor pad: "
+                + (
+                    "resize images with size=(height, width)"
+                    if first.ndim > 2
+                    else "give them one shape with transform="
+                )
             )
     return pad(samples, frozenset(varying))
 
