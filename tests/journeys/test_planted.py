@@ -709,8 +709,14 @@ def test_a_batch_that_only_the_margin_holds_is_tight_and_a_larger_one_does_not_f
     """Our promise: what fits but leaves nothing free is a warning, what does not fit an error, and what fits neither."""
 
     def told(size: int) -> tuple[set[str], int]:
-        asked = {"model": f"{USERS}:Net", "memory_limit_gb": 0.3, "batch_size": size, "safety_margin": 0.2}
-        report: Any = quickly.ask("recommend_batch_spec", f"{USERS}:Fine", str(CHECKOUT), **asked)
+        asked: dict[str, Any] = {
+            "model": f"{USERS}:Net",
+            "memory_limit_gb": 0.3,
+            "batch_size": size,
+            "safety_margin": 0.2,
+        }
+        asked["input"] = {"x": {"shape": ["B", 8], "dtype": "float32"}}  # no data, whose number would be the limit
+        report: Any = quickly.ask("recommend_batch_spec", "", str(CHECKOUT), **asked)
         return codes(report) & {"batch-tight", "batch-does-not-fit"}, report.batch_size_limit.value
 
     _, most = told(64)

@@ -35,7 +35,7 @@ HEAD = '''"""Training, validation and test loaders in plain torch{needs}. Run it
 
 from __future__ import annotations
 
-{imports}from collections.abc import Iterator
+{imports}from collections.abc import {named}
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,8 @@ def written(bench: Bench) -> str:
     needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors)\b", body, re.MULTILINE))
     needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
     modules = [name for name in ("functools", "itertools", "sys") if f"{name}." in body]
-    return HEAD.format(needs=needs, imports="".join(f"import {name}\n" for name in modules)) + body
+    imports = "".join(f"import {name}\n" for name in modules)
+    return HEAD.format(needs=needs, imports=imports, named="Iterator, Mapping" if pads else "Iterator") + body
 
 
 def of_files(
