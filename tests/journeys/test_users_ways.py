@@ -231,7 +231,7 @@ def test_rows_of_several_lengths_have_a_range_padding_and_a_worst_batch(asker: A
     assert [fields[name].host for name in ("steps", "name", "kind")] == [False, True, False]
     assert report.memory.batch_bytes_worst > 1.5 * report.memory.batch_bytes
     assert 0 < report.padding < 1
-    assert report.last_batch == 70 % 16
+    assert report.last_batch == 56 % 16  # of the eight tenths on which the code trains
 
 
 def test_a_loader_is_weighed_as_it_is_advised(asker: Asker) -> None:

@@ -322,15 +322,14 @@ def _first_batch(loader: Any) -> int:
     return 1
 
 
-LOOKED_AT, LOOK_S, LOOK_BYTES = 64, 1.0, 64 << 20
-"""Samples, spread over the dataset, and seconds and bytes for reading them, by which the collate function is chosen."""
+FIRST, LOOKED_AT, LOOK_S, LOOK_SHARE, LOOK_BYTES = 4, 64, 0.2, 0.02, 64 << 20
+"""Samples by which the collate function is chosen: the first, and others spread over the dataset; seconds, the share of the time
+left, and bytes for reading these."""
 
 
 def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
     """``default`` if torch's own stacks samples, else ``pad`` if padding makes batches of tensors of them, else ``list``; and the
     fields that vary in length."""
-    from torch.utils.data import default_collate
-
     from dataloader_expert.loaders.collate import varying_in
     from dataloader_expert.loaders.plain import pad
 
@@ -338,9 +337,11 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
         return bench.collated
     samples: list[Any] = []
     held, n = 0, len(source.dataset)
-    until = time.monotonic() + min(LOOK_S, 0.1 * bench.left())
-    for i in dict.fromkeys([*range(min(4, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))]):
-        if len(samples) > 1 and time.monotonic() > until:
+    until = time.monotonic() + min(5 * LOOK_S, 5 * LOOK_SHARE * bench.left())
+    for k, i in enumerate(dict.fromkeys([*range(min(FIRST, n)), *(k * n // LOOKED_AT for k in range(LOOKED_AT))])):
+        if k == FIRST and samples and _stacks(samples):  # others are looked at for longer where these do not
+            until = min(until, time.monotonic() + min(LOOK_S, LOOK_SHARE * bench.left()))
+        if k >= FIRST and time.monotonic() > until:
             break
         try:
             samples.append(source.dataset[i])
@@ -350,9 +351,7 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
         if held > LOOK_BYTES and len(samples) > 1:
             break
     bench.collated = "default", frozenset()
-    try:
-        default_collate(samples or [0])
-    except Exception:
+    if samples and not _stacks(samples):
         try:
             made = flat(pad(samples))
             tensors = any(hasattr(value, "element_size") for _, value in made)
@@ -360,3 +359,14 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
             tensors = False
         bench.collated = ("pad", frozenset(varying_in(samples))) if tensors else ("list", frozenset())
     return bench.collated
+
+
+def _stacks(samples: list[Any]) -> bool:
+    """Whether torch's own collate function takes these samples."""
+    from torch.utils.data import default_collate
+
+    try:
+        default_collate(samples)
+    except Exception:  # it refuses by errors of several kinds
+        return False
+    return True
