@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils.data import default_collate
 
-from dataloader_expert.loaders.plain import pad, tensor_of
+from dataloader_expert.loaders.plain import as_mapping, pad, tensor_of
 
 
 class Gathered(Sequence[Any]):
@@ -97,8 +97,7 @@ def varying_in(samples: Iterable[Any]) -> set[str]:
 
 
 def _lengths(value: Any, name: str) -> Iterator[tuple[str, int]]:
-    if hasattr(value, "__dataclass_fields__"):
-        value = {part: getattr(value, part) for part in value.__dataclass_fields__}
+    value = as_mapping(value) if hasattr(value, "__dataclass_fields__") else value
     if isinstance(value, Mapping | tuple):
         for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
             yield from _lengths(inner, f"{name}.{key}" if name else str(key))

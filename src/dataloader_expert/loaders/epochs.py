@@ -81,7 +81,8 @@ class EpochLoader(DataLoader[Any]):
         if isinstance(own, EpochBatchSampler):
             vars(self)["sampler"] = own  # trainers look here for a sharded sampler; torch forbids to set it
         elif isinstance(own, EpochSampler):
-            if isinstance(self.batch_sampler, BatchSampler):  # Hugging Face's Trainer looks here when it resumes
+            if isinstance(self.batch_sampler, BatchSampler):
+                # torch's knows no epoch; Hugging Face's Trainer, which skips batches of it to resume, sets the epoch only here
                 self.batch_sampler.set_epoch = own.set_epoch  # type: ignore[attr-defined]
         self._sized()
         if isinstance(dataset, SeededSamples):
@@ -99,8 +100,8 @@ class EpochLoader(DataLoader[Any]):
         if asked is None:
             return
         try:
-            there = len(self.dataset)  # type: ignore[arg-type]  # or it raises  # it has one
-        except (TypeError, NotImplementedError):
+            there = len(self.dataset)  # type: ignore[arg-type]  # if it has no length, it raises
+        except (TypeError, NotImplementedError):  # a dataset need not have one; the sampler knows its own
             return
         if asked > there:
             raise ValueError(

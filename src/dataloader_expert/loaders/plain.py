@@ -340,7 +340,7 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
         if made is not values or not isinstance(first, torch.Tensor):
             return made, None
     if hasattr(first, "__dataclass_fields__"):
-        values = [{part: getattr(value, part) for part in first.__dataclass_fields__} for value in values]
+        values = [as_mapping(value) for value in values]
         first = values[0]
     if isinstance(first, Mapping) and all(isinstance(value, Mapping) for value in values):
         batch = {}
@@ -377,11 +377,16 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
     return padded, torch.tensor([len(value) for value in tensors])
 
 
+def as_mapping(value: Any) -> Any:
+    """A dataclass by its fields; else the value."""
+    return {name: getattr(value, name) for name in getattr(value, "__dataclass_fields__", ())} or value
+
+
 def stacked(values: list[Any]) -> Any:
     """One tensor of all where there is one, else the list."""
     try:
         return default_collate(values)
-    except Exception:  # it refuses by errors of several kinds
+    except Exception:  # TypeError, RuntimeError, KeyError, AttributeError of None …: whatever it refuses is listed
         return values
 
 

@@ -41,6 +41,7 @@ def validate_first_batch(loader: DataLoader[Any]) -> bool:
     _check_any(batch)
     for dataset in datasets:
         if isinstance(dataset, SourceDataset):
+            # with or without the fields that vary, which functools.partial gives it
             if getattr(loader.collate_fn, "func", loader.collate_fn) is pad_collate and all(
                 isinstance(d, SourceDataset | Subset) for d in datasets
             ):

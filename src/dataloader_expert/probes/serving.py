@@ -355,7 +355,7 @@ def _collated(bench: Bench, source: Reference) -> tuple[str, frozenset[str]]:
         try:
             made = flat(pad(samples))
             tensors = any(hasattr(value, "element_size") for _, value in made)
-        except Exception:  # neither stacks nor pads
+        except Exception:  # objects of the user's, which may raise anything when they are looked into
             tensors = False
         bench.collated = ("pad", frozenset(varying_in(samples))) if tensors else ("list", frozenset())
     return bench.collated
@@ -367,6 +367,6 @@ def _stacks(samples: list[Any]) -> bool:
 
     try:
         default_collate(samples)
-    except Exception:  # it refuses by errors of several kinds
+    except Exception:  # it looks into objects of the user's, which may raise anything
         return False
     return True

@@ -101,7 +101,9 @@ def written(bench: Bench) -> str:
     if source.format != "reference":
         datasets = plain.datasets_by_column if split_by_column else plain.datasets
         body = f"{constants}\n\n{ours(*parts[:-1])}{table}\n\n{ours(parts[-1], datasets)}"
-    ends: list[Any] = [plain.tensor_of, plain.stacked, plain.joined_samples, plain.pad] if pads else []
+    ends: list[Any] = (
+        [plain.tensor_of, plain.as_mapping, plain.stacked, plain.joined_samples, plain.pad] if pads else []
+    )
     if at_random:
         body += literals({"SEED": bench.seed}) + "\n\n"
         ends.append(plain.split)
@@ -143,7 +145,7 @@ def of_files(
         if any(field.name in held for field in getattr(source, "partners", ())):
             raise NotWritten("files that have both partners and annotations")
         kind, beside = plain.Annotated, [plain.partners, plain.as_named, plain.names_of, plain.annotated]
-        more, readers, table = annotations_of(source)
+        more, readers, table = tables_of(source)
         constants |= more
         parts = list(dict.fromkeys([*readers, *parts]))
     elif any(field.name in held for field in getattr(source, "partners", ())):
@@ -217,7 +219,7 @@ def partners_of(source: Source, held: Iterable[str]) -> tuple[list[Any], str]:
     return readers, f"PARTNERS = {{\n{lines}}}\n"
 
 
-def annotations_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
+def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
     """The constants that readers of annotations look up, these readers, and the tables that say what each reads."""
     notes, files = source.notes, [unit.file for unit in source.units]
     if any(name.removesuffix("_2") in RENAMED for name in source.given if name.endswith("_2")):
