@@ -407,3 +407,46 @@ def test_slow_opening_is_told_from_a_script_that_trains(stacks: str, code: str, 
     failure = door.failure_of(end, stacks.format(boot=boot), "", LIMITS, "opening /data")
     assert failure.code == code
     assert said in failure.message
+
+
+CRASHED = (
+    "Fatal Python error: Segmentation fault\n\nCurrent thread 0x1 (most recent call first):\n"
+    '  File "/home/me/decode.py", line 7 in decode\n\nExtension modules: numpy (total: 1)\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("stacks", "sample", "said"),
+    [
+        (
+            CRASHED,
+            3,
+            "training: the measuring process was killed by SIGSEGV at sample 3, in decode (/home/me/decode.py:7)",
+        ),
+        ("", 3, "under python -X faulthandler on that sample alone"),
+        ("", None, "run it under python -X faulthandler to find the line"),
+    ],
+    ids=["the line", "the sample alone", "neither"],
+)
+def test_a_crash_says_where_as_far_as_it_is_known(stacks: str, sample: int | None, said: str) -> None:
+    """Our promise: the line, else the sample, and what was going on; nobody is sent to a sample that is not known."""
+    end: dict[str, Any] = {"reason": "", "signal": 11, "status": None, "figures": {}, "sample": sample}
+    failure = door.failure_of(end, stacks, "", LIMITS, "training")
+    assert failure.code == "worker-crashed"
+    assert said in failure.message
+
+
+def test_what_something_outside_ended_is_not_blamed_on_a_line() -> None:
+    """Our promise: SIGKILL leaves no stack, so one that lies there is of another process, and no debugger finds a line."""
+    end: dict[str, Any] = {"reason": "", "signal": 9, "status": None, "figures": {}, "sample": 3}
+    said = door.failure_of(end, CRASHED, "", LIMITS, "").message
+    assert "killed by SIGKILL at sample 3; something outside ended it" in said
+    assert "decode" not in said
+    assert "faulthandler" not in said
+
+
+def test_a_worker_that_crashed_before_is_not_where_the_request_hangs() -> None:
+    """Our promise: the line is that of the stacks asked for at the limit."""
+    end: dict[str, Any] = {"reason": "time", "signal": None, "status": None, "figures": {}}
+    hangs = CRASHED + 'Thread 0x2 (most recent call first):\n  File "/home/me/read.py", line 9 in read\n'
+    assert "in read (/home/me/read.py:9)" in door.failure_of(end, hangs, "", LIMITS, "").message

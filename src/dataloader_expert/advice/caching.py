@@ -14,6 +14,7 @@ from dataloader_expert.probes.experiments.sample_cache import CACHED, STAGES
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import RECOMMENDED
+from dataloader_expert.probes.search.thresholds import WORTH
 from dataloader_expert.probes.system.storage import COLD
 
 MOST_MEMORY, MOST_DISK = 0.5, 0.9
@@ -25,6 +26,7 @@ BEFORE_CHANCE = ("read", "decode")
 HANDED_OVER = ("worker_transfer", "collate")
 """Stages that the main process takes part in, or that stay as they are."""
 NOTHING = "nothing to cache: "
+UNPROVED = "unproved, as the blocks vary too much: "
 IN_MEMORY = "CachedDataset(dataset).fill()  # from dataloader_expert.loaders"
 ON_DISK = "each field of all samples in one .npy file, read with numpy.load(path, mmap_mode='r')"
 
@@ -70,7 +72,7 @@ def kept(facts: Facts, memory_bytes: int) -> Kept | None:
         interval=found.evidence.interval, bytes=size,
     )  # fmt: skip
     if paying(facts) is None:
-        return ran
+        return replace(ran, says=UNPROVED + text) if found.value > WORTH else ran
     text += f"; all take {in_bytes(size)}, "
     if size <= MOST_MEMORY * memory_bytes:
         return replace(ran, says=f"{text}which fits", fits="memory", advised=True)

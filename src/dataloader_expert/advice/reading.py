@@ -11,6 +11,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.scan import FIRST
 from dataloader_expert.probes.experiments.batched_indexing import WHOLE, WORTH
 from dataloader_expert.probes.experiments.projection import PROJECTION
+from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.hotspots import HOTSPOTS
 from dataloader_expert.probes.profile.rereads import SLOW, SLOW_SHARE
 from dataloader_expert.probes.profile.stage import STAGE
@@ -60,13 +61,14 @@ def amplification(facts: Facts) -> Iterator[Finding]:
     if projection is not None and projection.at["pays"]:
         return  # told with its columns
     ratio = fact.value["amplification"]
+    counts = facts.find(COUNTS)
+    if counts is not None and counts.value["decoded_pixels"] >= 0.5 * ratio * counts.value["used_pixels"] > 0:
+        return  # images are shrunk, which is told by their pixels
     if ratio >= 4:
         text = f"{fact.value['bytes_read_per_sample']:,.0f} bytes are read for each sample of "
         text += f"{fact.value['bytes_delivered_per_sample']:,.0f} bytes: {ratio:.0f} times what is delivered"
-        fix = (
-            "read less at a time (smaller row groups or chunks, only the columns used), or shuffle by row group to use "
-        )
-        fix += "all that was read"
+        fix = "read only what is used (columns, smaller row groups or chunks), shuffle by row group to use all that was read,"
+        fix += " or store samples at the size in which they are used"
         yield finding("read-amplification", "warning", text, fact, fix)
 
 

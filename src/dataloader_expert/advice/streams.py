@@ -8,6 +8,8 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.worker_semantics import MIXING
+from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.trials import IDLE
 from dataloader_expert.probes.sharding import SHARDING
 
 
@@ -21,12 +23,24 @@ def sharding(facts: Facts) -> Iterator[Finding]:
         text = f"two workers yield the same samples: of {v['total']} delivered {v['unique']} are distinct"
         fix = "shard in __iter__: start at torch.utils.data.get_worker_info().id and yield every num_workers-th sample"
         yield finding("iterable-not-sharded", "error", text, fact, fix)
-    if v["ended"] and v["total"] and min(v["by_worker"]) == 0:
+    if facts.find(IDLE) is None and v["ended"] and v["total"] and min(v["by_worker"]) == 0:
         text = "one of two workers yields nothing: there are fewer shards than workers"
         yield finding("idle-workers", "warning", text, fact, "write more shards, or use fewer workers")
     if v["ended"] and v["length"] is not None and v["both"] < 0.5 and v["total"] != v["length"]:
         text = f"the stream yielded {v['total']} samples, but len() is {v['length']}"
         yield finding("wrong-length", "error", text, fact, "return the number of samples of one epoch from __len__")
+
+
+def idle(facts: Facts) -> Iterator[Finding]:
+    """B7: some of the present workers yielded nothing in an epoch."""
+    fact = facts.find(IDLE)
+    if fact is not None:
+        workers = int(fact.at["workers"])
+        text = f"{fact.value} of {workers} workers yield nothing: the stream has fewer shards than workers"
+        text += ", or (drop_last=True) less than a batch for each" if facts.value(CURRENT, {}).get("drop_last") else ""
+        yield finding(
+            "idle-workers", "warning", text, fact, f"write more shards, or use num_workers={workers - fact.value}"
+        )
 
 
 def mixing(facts: Facts) -> Iterator[Finding]:
@@ -41,4 +55,4 @@ def mixing(facts: Facts) -> Iterator[Finding]:
         yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
 
 
-RULES: tuple[Rule, ...] = (sharding, mixing)
+RULES: tuple[Rule, ...] = (sharding, idle, mixing)

@@ -12,7 +12,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import LEFT_OVER
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.search.loading import CURRENT
-from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
 
 LEAST_PERIODS = 10
@@ -100,6 +100,9 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     little = 0.4 if many >= 4 else 1.3 / many  # two workers that gain no more than this wait one after the other
     alone = rows[0]["throughput"]["value"] if 0 in rows else 1e3 / (cpu + waits)
     got = rows[many]["throughput"]["value"]
+    begins = facts.find(EPOCH_START)
+    if begins is not None and begins.value > 0.2 * float(begins.at["samples"]) / got:
+        return  # the rate is that of beginning epochs
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * machine.value["cpus"] / (cpu + moved)):
         text = f"{many} workers read {got:,.0f} samples/s, the main process alone {alone:,.0f}: the storage or service"

@@ -15,13 +15,15 @@ from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.ordering import ORDERING
-from dataloader_expert.probes.search.trials import STARTING, TRIALS
+from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, TRIALS
 
 FRESH_BYTES_S = 1.2e9
 """Bytes per second written to fresh shared memory, measured on two cores."""
 TENSOR_MS = 0.39
 """CPU time of one more tensor in a batch that crosses a process boundary, measured on two cores."""
 SLOW_START_S = 2.0
+PAUSE_SHARE, PAUSE_S = 0.05, 0.1
+"""The share of an epoch that its beginning may take, and the shortest that is told."""
 PACK = "pack fields of one dtype into one tensor"
 
 
@@ -93,6 +95,20 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
             return
 
 
+def epoch_start(facts: Facts) -> Iterator[Finding]:
+    """An epoch begins with a pause that is not the start of workers."""
+    fact, current = facts.find(EPOCH_START), facts.find(CURRENT)
+    through = throughput_at(facts, current.value) if current is not None else None
+    if fact is None or through is None:
+        return
+    seconds = float(fact.at["samples"]) / through.value
+    if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):
+        text = f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, whether or not"
+        text += " workers are kept: the sampler draws its order, or the stream opens its source"
+        fix = "draw the order faster (torch.randperm, numpy), or keep the connection or file open between epochs"
+        yield finding("slow-epoch-start", "warning", text, [fact, through], fix, cost=min(1.0, fact.value / seconds))
+
+
 def startup(facts: Facts) -> Iterator[Finding]:
     """B21, B22: workers that are restarted each epoch, and workers that are slow to start."""
     current = facts.find(CURRENT)
@@ -102,10 +118,13 @@ def startup(facts: Facts) -> Iterator[Finding]:
     fact, through = facts.find(STARTING, workers=workers, persistent=kept), throughput_at(facts, current.value)
     if fact is None:
         return
+    again = facts.find(EPOCH_START)
     epoch, pause = facts.value(SAMPLES), fact.value
+    if again is not None:  # what keeping the workers would not save
+        epoch, pause = float(again.at["samples"]), max(0.0, pause - again.value)
     if through is not None and epoch and not kept:
         seconds = epoch / through.value
-        if pause >= 0.05 * seconds:
+        if pause >= PAUSE_SHARE * seconds:
             text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of worker start-up"
             fix = "set persistent_workers=True to keep them between epochs"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
@@ -115,4 +134,4 @@ def startup(facts: Facts) -> Iterator[Finding]:
         yield finding("slow-worker-start", "warning", text, fact, fix)
 
 
-RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, main_busy, startup)
+RULES: tuple[Rule, ...] = (head_of_line, cheap, transport, main_busy, epoch_start, startup)

@@ -9,6 +9,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.health.object_census import OBJECTS
+from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.health.worker_resources import GROWTH
 
 COPIED_LEAST, LEAKED_LEAST = 6 << 20, 16 << 20
@@ -19,6 +20,10 @@ OBJECTS_LEAST = 10_000
 KEPT_FIX = (
     "set MALLOC_MMAP_THRESHOLD_=1048576 in the environment of training: arrays of a megabyte or more then go back to"
     " the system when freed; or reuse arrays by writing into them (out=)"
+)
+
+CACHE_FIX = (
+    "check that every worker has room for all samples, or fill one cache before the workers start, which then share it"
 )
 
 
@@ -35,7 +40,7 @@ def growing(facts: Facts) -> Iterator[Finding]:
     if -v["shared_bytes"] > 0.3 * private and v["anon_bytes"] < 0.5 * private:
         yield _copied(fact, mean, facts.find(OBJECTS))
     else:
-        yield from _leaked(fact, mean)
+        yield from _leaked(fact, mean, facts.find(KEPT))
 
 
 def _copied(fact: Fact, mean: float, held: Fact | None) -> Finding:
@@ -53,7 +58,7 @@ def _copied(fact: Fact, mean: float, held: Fact | None) -> Finding:
     return finding("copy-on-write-growth", "warning", text, cited, fix)
 
 
-def _leaked(fact: Fact, mean: float) -> Iterator[Finding]:
+def _leaked(fact: Fact, mean: float, kept: Fact | None) -> Iterator[Finding]:
     """Anonymous memory that grows steadily, by more than the one batch per worker that an allocator may keep."""
     v = fact.value
     _, second, third = v["private_per_sample"]
@@ -66,6 +71,10 @@ def _leaked(fact: Fact, mean: float) -> Iterator[Finding]:
         yield finding("freed-memory-kept", "warning", text, fact, KEPT_FIX)
         return
     text = f"private memory of the workers grows by {mean:,.0f} bytes per sample and is not freed"
+    if kept is not None:
+        text += f": the dataset keeps what it has read in `{escaped(kept.value['attribute'])}`, in each worker anew"
+        yield finding("memory-leak", "warning", text, [fact, kept], CACHE_FIX)
+        return
     yield finding("memory-leak", "error", text, fact, "find what __getitem__ keeps: lists on self, caches")
 
 

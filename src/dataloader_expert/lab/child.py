@@ -23,6 +23,7 @@ def work(channel: socket.socket, notes_fd: int, deadline: float | None) -> None:
     """
     notes = Notes(notes_fd)
     os.lseek(notes_fd, NOTES_AT, os.SEEK_SET)
+    faulthandler.enable(file=notes_fd, all_threads=False)  # the line at which a signal kills this process
     faulthandler.register(signal.SIGUSR1, file=notes_fd, all_threads=True, chain=False)
     owner = os.getpid()
     lock = threading.Lock()

@@ -517,11 +517,25 @@ class _Stream:
         return (self.head + middle + self.tail).decode("utf-8", "replace")
 
 
+CRASHES = {
+    "SIGSEGV": "Segmentation fault",
+    "SIGABRT": "Aborted",
+    "SIGBUS": "Bus error",
+    "SIGFPE": "Floating",
+    "SIGILL": "Illegal instruction",
+}
+"""What faulthandler calls the signals of which it leaves the stack."""
+CRASH, AFTER_CRASH = "Fatal Python error", "Extension modules:"
+"""How faulthandler's dump of a process that a signal kills begins, and how it ends."""
+
+
 def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, doing: str) -> RequestError:
     """Why a child did not finish, as one of the contract's errors."""
     sample = end.get("sample")
     at = f" at sample {sample}" if sample is not None else ""
-    line = next((f"{m[1]}:{m[2]}" for m in MODULE_FRAME.finditer(stacks) if _is_users(m[1])), "")
+    asked = stacks.rpartition(AFTER_CRASH)[2]  # not of a worker that crashed before
+    phase = f"{escaped(doing)}: " if doing else ""
+    line = next((f"{m[1]}:{m[2]}" for m in MODULE_FRAME.finditer(asked) if _is_users(m[1])), "")
     if end["reason"] == "time" and doing.startswith("opening ") and line:
         return RequestError(
             "import-failed",
@@ -531,7 +545,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
     if end["reason"] == "time":
         return RequestError(
             "timed-out",
-            f"{f'{escaped(doing)}: ' if doing else ''}no result within {limits.seconds:.0f} s{at}, so the process was stopped{user_stack(stacks)}; "
+            f"{phase}no result within {limits.seconds:.0f} s{at}, so the process was stopped{user_stack(asked)}; "
             "raise budget_s, or fix what hangs there",
         )
     if end["reason"] == "memory":
@@ -544,10 +558,14 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         )
     if end["signal"] is not None:
         name = signal.Signals(end["signal"]).name
-        return RequestError(
-            "worker-crashed",
-            f"the measuring process was killed by {name}{at}; run that sample alone under faulthandler to find the line",
-        )
+        dump = stacks.rpartition(CRASH)[2]
+        crash = CRASHES.get(name, "")
+        where = user_stack(dump) if crash and crash in dump.partition("\n")[0] else ""
+        alone = "" if sample is None else " on that sample alone"
+        fix = "mend what crashes there" if where else f"run it under python -X faulthandler{alone} to find the line"
+        if not crash:
+            fix = "something outside ended it, such as the kernel for want of memory (dmesg tells); call again"
+        return RequestError("worker-crashed", f"{phase}the measuring process was killed by {name}{at}{where}; {fix}")
     if end["reason"] == "silent":
         return RequestError(
             "timed-out",

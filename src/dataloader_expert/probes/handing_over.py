@@ -13,17 +13,25 @@ from typing import Any
 
 from dataloader_expert.sources import plain
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.plain import READERS
 from dataloader_expert.sources.samples import FileSamples
 
+PACKED = {**{kind: {".gz", ".bz2", ".xz"} for kind in ("csv", "tsv", "jsonl", "json")}, "idx": {".gz"}}
+"""How files may be compressed that plain readers read."""
 Reader = Callable[[Path], Iterator[plain.Sample]]
-CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS", "OFFSETS", "CLASS_NAMES")
+CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS", "OFFSETS", "CLASS_NAMES", "KEY_POINTS", "DEPTH")
 """What readers look up."""
 
 
 def literals(constants: Mapping[str, Any]) -> str:
-    """One assignment a line."""
-    return "".join(f"{name} = {value!a}\n" for name, value in constants.items())
+    """One assignment a line; sets in order, so that the same data give the same module."""
+    return "".join(f"{name} = {_literal(value)}\n" for name, value in constants.items())
+
+
+def _literal(value: Any) -> str:
+    in_order = isinstance(value, set | frozenset) and value
+    return f"{{{', '.join(f'{one!a}' for one in sorted(value))}}}" if in_order else f"{value!a}"
 
 
 def sources_of(parts: Iterable[Any], reader: Reader) -> str:
@@ -35,7 +43,11 @@ def sources_of(parts: Iterable[Any], reader: Reader) -> str:
 
 def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     """The constants that the source's plain reader looks up, and the functions that it calls."""
-    helpers = [one for one in (plain.rows_of, plain.members_of, plain.value_of, plain.sample_at) if _uses(reader, one)]
+    helpers = [
+        one
+        for one in (plain.opened, plain.rows_of, plain.members_of, plain.value_of, plain.sample_at)
+        if _uses(reader, one)
+    ]
     text = "".join(map(inspect.getsource, (reader, *helpers)))
     dialects = list(getattr(source, "dialects", {}).values())
     known: dict[str, Any] = {name: getattr(plain, name) for name in CONSTANTS}
@@ -45,6 +57,8 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
         {part.offsets for unit in source.units[:64] for part in unit.at if getattr(part, "offsets", None)}
     )
     known["CLASS_NAMES"] = source.notes.names if isinstance(source, FileSamples) else ()
+    known["KEY_POINTS"] = source.notes.key_points if isinstance(source, FileSamples) else 0
+    known["DEPTH"] = getattr(source, "depth", 0)
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]
@@ -61,11 +75,14 @@ def in_several_files(source: Source) -> bool:
 
 
 def side_by_side(source: Source) -> bool:
-    return source.format == "npy" and any(unit.at for unit in source.units)
+    return source.format in ("npy", "idx") and any(unit.at for unit in source.units)
 
 
 def unread(source: Source) -> str | None:
     """What of these data no plain reader reads; None: nothing."""
+    packed = {Path(unit.file).suffix for unit in source.units[:64] if unpacked_name(unit.file) != unit.file}
+    if packed - PACKED.get(source.format, set()):
+        return "files that are compressed so"
     if source.iterable:
         return "a stream"
     if len({(d.delimiter, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:

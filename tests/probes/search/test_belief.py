@@ -32,7 +32,7 @@ def search(seed: int) -> tuple[float, float, int]:
 
     def block(workers: int) -> None:
         tried[workers] = truth(workers) * draw.lognormvariate(0, 0.03)
-        belief.observe(Setting(workers, 2 if workers else 0), tried[workers])
+        belief.observe(Setting(workers, 2 if workers else 0), [tried[workers]])
 
     block(present)
     while True:
@@ -56,12 +56,33 @@ def test_it_finds_what_a_grid_finds_in_fewer_trials() -> None:
     assert sum(n for *_, n in found) / len(found) < 6
 
 
+def test_workers_of_a_stream_share_its_samples_and_not_its_batches() -> None:
+    """Our promise: where an epoch has fewer batches than there are workers, more of them still pay on a stream."""
+    samples = [(1e-5, 0.02)] * 8
+    short = {stream: Belief(samples, 32, 2, epoch=221, stream=stream) for stream in (True, False)}
+    gains = {s: belief.predicted(Setting(16)) / belief.predicted(Setting(7)) for s, belief in short.items()}
+    assert gains[True] > 1.25 > 1.1 > gains[False]
+
+
+def test_an_epoch_that_ends_tells_what_starting_workers_costs() -> None:
+    """Our promise: once a stream's length is known, workers that persist are predicted to be faster, by what starts cost."""
+    belief = Belief([(2e-4, 0.0)] * 8, 32, 2, stream=True, start=Start(1.0, 0.0))
+    plain, kept = Setting(1), Setting(1, persistent=True)
+    belief.observe(plain, [5000.0])
+    assert belief.predicted(kept) == belief.predicted(plain)
+    belief.ends_after(5000)
+    belief.correct(plain, [2500.0])
+    assert belief.predicted(kept) > 1.7 * belief.predicted(plain)
+    belief.begins(1.0)  # it was not the workers that took so long
+    assert belief.predicted(kept) == pytest.approx(belief.predicted(plain), rel=0.05)
+
+
 @pytest.mark.parametrize("slots", [1, 4])
 def test_blocks_tell_a_store_that_serves_few_at_a_time(slots: int) -> None:
     belief = Belief([(1e-4, 0.02)] * 32, 8, 2.0)
     before = belief.gain(Setting(32), slots / 0.0201)
     for workers in (slots, 16):
-        belief.observe(Setting(workers), slots / 0.0201)
+        belief.observe(Setting(workers), [slots / 0.0201])
     assert belief.gain(Setting(32), slots / 0.0201) < 0.1 < before
     mean, low, high = belief.ratio(Setting(32), slots / 0.0201)
     assert low <= mean < 1.1 and mean <= high < 1.6
@@ -96,6 +117,6 @@ def test_the_luck_of_the_draw_is_weak_evidence() -> None:
     for samples, seconds, near in ((uneven, 0.25, 1.6), (uneven, 250.0, 2.0), ([(0.01, 0.0)] * 20, 0.25, 2.0)):
         belief = Belief(samples, 4, 2.0)
         expected = belief.predicted(Setting(1))
-        belief.observe(Setting(1), 2 * expected, seconds)
+        belief.observe(Setting(1), [2 * expected], seconds)
         assert 1 <= belief.level(Setting(1)) / expected <= near + 0.05
     assert belief.luck(100) == 0

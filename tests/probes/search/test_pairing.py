@@ -75,8 +75,8 @@ def ledger(rates: dict[Setting, list[float]]) -> Ledger:
     made = Ledger(Bench(None, None, 0, None, lambda _: None, lambda *_: None), None, 1.0)  # type: ignore[arg-type]  # no source is read
     made.belief = Belief([(0.01, 0.0)], 1, 2.0)
     for setting, blocks in rates.items():
-        for rate in blocks:
-            made.belief.observe(setting, rate, 1.0)
+        for n in range(len(blocks)):
+            made.belief.observe(setting, blocks[: n + 1], 1.0)
     return made
 
 

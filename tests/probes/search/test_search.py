@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from multiprocessing import Event, Semaphore
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, get_worker_info
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from dataloader_expert.advice.transport import head_of_line
 from dataloader_expert.facts import Fact, Facts
@@ -18,13 +19,14 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.delivery import in_stock
 from dataloader_expert.probes.search.ledger import Ledger
+from dataloader_expert.probes.search.living import Begun
 from dataloader_expert.probes.search.loading import PREDICTED, RECOMMENDED, SPEEDUP, Loading
 from dataloader_expert.probes.search.ordering import ORDERING
 from dataloader_expert.probes.search.proving import Proof, proof_s, prove
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.tap import tapped
-from dataloader_expert.probes.search.trials import TRIALS
+from dataloader_expert.probes.search.trials import THROUGHPUT, TRIALS
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.sources.registry import open_source
@@ -128,6 +130,21 @@ def test_of_a_store_that_serves_few_at_a_time_no_more_wait_than_it_serves(monkey
     assert tried[facts.value(RECOMMENDED)["workers"]] > 1.5 * tried[0]
 
 
+def test_an_epoch_begins_with_what_was_loaded_by_then_and_ends_with_its_busiest_worker() -> None:
+    """Our promise: where a store serves few workers at a time, the first batch does not mean that each worker has one; and
+    workers that run out of batches before the others add nothing to the rate."""
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 10, 0)
+    plan = served.current.but(workers=3, persistent=True, prefetch=2)
+    stored = Runner(plan, served, stream=True, whole=300)
+    stored.timed, stored.again = [(100.0, False)], Begun(1.0, 20.0)
+    assert stored.blocks == [pytest.approx(300 / (1 + 280 / 100))]
+    waiting = Runner(plan, served, sample=(0.0, 0.01))
+    waiting.timed, waiting.again = [(300.0, False)], Begun(0.1, 30.0)
+    waiting.loader = DataLoader(users.Fine(40), batch_size=10)
+    assert waiting.blocks == [pytest.approx(40 / 0.2)]  # one worker reads two of the four batches
+
+
 def test_batches_that_are_loaded_and_not_delivered_are_counted() -> None:
     """Our promise: where batches come in bursts, a rate counts what was loaded meanwhile."""
     loader = DataLoader(Blocked(), batch_size=2, num_workers=2, prefetch_factor=3)
@@ -224,6 +241,69 @@ def test_the_start_of_workers_is_told_from_their_first_batch() -> None:
             finally:
                 runner.close()
         assert found is not None and least <= found.waits_s + found.cpu_s < most
+
+
+class Short(IterableDataset[int]):
+    """A stream of 300 samples without a length, sharded across workers."""
+
+    def __iter__(self) -> Iterator[int]:
+        info = get_worker_info()
+        for i in range(0 if info is None else info.id, 300, 1 if info is None else info.num_workers):
+            time.sleep(0.001)  # a store's answer
+            yield i
+
+
+def test_a_stream_tells_its_length_when_an_epoch_ends() -> None:
+    """Our promise: from then on a block counts the start of workers, which those before it are corrected for."""
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 10, 2)
+    served.user_loader = DataLoader(Short(), batch_size=10, num_workers=2, worker_init_fn=starts_in_half_a_second)
+    with tapped():
+        runner = Runner(served.current, served, stream=True)
+        try:
+            steady = runner.block(0.02, None)
+            while runner.whole == math.inf:
+                last = runner.block(0.02, None)
+        finally:
+            runner.close()
+    assert runner.whole == 300
+    assert last < 300 / 0.5  # half a second to start, and some time to read
+    assert steady > 1.2 * last
+    assert all(rate < 300 / 0.5 for rate in runner.blocks)
+
+
+def test_a_stream_that_the_main_process_reads_tells_its_length_too() -> None:
+    """Our promise: samples of a batch that time cut short count, no pause is taken for the beginning of an epoch, and there are
+    no workers that could have nothing to do."""
+    bench = bench_of("Fine", 60)
+    served = serving(bench, 32, 0)
+    served.user_loader = DataLoader(Short(), batch_size=32)
+    with tapped():
+        runner = Runner(served.current, served, stream=True, fine=True, sample=(0.0, 0.001))
+        try:
+            while runner.epochs < 2:
+                runner.block(0.05, None)
+        finally:
+            runner.close()
+    assert runner.whole == 300
+    assert runner.again is None or runner.again.seconds < 0.1
+    assert runner.empty_handed == 0
+
+
+@pytest.mark.journey
+def test_a_stream_that_ends_is_timed_over_whole_epochs() -> None:
+    """Our promise: a stream need not declare its length: once an epoch has ended all blocks count the start of workers, those
+    before it too, so that keeping the workers is proved to gain."""
+    bench = bench_of("Fine", 12)
+    bench.source.iterable = True
+    bench.source.dataset = Short()  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+    loader = DataLoader(Short(), batch_size=10, num_workers=2, worker_init_fn=starts_in_half_a_second)
+    bench.source.loader = loader  # type: ignore[attr-defined]  # likewise
+    facts = told(Loading(max_workers=2).measure(bench))
+    now = facts.find(THROUGHPUT, workers=2, persistent=False)
+    assert now is not None and now.value < 300 / 0.5  # half a second to start, and some time to read
+    assert facts.value(RECOMMENDED)["settings"]["persistent_workers"]
+    assert facts.value(SPEEDUP) > 2
 
 
 @pytest.mark.journey

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import shutil
 import time
 from collections.abc import Iterable
@@ -16,11 +17,13 @@ from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, in_words
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC
 from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.search.belief import UNSURE
+from dataloader_expert.probes.search.ledger import TRUST
 from dataloader_expert.probes.search.loading import RECOMMENDED
-from dataloader_expert.probes.search.pairing import Paired, compare, interval
+from dataloader_expert.probes.search.pairing import Noise, Paired, compare, interval
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.tap import tapped
-from dataloader_expert.probes.search.thresholds import LEAST_PAIRS
+from dataloader_expert.probes.search.thresholds import LEAST_PAIRS, MOST_PAIRS
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, flat, serving
 from dataloader_expert.probes.sharding import PATIENCE_S
@@ -69,7 +72,7 @@ class SampleCache(Probe):
         plan = plan.but(batch_size=max(1, min(plan.batch_size, most // 2, fits)))
         try:
             made, kept, size = both(bench, served, most, time.monotonic() + room)
-            found, rates = gains(plan, made, kept, until, self.block_s)
+            found, rates = gains(plan, made, kept, until, bench.until(self.share) or until, self.block_s)
         except Exception as e:  # the user's code in this process or in workers
             yield Unknown("cacheable", in_words(e))
             return
@@ -143,16 +146,17 @@ def both(bench: Bench, served: Serving, most: int, until: float) -> tuple[Servin
 
 
 def gains(
-    plan: LoaderPlan, made: Serving, kept: Serving, until: float, block_s: float
+    plan: LoaderPlan, made: Serving, kept: Serving, until: float, longer: float, block_s: float
 ) -> tuple[Paired, dict[str, float]]:
     """Throughput with cached samples compared with samples made anew, in alternating blocks; and both in samples/s."""
+    noise = Noise(math.sqrt(2) * UNSURE, TRUST)
     with contextlib.ExitStack() as ending:
         ending.enter_context(tapped())
         runners = [Runner(plan, served) for served in (made, kept)]
         for runner in runners:
             ending.callback(runner.close)
         made_anew, from_memory = (partial(runner.block, block_s, None) for runner in runners)
-        found = compare(from_memory, made_anew, PAIRS, until)
+        found = compare(from_memory, made_anew, PAIRS, until, MOST_PAIRS, noise=noise, longer=longer)
         rates = [interval(runner.blocks)[0] if runner.blocks else 0.0 for runner in runners]
         return found, dict(zip(("made_anew", "cached"), rates, strict=True))
 

@@ -228,11 +228,15 @@ class Draws(Probe):
                 "length-bucketed",
                 "lengths vary widely: batches of similar length need less padding and stay shuffled",
             )
-        near = (
-            f"class sizes ({ratio:.1f}:1) and lengths need"
-            if ratio is not None
-            else "there are no class labels, and lengths need"
-        )
+        classes = f"class sizes ({ratio:.1f}:1)" if ratio is not None else "there are no class labels"
+        if ragged:
+            many = f"{classes} need no special treatment" if ratio is not None else classes
+            return (
+                "random",
+                f"a plain shuffle is enough for these batches: {many}, and they are not padded; if your collate function pads, "
+                "as after a tokenizer, take length-bucketed",
+            )
+        near = f"{classes} and lengths need" if ratio is not None else f"{classes}, and lengths need"
         return (
             "random",
             f"a plain shuffle is enough: {near} no special treatment",

@@ -8,6 +8,7 @@ that a million tuples share counts once, and a path of each tuple's own counts a
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 import time
@@ -75,6 +76,48 @@ def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
                 if most is None or objects > most.objects:
                     most = Held(str(name), _name(type(owner)), round(objects), round(size), walk.whole)
     return replace(most, whole=False) if most is not None and owners else most
+
+
+def containers(dataset: object) -> dict[tuple[int, str], Any]:
+    """The containers that reading samples may fill: lists and dicts among the attributes of the dataset and of the objects that it
+    holds, what ``functools.lru_cache`` keeps for their methods, and both in the modules of their classes; by owner and name."""
+    found: dict[tuple[int, str], Any] = {}
+    owners: deque[object] = deque([dataset])
+    known = {id(dataset)}
+    while owners:
+        owner = owners.popleft()
+        name = _members(type(owner)).get("__module__")
+        loaded = sys.modules.get(name) if type(name) is str else None
+        module = loaded.__dict__ if type(loaded) is types.ModuleType else {}
+        shared = [(id(base), dict(_members(base))) for base in _bases(type(owner))]
+        own = attributes(owner)
+        for where, names in [(id(owner), own), *shared, (id(loaded), dict(module))]:
+            for key, value in names.items():
+                value = value.__func__ if type(value) is staticmethod else value
+                if type(value) is functools._lru_cache_wrapper or _container(value) in (list, dict):
+                    found[where, str(key)] = value
+        for value in own.values():
+            for held in _inner(value):
+                if id(held) not in known and len(known) < MOST_OWNERS:
+                    known.add(id(held))
+                    owners.append(held)
+    return found
+
+
+def entries(container: Any) -> int:
+    """How many a container of :func:`containers` holds."""
+    if type(container) is functools._lru_cache_wrapper:
+        return int(container.cache_info().currsize)
+    return int(_container(container).__len__(container))
+
+
+def newest(container: Any, n: int) -> list[object] | None:
+    """The values that were added last; None if they cannot be seen."""
+    if type(container) is functools._lru_cache_wrapper:
+        return None
+    if issubclass(type(container), dict):
+        return list(itertools.islice(reversed(dict.values(container)), n))
+    return list.__getitem__(container, slice(-n, None))
 
 
 def attributes(thing: object) -> dict[str, object]:

@@ -208,12 +208,23 @@ def _field(
     }
 
 
+def _ignored(name: str) -> bool:
+    import torch
+
+    from dataloader_expert.loaders.plain import filler
+
+    return filler(name, torch.int64) != 0
+
+
 def why(served: Serving) -> str:
     if served.user_loader is not None:
         return "the user's own"
     if served.collate_name == "pad":
         if served.varying:
-            return "a field varies in its first dimension: it is zero-padded to the longest, and its lengths are kept, to mask what was added"
+            labels = (
+                ", labels with -100, which torch's cross entropy ignores" if any(map(_ignored, served.varying)) else ""
+            )
+            return f"a field varies in its first dimension: it is padded with 0 to the longest{labels}; its lengths are kept"
         return "the default collate cannot stack these samples: what all have is stacked where it can be, else listed"
     if served.collate_name == "list":
         return "the default collate cannot stack these samples, and padding cannot: batches are lists of samples"

@@ -16,7 +16,7 @@ from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.data.layout import LABEL, PRESENT
 from dataloader_expert.probes.handing_over import literals, reading, side_by_side, sources_of, unread
 from dataloader_expert.probes.model.batch import BATCH, COLLATE
-from dataloader_expert.sources.annotations import Table
+from dataloader_expert.sources.annotations.record import Table
 from dataloader_expert.sources.arrays import has_boxes, pixel_boxes
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.pictures import GREY
@@ -102,7 +102,9 @@ def written(bench: Bench) -> str:
         datasets = plain.datasets_by_column if split_by_column else plain.datasets
         body = f"{constants}\n\n{ours(*parts[:-1])}{table}\n\n{ours(parts[-1], datasets)}"
     ends: list[Any] = (
-        [plain.tensor_of, plain.as_mapping, plain.stacked, plain.joined_samples, plain.pad] if pads else []
+        [plain.tensor_of, plain.as_mapping, plain.stacked, plain.filler, plain.joined_samples, plain.pad]
+        if pads
+        else []
     )
     if at_random:
         body += literals({"SEED": bench.seed}) + "\n\n"
@@ -111,7 +113,7 @@ def written(bench: Bench) -> str:
         body += literals({"VARYING": set(collate["varying"]) or ()}) + "\n\n"
     body += ours(*ends, plain.loaders) + checks(batch) + "\n\n"
     body += ours(plain.main).rstrip("\n") + "\n" + END
-    needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors)\b", body, re.MULTILINE))
+    needed = dict.fromkeys(re.findall(r"^ +(?:import|from) (numpy|PIL|pyarrow|safetensors|h5py)\b", body, re.MULTILINE))
     needs = "".join(f", {'Pillow' if name == 'PIL' else name}" for name in needed)
     modules = [name for name in ("functools", "itertools", "sys") if f"{name}." in body]
     imports = "".join(f"import {name}\n" for name in modules)
@@ -140,7 +142,7 @@ def of_files(
     if source.format == "webdataset":
         kind, parts = plain.Shards, parts[:-1]
     elif side_by_side(source):
-        kind, parts = plain.Arrays, parts[:-1]
+        kind = plain.Arrays
     elif getattr(source, "annotated", ()):
         if any(field.name in held for field in getattr(source, "partners", ())):
             raise NotWritten("files that have both partners and annotations")
@@ -173,6 +175,8 @@ def of_files(
         if kind not in (plain.Rows, plain.Annotated) or by.field not in held:
             raise NotWritten(f"splits that {by.field!a} names")
         constants |= {"SPLIT": by.field, "SPLIT_NAMES": dict(source.roles.splits)}
+    if plain.texts in used:
+        used = {plain.as_text: None, **used}
     if used.keys() & {plain.times, plain.arrays}:
         used = {plain.numbers: None, **used}
     if plain.masks in used:
@@ -239,15 +243,20 @@ def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
         above = next((n for n in range(DEEPEST) if names_alike(table, files, folder, n)), None)
         if above is None:
             raise NotWritten("files that a table names in several ways")
+        if table.kind not in ANNOTATIONS:
+            raise NotWritten("tables without a header that name files")
         parts.append(ANNOTATIONS[table.kind])
         lists = f"{{{', '.join(map(ascii, sorted(table.lists)))}}}" if table.lists else "set()"
         own = f"{parts[-1].__name__}, {folder!a}, {table.naming!a}, {table.by_stem}, {above}, {lists}"
         tables += f"    {table.path!a}: ({own}),\n"
+    needed: list[Any] = []
     for reader in dict.fromkeys(parts):
-        constants |= reading(source, reader)[0]
+        looked_up, helped = reading(source, reader)
+        constants |= looked_up
+        needed += helped
     if "TEXTS" in constants:
         constants["TEXTS"] = tuple(dict.fromkeys((*constants["TEXTS"], *(table.naming for table in notes.joined))))
-    return constants, parts, f"PARTNERS = {{\n{beside}}}\nTABLES = {{\n{tables}}}\n"
+    return constants, needed, f"PARTNERS = {{\n{beside}}}\nTABLES = {{\n{tables}}}\n"
 
 
 def names_alike(table: Table, files: list[str], folder: str, above: int) -> bool:

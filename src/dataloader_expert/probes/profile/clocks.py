@@ -37,31 +37,26 @@ class StolenClock:
     blocked."""
 
     def __init__(self) -> None:
-        self._begun = _ticks()
+        self._begun = _stolen_s()
 
-    def rate(self) -> float:
-        """Stolen seconds per second that the CPUs computed."""
-        taken, computed = (b - a for a, b in zip(self._begun, _ticks(), strict=True))
-        return taken / computed if computed > 0 else 0.0
+    def read(self) -> float:
+        """Seconds, summed over the CPUs."""
+        return _stolen_s() - self._begun
 
 
-def _ticks() -> tuple[int, int]:
+def _stolen_s() -> float:
     try:
         with open("/proc/stat") as file:
-            return ticks_in(file.read(), os.sched_getaffinity(0))
+            return stolen_ticks(file.read(), os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK")
     except (OSError, AttributeError):
-        return 0, 0
+        return 0.0
 
 
-def ticks_in(stat: str, cpus: set[int]) -> tuple[int, int]:
-    """Stolen ticks of these CPUs, and ticks in which they computed."""
-    names, taken, computed = {f"cpu{n}" for n in cpus}, 0, 0
-    for line in stat.splitlines():
-        name, *counts = line.split()
-        if name in names and len(counts) > 7:
-            user, nice, system, _, _, irq, softirq, steal = map(int, counts[:8])
-            taken, computed = taken + steal, computed + user + nice + system + irq + softirq
-    return taken, computed
+def stolen_ticks(stat: str, cpus: set[int]) -> int:
+    """What ``/proc/stat`` counts as stolen from these CPUs."""
+    names = {f"cpu{n}" for n in cpus}
+    rows = (line.split() for line in stat.splitlines())
+    return sum(int(row[8]) for row in rows if len(row) > 8 and row[0] in names)
 
 
 def apart(spent: list[Spent], rate: float) -> list[Spent]:

@@ -142,7 +142,9 @@ class Eye:
         inner = fetcher.collate_fn
 
         def collate(samples: Any) -> Any:
-            self.collated = len(samples) if hasattr(samples, "__len__") else 1
+            self.collated = 1  # a sample as the dataset returns it, if torch makes no batches
+            with contextlib.suppress(TypeError):
+                self.collated = len(samples)
             if not self.each:
                 return inner(samples)
             self.laps.lap(self.watch.rest)

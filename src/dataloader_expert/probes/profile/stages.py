@@ -143,20 +143,21 @@ def watched(bench: Bench, served: Serving, deadline: float, half: float) -> Seen
         seen.ticks, seen.scribe_s = ticker.finish()
         bench.at(-1)
     lines = first_dropped(list(watch.lines()))
-    seen.lines = stolen_apart(lines, stolen_rate(lines, seen.ticks, stolen.rate()))
+    seen.lines = stolen_apart(lines, stolen_rate(lines, seen.ticks, stolen.read()))
     watch.close()
     return seen
 
 
 def stolen_rate(lines: list[dict[str, Any]], ticks: list[Tick], most: float) -> float:
     """Stolen seconds per CPU second of these processes: their blocked time beyond the share of stacks seen blocked, and
-    at most what the hypervisor took in total: CPUs that are woken often wait to be scheduled, and computed little."""
+    at most the ``most`` seconds that the hypervisor took from anyone. A sleeper's wake-ups may be what was delayed, so
+    the stacks decide; one long pause may fall on these processes alone, so no share of it is theirs beforehand."""
     spent = [v for line in lines for v in line.get("spent", {}).values()]
     wall, cpu, queue = (sum(part) for part in zip(*spent, strict=True)) if spent else (0.0, 0.0, 0.0)
     blocked, looks = sum(t.blocked for t in ticks), sum(t.running + t.blocked for t in ticks)
     if not looks or not cpu:
         return 0.0
-    return float(min(most, max(0.0, (wall - cpu - queue - wall * blocked / looks) / cpu)))
+    return float(min(most, max(0.0, wall - cpu - queue - wall * blocked / looks)) / cpu)
 
 
 def stolen_apart(lines: list[dict[str, Any]], rate: float) -> list[dict[str, Any]]:

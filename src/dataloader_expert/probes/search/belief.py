@@ -73,7 +73,9 @@ class Hypothesis:
 
 @dataclass
 class Belief:
-    """``seen``: timed rates in samples/s by setting; ``epoch``: samples of an epoch, infinite if unknown."""
+    """``seen``: timed rates in samples/s by setting; ``epoch``: samples of an epoch, infinite if unknown; ``stream``: its
+    workers share the samples evenly, not in whole batches; ``copied``: each of them yields all of the stream, and rates
+    count every copy."""
 
     samples: Sequence[Pair]
     batch_size: int
@@ -82,7 +84,12 @@ class Belief:
     receive_s: float = 0.0
     step_s: float = 0.0
     epoch: float = math.inf
+    stream: bool = False
+    copied: bool = False
     start: Start = Start()
+    again_s: float | None = None
+    """Seconds that an epoch begins with even where workers persist, or there are none: an order is drawn, a stream connects.
+    The least seen, as workers that share cores also take longer; None: not seen."""
     seen: dict[Setting, list[float]] = field(default_factory=dict)
     chance: dict[Setting, list[float]] = field(default_factory=dict)
     """Of each rate seen, the variance of its logarithm that comes from which samples were drawn."""
@@ -103,11 +110,14 @@ class Belief:
         """The share of a sample's time spent waiting."""
         return self.waits / (self.cpu + self.waits) if self.cpu + self.waits else 0.0
 
-    def observe(self, setting: Setting, rate: float, seconds: float = math.inf) -> None:
-        """Updates the weights with a block's samples/s, timed over ``seconds``."""
-        self.seen.setdefault(setting, []).append(rate)
-        self.chance.setdefault(setting, []).append(self.luck(seconds * rate) ** 2)
-        self._weights = None
+    def observe(self, setting: Setting, rates: list[float], seconds: float = math.inf) -> None:
+        """Updates the weights with the samples/s of a setting's blocks, of which the last was timed over ``seconds``."""
+        self.chance.setdefault(setting, []).append(self.luck(seconds * rates[-1]) ** 2)
+        self.correct(setting, rates)
+
+    def correct(self, setting: Setting, rates: list[float]) -> None:
+        """What the blocks of a setting are known to have delivered by now."""
+        self.seen[setting], self._weights = rates, None
 
     def luck(self, samples: float) -> float:
         """Standard deviation of the logarithm of a rate over so many samples, from how uneven they are."""
@@ -135,6 +145,14 @@ class Belief:
         self.batch_size, self._weights = round(size), None
         self._steady.clear()
         self._order.clear()
+
+    def ends_after(self, epoch: float) -> None:
+        """Learns how long a stream's epoch is."""
+        self.epoch, self._weights = epoch, None
+
+    def begins(self, seconds: float) -> None:
+        """Takes into account what the beginning of an epoch was found to take, apart from the start of workers."""
+        self.again_s, self._weights = seconds if self.again_s is None else min(seconds, self.again_s), None
 
     def received(self, seconds: float) -> None:
         """Takes into account what receiving a batch was found to take of the main process."""
@@ -231,13 +249,17 @@ class Belief:
     def _rates(self, setting: Setting) -> list[float]:
         """Samples/s over whole epochs by each hypothesis."""
         steady = self._steady_rates(setting)
-        if not setting.workers or math.isinf(self.epoch):
+        if math.isinf(self.epoch):
             return steady
-        start = 0.0 if setting.persistent else self.start.seconds(setting.workers, self.cpus)
-        rounds = math.ceil(math.ceil(self.epoch / self.batch_size) / setting.workers)
-        batch_s = self.batch_size * (self.cpu + self.waits) + self.collate_s
+        if not setting.workers:
+            return [self.epoch / ((self.again_s or 0.0) + self.epoch / r) for r in steady]
+        start = (self.again_s or 0.0) if setting.persistent else self.start.seconds(setting.workers, self.cpus)
+        epoch = self.epoch * (setting.workers if self.copied else 1)
+        rounds = math.ceil(math.ceil(epoch / self.batch_size) / setting.workers)
+        each = math.ceil(epoch / setting.workers) if self.stream else rounds * self.batch_size
+        worker_s = each * (self.cpu + self.waits) + rounds * self.collate_s
         both = zip(self.hypotheses, steady, strict=True)
-        return [self.epoch / (start + max(self.epoch / r, rounds * batch_s * h.scale)) for h, r in both]
+        return [epoch / (start + max(epoch / r, worker_s * h.scale)) for h, r in both]
 
     def _steady_rates(self, setting: Setting) -> list[float]:
         setting = setting._replace(persistent=False)  # persistence matters only between epochs

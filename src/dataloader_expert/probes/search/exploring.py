@@ -109,14 +109,15 @@ class Explorer:
         return [key._replace(prefetch=2 * key.prefetch), *freely]
 
     def _most(self) -> int:
-        """The most workers worth trying: as allowed, and at most as many as an epoch has batches."""
+        """The most workers worth trying: as allowed, and at most as many as an epoch has batches, or a stream samples."""
         most: float = (
             MOST_WORKERS * max(1.0, self.settings.served.cpus) if self.max_workers is None else self.max_workers
         )
         if copied(self.settings.bench):
             most = min(most, 1)
-        batches = max((runner.length() for runner in self.settings.runners.values()), default=math.inf)
-        return int(min(most, max(1, batches), self.settings.most))
+        runners = self.settings.runners.values()
+        parts = max((runner.whole if runner.stream else runner.length() for runner in runners), default=math.inf)
+        return int(min(most, max(1, parts), self.settings.most))
 
     def _gain(self, setting: Setting, best: Setting) -> float:
         """Expected improvement over the best, as a share of it."""

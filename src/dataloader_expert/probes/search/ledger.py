@@ -79,6 +79,14 @@ class Ledger:
             self.belief.started(runner.start)
             if runner.received and not self.fine:
                 self.belief.received(runner.main_s / runner.received)
+        if runner.again is not None:
+            shared = max(1.0, setting.workers / self.belief.cpus)
+            cpu_s = runner.batch_samples * self.belief.cpu + self.belief.collate_s
+            first_s = shared * cpu_s + runner.batch_samples * self.belief.waits
+            steady = [rate for rate, whole in runner.timed if not whole]
+            if steady:  # workers that begin together share cores and stores as they do later
+                first_s = max(first_s, runner.again.samples / min(steady))
+            self.belief.begins(max(0.0, runner.again.seconds - first_s))
         self._costs[setting] = runner.cost
 
     def trial_s(self, setting: Setting) -> float:

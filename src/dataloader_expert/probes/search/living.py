@@ -7,13 +7,14 @@ holds a lock that other workers need.)
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.delivery import gone, unwatched, worker_pids
+from dataloader_expert.probes.delivery import gone, in_stock, unwatched, worker_pids
 from dataloader_expert.probes.search.belief import FORK_S, Start
 from dataloader_expert.probes.search.progress import Watch
 from dataloader_expert.probes.search.simulation import Pair
@@ -30,12 +31,20 @@ class TooSlow(Exception):
     """Workers had delivered too little when a trial's time was up; ``str()`` gives the time they had."""
 
 
+class Begun(NamedTuple):
+    """``samples`` of an epoch were loaded ``seconds`` after it began."""
+
+    seconds: float
+    samples: float
+
+
 @dataclass
 class Living:
     """``fine``: samples are counted as they are read; ``sample``: a sample's mean CPU and waiting seconds, if known;
     ``patience``: seconds without progress that count as a hang. ``startup``: seconds from creating the iterator to the
-    first batch (if samples are counted, to the first sample of each worker); ``epochs``: how many further ones
-    began."""
+    first batch (if samples are counted, to the first sample of each worker); ``first``: how the first epoch began, until
+    there was a batch, or a counted sample, of each worker; ``again``: the same for a further epoch, in the main process or in
+    workers that persist; ``epochs``: how many further ones began."""
 
     plan: LoaderPlan
     serving: Serving
@@ -43,13 +52,30 @@ class Living:
     collate_s: float = 0.0
     sample: Pair = (0.0, 0.0)
     patience: float = 10.0
+    copies: int = 1
+    """So many workers deliver the same samples, of which one copy counts."""
+    stream: bool = False
+    whole: float = math.inf
+    """Of a stream: samples of an epoch, however many workers yield them, as seen here, else as told; infinite if unknown."""
+    usual_s: float | None = None
+    """What an epoch begins with, as other settings saw; None: unknown."""
     startup: float | None = None
+    first: Begun | None = None
+    again: Begun | None = None
     epochs: int = 0
     delivered: tuple[int, int] = (0, 0)
     """Samples and batches."""
     tap: Tap = field(init=False)
     loader: Any = None
     iterator: Any = None
+    _length: float = math.inf
+    """Batches of an epoch as the loader said while it was open."""
+    _before: int = 0
+    """Samples delivered, or read if they are counted, before this epoch."""
+    renewed: float = 0.0
+    """When the last further epoch began (``perf_counter``)."""
+    _awaited: int = 0
+    """So many batches of an epoch complete its first round, if there is no pause until then."""
     _begun: float = 0.0
     _own_start: Any = None
     _watch: Watch | None = None
@@ -73,6 +99,7 @@ class Living:
                 raise RuntimeError(
                     "the loader delivers no batch (are there fewer samples than batch_size, with drop_last=True?)"
                 )
+            self.ended((self._read() if self.fine else self.delivered[0]) - self._before)
             self.renew()
             batch = self.awaited(until)
             if batch is None:
@@ -81,7 +108,19 @@ class Living:
             self.has_started(time.perf_counter())
         samples = self.serving.count(batch)
         self.delivered = self.delivered[0] + samples, self.delivered[1] + 1
+        self._awaited -= 1
+        if not self._awaited:
+            self._has_begun()
         return samples
+
+    def _has_begun(self) -> None:
+        """The first round of an epoch has arrived."""
+        loaded = self._read() if self.fine else self.delivered[0] + in_stock(self.iterator) * self.batch_samples
+        now = time.perf_counter()
+        if not self.epochs and not self.fine:
+            self.first = Begun(now - self._begun, loaded)
+        elif self.epochs and (self.plan.persistent or not self.plan.workers):
+            self.again = Begun(now - self.renewed, loaded - self._before)
 
     def _open(self) -> None:
         use(self.tap)
@@ -94,12 +133,20 @@ class Living:
             self.loader.worker_init_fn = Installing(self.tap, self._own_start)
             self.tap.open()
             use(self.tap)
-        self._begun = time.perf_counter()
+        self._begun, self._awaited = time.perf_counter(), self._round
         self.iterator = iter(self.loader)
 
-    def has_started(self, at: float) -> None:
-        """The first batch, or each worker's first sample, has arrived."""
+    def has_started(self, at: float, samples: float = 0.0) -> None:
+        """The first batch has arrived; or, if samples are counted, the first of each worker, by which time there were so
+        many."""
         self.startup = max(0.0, at - self._begun)
+        if samples:
+            self.first = Begun(self.startup, samples)
+
+    @property
+    def _round(self) -> int:
+        """Batches to await until the beginning of an epoch is over; one if what is loaded meanwhile is counted by the sample."""
+        return 1 if self.fine else max(1, self.plan.workers)
 
     @property
     def start(self) -> Start | None:
@@ -112,11 +159,18 @@ class Living:
         shared = max(1.0, n / max(1.0, self.serving.cpus))
         return Start(max(0.0, ready_s - FORK_S * n - each * shared), each)
 
+    def ended(self, samples: float) -> None:
+        """An epoch of so many samples has ended: a stream is as long."""
+        if self.stream and samples:
+            self.whole = samples / self.copies
+
     def renew(self) -> None:
         """Begins a new epoch."""
+        self._before = self._read() if self.fine else self.delivered[0]
         use(self.tap)  # another loader's workers may have been started since
         if hasattr(self.iterator, "_timeout"):
             self.iterator._timeout = self.patience  # torch waits for persistent workers to resume
+        self.renewed, self._awaited = time.perf_counter(), self._round
         self.iterator = iter(self.loader)
         self.epochs += 1
 
@@ -130,7 +184,11 @@ class Living:
         iterator = self.iterator
         if not self.plan.workers:
             self.tap.deadline = time.perf_counter() + until - time.monotonic()
-            return next(iterator, None)
+            try:
+                return next(iterator, None)
+            except TimeUp:
+                self._awaited = 0  # the samples read so far are lost: the next batch is not the epoch's first
+                raise
         if not hasattr(iterator, "_timeout"):
             return next(iterator, None)  # an iterator of the user's own
         watch = self._watch = self._watch or Watch(self.pids, self._read(), self.patience)
@@ -166,11 +224,27 @@ class Living:
         return [self.tap.count(worker) for worker in range(max(1, self.plan.workers))]
 
     def length(self) -> float:
-        """Batches of an epoch; infinite if unknown."""
-        try:
-            return float(len(self.loader))
-        except Exception:  # a stream has none, or the user's raises
-            return math.inf
+        """Batches of an epoch; infinite if unknown. Each worker of a stream ends with a smaller one."""
+        if self.stream:
+            n = max(1, self.plan.workers)
+            each = self.copies * self.whole / (n * self.batch_samples)
+            return math.inf if math.isinf(each) else n * math.ceil(each)
+        if self.loader is not None:
+            self._length = math.inf
+            with contextlib.suppress(Exception):  # a stream has none, or the user's raises
+                self._length = float(len(self.loader))
+        return self._length
+
+    @property
+    def empty_handed(self) -> int:
+        """Workers that yielded nothing although an epoch of the stream has ended."""
+        ended = self.stream and self.epochs and self.plan.workers
+        return sum(not count.batches for count in self.counts()) if ended else 0
+
+    @property
+    def epoch_samples(self) -> float:
+        """Samples that an epoch delivers, repeated ones too; infinite if unknown."""
+        return self.copies * (self.whole if self.stream else self.length() * self.batch_samples)
 
     @property
     def pids(self) -> list[int]:
@@ -178,7 +252,7 @@ class Living:
 
     def opened(self) -> None:
         """Opens the gate; what was held meanwhile was no hang."""
-        self._watch = None
+        self._watch, self._awaited = None, 0
         use(self.tap)
         self.tap.open()
 

@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
@@ -31,8 +31,19 @@ from dataloader_expert.probes.search.setting import Setting, label
 from dataloader_expert.probes.search.settings import Settings
 from dataloader_expert.probes.search.tap import tapped
 from dataloader_expert.probes.search.thresholds import MOST_PAIRS, PAIRS, ROUNDS, SEARCH_SHARE, WORTH
-from dataloader_expert.probes.search.trials import STARTING, STARTUP, THROUGHPUT, TRIALS, point, throughput_fact, trial
+from dataloader_expert.probes.search.trials import (
+    EPOCH_START,
+    IDLE,
+    STARTING,
+    STARTUP,
+    THROUGHPUT,
+    TRIALS,
+    point,
+    throughput_fact,
+    trial,
+)
 from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.sharding import SHARDING, copied
 
 SPEEDUP = Quantity(
     "speedup",
@@ -148,6 +159,7 @@ def learn(settings: Settings, step_s: float) -> None:
     whole = read_s + seen.collate_s
     ledger.belief = Belief(
         seen.samples, plan.batch_size, served.cpus, seen.collate_s, step_s=step_s, epoch=epoch_of(bench, served),
+        stream=bench.source.iterable, copied=copied(bench),
         start=Start(0.0, 0.0 if served.start_method(served.user_loader) == "fork" else FRESH_IMPORT_S),
     )  # fmt: skip
     # if a process makes fewer batches than this in a block, samples are counted
@@ -158,13 +170,21 @@ def learn(settings: Settings, step_s: float) -> None:
 
 
 def epoch_of(bench: Bench, served: Serving) -> float:
-    """Samples of an epoch; infinite for a stream without a length, as it is unknown when its workers run out."""
-    known = bench.facts.value(SAMPLES) if bench.source.iterable else len(served.dataset)
+    """Samples of an epoch; infinite for a stream whose end was not seen yet."""
+    known = _of_stream(bench) if bench.source.iterable else len(served.dataset)
     loader: Any = served.user_loader
     if loader is not None and loader.batch_size is not None and not bench.source.iterable:
         with contextlib.suppress(Exception):  # the user's sampler may have no length
             known = len(loader.sampler)
     return float(known) if known else math.inf
+
+
+def _of_stream(bench: Bench) -> float | None:
+    """Samples of a stream: as two workers read to its end, else as declared."""
+    found = bench.facts.value(SHARDING, {})
+    if not found.get("ended"):
+        return cast(float | None, bench.facts.value(SAMPLES))
+    return float(max(found["by_worker"]) if found["copied"] else found["total"])
 
 
 def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: LoaderPlan) -> Iterator[Observation]:
@@ -193,6 +213,14 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     tried = [r for _, r in sorted({**runners, **settings.dropped}.items())]
     seen = evidence("timed", "loading", seen=sum(len(r.blocks) for r in tried))
     yield Fact(TRIALS, [trial(r) for r in tried], seen)
+    now = runners.get(proof.now)
+    if now is not None and now.empty_handed:
+        yield Fact(
+            IDLE, now.empty_handed, evidence("counted", "loading", seen=now.plan.workers), {"workers": now.plan.workers}
+        )
+    belief = settings.ledger.belief
+    if belief.again_s is not None and math.isfinite(belief.epoch):
+        yield Fact(EPOCH_START, belief.again_s, evidence("timed", "loading", seen=1), {"samples": round(belief.epoch)})
     ended = "converged" if explorer.missed is None else "out of time"
     yield Fact(ENDED, ended, evidence("counted", "loading"), {"refused": bool(settings.out)})
     yield from curve(settings, explorer)

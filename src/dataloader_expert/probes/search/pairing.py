@@ -108,16 +108,20 @@ def compare(
     most: int = 0,
     worth: float = WORTH,
     noise: Noise = UNKNOWN,
+    longer: float = 0.0,
 ) -> Paired:
     """Times both, taking turns to go first, until the test is settled or the time ``until`` (monotonic) is reached.
 
     Args:
         pairs: the planned number; up to ``most`` if a gain is seen but not proved by then.
+        longer: until when (monotonic) to go on where a gain is seen that is not proved at ``until``.
         changed, plain: each times one block. TimeoutError from either ends the test; the pairs so far count.
     """
     found = Paired(worth=worth, noise=noise)
     with contextlib.suppress(TimeoutError):
-        while time.monotonic() < until and not found.settled(pairs, len(found.ratios) < most):
+        while time.monotonic() < (max(until, longer) if found.doubtful else until):
+            if found.settled(pairs, len(found.ratios) < most):
+                break
             ways = (plain, changed) if len(found.ratios) % 2 == 0 else (changed, plain)
             rates = {way: way() for way in ways}
             found.ratios.append(rates[changed] / rates[plain])

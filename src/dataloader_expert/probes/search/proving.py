@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dataloader_expert.facts import Unknown
 from dataloader_expert.probes.base import Observation, TooDear
@@ -142,10 +142,14 @@ def _checked(settings: Settings, proof: Proof) -> Iterator[Observation]:
     dear, room = max(1e-3, present.cost + chosen.cost), settings.ledger.room
     pairs, noise = min(settings.pairs, int(room / dear)), settings.ledger.noise(best, now)
     if pairs:
-        proof.found = compare(
+        before, old = len(chosen.timed), len(present.timed)
+        found = compare(
             lambda: settings.timed(chosen, paced=True), lambda: settings.timed(present, paced=True),
-            pairs, time.monotonic() + room - 0.5 * dear, MOST_PAIRS, noise=noise,
+            pairs, time.monotonic() + room - dear, MOST_PAIRS, noise=noise,
         )  # fmt: skip
+        # by what was learned meanwhile of how long an epoch is, and how it begins
+        both = zip(chosen.paced[before:], present.paced[old:], strict=False)
+        proof.found = replace(found, ratios=[b / a for b, a in both][: len(found.ratios)])
     if not {best, now} <= settings.runners.keys():
         yield from settings.told_broken()
         stand(settings)

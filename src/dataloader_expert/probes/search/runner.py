@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 
 from dataloader_expert.probes.delivery import held_back, in_stock
-from dataloader_expert.probes.search.living import POLL_S, Living
+from dataloader_expert.probes.search.living import POLL_S, Begun, Living
 from dataloader_expert.probes.search.tap import Count, TimeUp
 
 LONG_S, LONG_ROUNDS, EVEN = 0.6, 2, 0.1
@@ -32,17 +32,15 @@ def cycle(load_s: float, step_s: float, workers: int) -> float:
 
 @dataclass
 class Runner(Living):
-    """``blocks``: throughputs in samples/s over whole epochs; ``cost``: seconds of one more block; ``gaps``: seconds
+    """``timed``: samples/s of each block, and whether it took whole epochs; ``cost``: seconds of one more block; ``gaps``: seconds
     from batch to batch; ``overtaken_s``: the part of ``waited_s`` in which in-order delivery kept a worker idle;
-    ``idle_s``: the same, weighted by the share of idle workers; ``rounds``: the fewest of a block; ``copies``: so many
-    workers deliver the same samples, of which one copy counts; ``last``: when (monotonic) the first block ends, however
-    little of it is done."""
+    ``idle_s``: the same, weighted by the share of idle workers; ``rounds``: the fewest of a block; ``last``: when
+    (monotonic) the first block ends, however little of it is done."""
 
-    blocks: list[float] = field(default_factory=list)
+    timed: list[tuple[float, bool]] = field(default_factory=list)
     cost: float = 0.0
     step_s: float = 0.0
     rounds: int = 1
-    copies: int = 1
     last: float = math.inf
     gaps: list[float] = field(default_factory=list)
     waited_s: float = 0.0
@@ -61,17 +59,23 @@ class Runner(Living):
         begun = time.monotonic()
         try:
             self.opened()
-            rate, begun = self._counted(seconds, until) if self.fine else self._delivered(seconds, until)
+            rate, whole, begun = self._counted(seconds, until) if self.fine else self._delivered(seconds, until)
         finally:
             self.tap.shut()
-        self.blocks.append(rate / self.copies)
+        self.timed.append((rate, whole))
         # a block in which an epoch starts takes longer: plan for the longest one
         self.cost = max(self.cost, time.monotonic() - begun)
         return self.blocks[-1]
 
-    def _counted(self, seconds: float, until: float | None) -> tuple[float, float]:
+    @property
+    def blocks(self) -> list[float]:
+        """Throughputs in samples/s over whole epochs, one copy of each sample counted, by what is known by now of how an epoch
+        begins and of how long it is."""
+        return [(rate if whole else self._with_starts(rate)) / self.copies for rate, whole in self.timed]
+
+    def _counted(self, seconds: float, until: float | None) -> tuple[float, bool, float]:
         """Samples/s as they are read, from one read to another, summed over all workers, so that it does not matter
-        which of them the storage serves; and when the block began. Dropped first: one sample of each worker, if in
+        which of them the storage serves; whether of whole epochs; and when the block began. Dropped first: one sample of each worker, if in
         time."""
         begun, before, n = time.monotonic(), self.counts(), max(1, self.plan.workers)
         cold = not any(c.samples for c in before)
@@ -90,7 +94,7 @@ class Runner(Living):
                 first = min(first, now)
                 start = counts if fresh == n or now - first >= seconds else None
                 if start is not None and self.startup is None:
-                    self.has_started(_last(start))
+                    self.has_started(_last(start), sum(c.samples for c in start))
                 continue
             read = 0 if start is None else sum(c.samples - b.samples for c, b in zip(counts, start, strict=True))
             spent = 0.0 if start is None else _last(counts) - _last(start)
@@ -103,13 +107,13 @@ class Runner(Living):
         collated = sum(c.batches - b.batches for c, b in zip(counts, start, strict=True))
         # a block shorter than a batch sees collating too often or not at all: charge it in proportion
         due = (read / self.plan.batch_size - collated) * self.collate_s / n
-        rate = read / max(1e-9, spent + due)
-        rate = rate if self.epochs > epoch + again else self._with_starts(rate)
-        return rate, begun if not cold else first
+        begins = self.epochs - epoch - again  # of which the last may not have come to a sample yet
+        whole = begins > 1 or (begins == 1 and self.renewed < _last(counts))
+        return read / max(1e-9, spent + due), whole, begun if not cold else first
 
-    def _delivered(self, seconds: float, until: float | None) -> tuple[float, float]:
+    def _delivered(self, seconds: float, until: float | None) -> tuple[float, bool, float]:
         """Samples/s in whole rounds, of the batches loaded during the block, not of those delivered: some were loaded
-        before it and waited in the queue, or are held back to keep the order."""
+        before it and waited in the queue, or are held back to keep the order; and the same as of ``_counted``."""
         if self.iterator is None:
             try:
                 self.next_batch(math.inf if until is None else until)
@@ -118,13 +122,13 @@ class Runner(Living):
         try:
             return self._in_rounds(seconds, until)
         except TimeUp:
-            return self._so_far(), self._begun
+            return self._so_far(), False, self._begun
 
-    def _in_rounds(self, seconds: float, until: float | None) -> tuple[float, float]:
+    def _in_rounds(self, seconds: float, until: float | None) -> tuple[float, bool, float]:
         n = max(1, self.plan.workers)
         if self.plan.workers and self.length() <= self.plan.workers * (self.plan.prefetch or 2) + 2 * n:
             begun = time.monotonic()  # an epoch ends before its workers are in step
-            return self._epochs(seconds, until), begun
+            return self._epochs(seconds, until), True, begun
         begun = self._into_step(n, until)
         epoch = self.epochs
         samples, start, cpu = 0, time.perf_counter(), time.thread_time()
@@ -138,7 +142,7 @@ class Runner(Living):
                 each = (last - start) / (len(self.gaps) - gaps)
                 if each * self.length() <= max(LONG_S, 2 * seconds) or again:
                     self.main_s += time.thread_time() - cpu
-                    return self._epochs(seconds, until), begun
+                    return self._epochs(seconds, until), True, begun
                 for _ in range(n):  # an epoch's start is counted separately
                     self.next_batch()
                 epoch, samples, start, gaps = self.epochs, 0, time.perf_counter(), len(self.gaps)
@@ -151,12 +155,12 @@ class Runner(Living):
                 break
         self.main_s += time.thread_time() - cpu
         loaded = max(1, done * n + grown)
-        return self._with_starts(samples / spent * loaded / (done * n)), begun
+        return samples / spent * loaded / (done * n), False, begun
 
     def _into_step(self, n: int, until: float | None) -> float:
         """Consumes the prefetched batches and one round more; returns when a block without worker start would begin."""
         begun = time.monotonic()
-        first = not self.blocks
+        first = not self.timed
         ready = self.plan.workers * (self.plan.prefetch or 2) if first else in_stock(self.iterator) * (self.rounds > 1)
         for _ in range(ready - first):
             self.next_batch(self.limit)
@@ -173,7 +177,7 @@ class Runner(Living):
     @property
     def limit(self) -> float:
         """When (monotonic) a batch must have come."""
-        return math.inf if self.blocks else self.last
+        return math.inf if self.timed else self.last
 
     def _so_far(self) -> float:
         """Samples/s since the workers started, where time ended within the first block: of the batches loaded, and of half a
@@ -188,17 +192,27 @@ class Runner(Living):
             raise self.too_slow()
         start = 0.0 if self.start is None else self.start.seconds(self.plan.workers, self.serving.cpus)
         spent = time.perf_counter() - self._begun - start
-        return self._with_starts((loaded + n / 2) * self.batch_samples / max(1e-9, spent))
+        return (loaded + n / 2) * self.batch_samples / max(1e-9, spent)
 
     def _with_starts(self, rate: float) -> float:
-        """The rate over whole epochs: if workers are not persistent, each epoch begins with a start as long as the
-        first, which ends with a batch of each worker."""
-        size = self.batch_samples
-        n = self.length() * size * self.copies
-        if not self.plan.workers or self.plan.persistent or math.isinf(n) or self.startup is None:
+        """The rate over whole epochs: each begins with a start in which some samples are loaded already, and ends when the
+        worker with the most batches has read them. A start of workers that are not persistent is as long as the first."""
+        n = self.epoch_samples
+        restarted = self.plan.workers and not self.plan.persistent
+        begun, start_s = (self.first, self.startup) if restarted else (self.again, self.usual_s)
+        if begun is None and start_s is not None:
+            begun = Begun(start_s, 0.0)
+        if math.isinf(n) or begun is None:
             return rate
-        ahead = 0 if self.fine else min(n, self.plan.workers * size)
-        return n / (self.startup + (n - ahead) / rate)
+        return n / (begun.seconds + max(max(0.0, n - begun.samples) / rate, self._longest_s(n, begun.samples, rate)))
+
+    def _longest_s(self, samples: float, loaded: float, rate: float) -> float:
+        """Seconds in which the worker with the most batches reads what is left of its share of an epoch: one no slower than
+        among all of them, and no faster than a sample takes alone. ``loaded``: by all workers together, before."""
+        workers, size = max(1, self.plan.workers), self.batch_samples
+        batch_s = min(workers * size / rate, size * sum(self.sample) + self.collate_s)
+        batches = samples / workers / size if self.stream else math.ceil(math.ceil(samples / size) / workers)
+        return max(0.0, batches - loaded / workers / size) * batch_s
 
     def _epochs(self, seconds: float, until: float | None) -> float:
         """Samples/s over whole epochs, including the start of workers if they are not persistent."""
@@ -215,6 +229,7 @@ class Runner(Living):
             spent = time.perf_counter() - start
             enough = spent >= seconds and (count >= LEAST_EPOCHS or spent >= LONG_S)
             if enough or (until is not None and time.monotonic() > until):
+                self.ended(samples / count)
                 return samples / spent  # the next block begins with an epoch
 
     def _gap(self, last: float) -> float:

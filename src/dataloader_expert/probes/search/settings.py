@@ -23,6 +23,10 @@ from dataloader_expert.probes.search.thresholds import PAIRS
 from dataloader_expert.probes.serving import Serving
 from dataloader_expert.probes.sharding import copied
 
+LAST_SHARE = 0.8
+"""A block of a comparison ends after this share of the time left: one in which an epoch begins may take far longer than those
+before, and what the search found must still be told."""
+
 
 class Settings:
     """``runners`` are in contention, each with its loader; ``dropped`` are not, but keep their blocks; ``failed`` did
@@ -110,7 +114,10 @@ class Settings:
         runner = Runner(
             plan, self.served, step_s=self.step_s, rounds=self.ledger.rounds(plan.workers), fine=self.ledger.fine,
             collate_s=self.collate_s, sample=(belief.cpu, belief.waits),
-            copies=max(1, plan.workers) if copied(self.bench) else 1, patience=self.ledger.patience, last=self.ledger.last,
+            copies=max(1, plan.workers) if copied(self.bench) else 1, stream=belief.stream,
+            whole=belief.epoch if belief.stream and (self.served.batched or belief.batch_size > 1) else math.inf,
+            usual_s=belief.again_s,
+            patience=self.ledger.patience, last=self.ledger.last,
         )  # fmt: skip
         try:
             if not self.block(runner, self.ledger.by(setting == self.now)):
@@ -138,9 +145,10 @@ class Settings:
         self.trying = runner
         try:
             seconds = self.ledger.timed_s(label(runner.plan))
-            rate = runner.block(seconds, until)
+            runner.block(seconds, until)
             self.ledger.ran(label(runner.plan), runner)
-            self.ledger.belief.observe(label(runner.plan), rate * runner.copies, seconds)
+            self._tell_epochs(runner)
+            self._observe(runner, seconds)
             return True
         except Exception:
             # after the guard has killed workers: torch's RuntimeError, or a broken pipe
@@ -159,6 +167,23 @@ class Settings:
         runner.close()
         return False
 
+    def _observe(self, runner: Runner, seconds: float) -> None:
+        """Tells the model of the block that was timed for so long; what is known of epochs may have changed the earlier ones."""
+        rates = [rate * runner.copies for rate in runner.blocks]
+        self.ledger.belief.observe(label(runner.plan), rates, seconds)
+
+    def _tell_epochs(self, runner: Runner) -> None:
+        """All learn from a runner whose epoch ended how long the stream is, and what an epoch begins with."""
+        belief = self.ledger.belief
+        if math.isfinite(runner.whole) and math.isinf(belief.epoch):
+            belief.ends_after(runner.whole)
+        runner.usual_s = belief.again_s
+        for key, one in {**self.runners, **self.dropped}.items():
+            one.usual_s = belief.again_s
+            if one.stream and math.isinf(one.whole):
+                one.whole = belief.epoch
+            belief.correct(key, [rate * one.copies for rate in one.blocks])
+
     def timed(self, runner: Runner, paced: bool = False) -> float:
         """Samples/s of one more block, ``paced`` as the consumer gets them.
 
@@ -166,7 +191,8 @@ class Settings:
             TimeoutError: if its workers were stopped at the memory limit.
         """
         self.bench.progress(f"comparing {self.words(label(runner.plan))}", None)
-        if not self.block(runner, None):
+        left = self.bench.left()
+        if not self.block(runner, None if math.isinf(left) else time.monotonic() + LAST_SHARE * left):
             raise TimeoutError
         return runner.paced[-1] if paced else runner.blocks[-1]
 

@@ -163,7 +163,7 @@ def _tapped(fetch: Fetch) -> Fetch:
         if tap.fine:
             _adopt(self, tap, worker, info is not None)
         batch = fetch(self, index)
-        if tap.fine:
+        if tap.fine or info is not None:
             tap.read(worker, 0, 1)
         return batch
 

@@ -20,6 +20,13 @@ TRIALS = Quantity("trials", "", "every setting tried, with its blocks")
 STARTUP = Quantity("startup", "s", "time from creating the iterator to the first batch")
 STARTING = Quantity("starting", "s", "time that workers take to start, without their first batch")
 
+IDLE = Quantity("idle_workers", "workers", "workers that yielded nothing in a whole epoch of the stream")
+EPOCH_START = Quantity(
+    "epoch_start",
+    "s",
+    "time from the beginning of an epoch to its first batch where no worker starts, without reading that batch",
+)
+
 
 def throughput_fact(runner: Runner) -> Fact:
     mean, low, high = interval(runner.blocks, further=True)

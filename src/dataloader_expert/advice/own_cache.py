@@ -1,0 +1,35 @@
+"""A dataset that keeps the samples it has read: each worker fills a cache of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.own_cache import KEPT
+from dataloader_expert.probes.search.loading import CURRENT
+
+
+def keeps_samples(facts: Facts) -> Iterator[Finding]:
+    fact, current = facts.find(KEPT), facts.find(CURRENT)
+    if fact is None:
+        return
+    v = fact.value
+    text = f"the dataset keeps the samples that it reads in `{escaped(v['attribute'])}`: the first time one takes"
+    text += f" {v['first_ms']:.3g} ms, the second {v['again_ms']:.3g} ms"
+    rates = "the rates here are partly of samples read before"
+    workers = 0 if current is None else current.value["num_workers"]
+    if current is None or not workers:
+        fix = "before you add workers, fill the cache in the main process: forked workers share what it holds"
+        yield finding("dataset-caches-samples", "info", f"{text}; {rates}", fact, fix)
+        return
+    text += f". Each of the {workers} workers keeps those that it has read itself"
+    text += "" if current.value["persistent_workers"] else ", until the epoch ends and they are lost"
+    fix = "read every sample once in the main process before the loader starts: forked workers share what it holds; or"
+    fix += " leave caching to CachedDataset(dataset).fill() from dataloader_expert.loaders"
+    yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix)
+
+
+RULES: tuple[Rule, ...] = (keeps_samples,)

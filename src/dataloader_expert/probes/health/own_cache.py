@@ -1,0 +1,117 @@
+"""Samples that a dataset keeps by itself: the first reading of a sample adds an entry to one of its containers, a second none.
+
+Loaders are then measured with samples that were read before, and each worker fills a cache of its own.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.health.object_census import containers, entries, newest
+
+KEPT = Quantity(
+    "samples_kept",
+    "samples",
+    "samples that the dataset itself had kept after they were read, and the times of both readings",
+)
+SAMPLES, LEAST = 8, 4
+"""Samples read, and the fewest that tell: one may open a file, whose handle is kept."""
+FASTER = 1.5
+"""How many times as fast the second reading must be."""
+LIGHT, DEEPEST = 64, 8
+"""Bytes of an entry from which on it may be a sample, and levels of one that are looked into."""
+LONG_S = 0.25
+"""Where a sample takes longer, no others are read for this."""
+
+
+@dataclass(frozen=True)
+class OwnCache(Probe):
+    """Runs before anything else reads samples."""
+
+    name: ClassVar[str] = "own_cache"
+    doing: ClassVar[str] = "reading a few samples twice"
+    share: float = 0.02
+    most_s: float = 1.0
+
+    def measure(self, bench: Bench) -> Iterable[Observation]:
+        if bench.source.format != "reference" or bench.source.iterable:
+            return
+        dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
+        until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
+        first: list[float] = []
+        sizes: list[int] = []
+        try:
+            before = {key: entries(held) for key, held in containers(dataset).items()}
+            n = len(dataset)
+            indices = [(2 * i + 1) * n // (2 * SAMPLES) for i in range(SAMPLES)] if n >= 2 * SAMPLES else []
+            for index in indices:
+                bench.at(index)
+                took, sample = _read(dataset, index)
+                first.append(took)
+                sizes.append(weight(sample))
+                if took > LONG_S or time.monotonic() > until:
+                    break
+            if len(first) < LEAST:
+                return
+            grown = {key: entries(held) for key, held in containers(dataset).items()}
+            again = [_read(dataset, index)[0] for index in indices[: len(first)]]
+            after = containers(dataset)
+        except Exception:  # the scan says which samples raise
+            return
+        finally:
+            bench.at(-1)
+        caches: Counter[str] = Counter()
+        size = statistics.fmean(sizes)
+        for key, count in grown.items():
+            new = count - before.get(key, 0)
+            if new > 0 and key in after and entries(after[key]) == count and _holds_samples(after[key], new, size):
+                caches[key[1]] += new  # what grows again is a log, not a cache; the parts of a dataset have one each
+        name = max(caches, key=lambda name: caches[name], default="")
+        faster = statistics.median(first) >= FASTER * statistics.median(again)
+        if caches[name] == len(first) and faster:
+            value = {
+                "attribute": name,
+                "samples": len(first),
+                "first_ms": round(1e3 * statistics.median(first), 4),
+                "again_ms": round(1e3 * statistics.median(again), 4),
+            }
+            yield Fact(KEPT, value, evidence("timed", self.name, seen=len(first)))
+
+
+def _holds_samples(container: Any, new: int, size: float) -> bool:
+    """Whether the newest entries may be samples of this size: no counters, and no open files."""
+    values = newest(container, new)
+    return values is None or sum(map(weight, values)) / new >= min(LIGHT, 0.5 * size)
+
+
+def weight(value: Any, depth: int = 0) -> int:
+    """Bytes of the arrays, texts and numbers in a value; nothing of other objects, such as open files."""
+    if isinstance(value, bool | int | float):
+        return 8
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, dict | list | tuple) and depth < DEEPEST:
+        return sum(weight(inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
+    if hasattr(value, "element_size"):
+        return int(value.element_size() * value.nelement())
+    if hasattr(value, "getbands"):
+        return int(value.width * value.height * len(value.getbands()))
+    size = getattr(value, "nbytes", 0)
+    return size if isinstance(size, int) else 0
+
+
+def _read(dataset: Any, index: int) -> tuple[float, Any]:
+    """Seconds that a sample takes, and the sample."""
+    begun = time.perf_counter()
+    sample = dataset[index]
+    return time.perf_counter() - begun, sample
+
+
+PROBES = (OwnCache,)

@@ -1,0 +1,89 @@
+"""What is said of how epochs begin, and of workers that have nothing to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.reading import amplification
+from dataloader_expert.advice.streams import idle
+from dataloader_expert.advice.surroundings import bandwidth
+from dataloader_expert.advice.transport import epoch_start, startup
+from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
+from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.health.worker_resources import COUNTS
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import READING
+from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.trials import EPOCH_START, IDLE, STARTING, THROUGHPUT, TRIALS
+from dataloader_expert.probes.system.outside import MACHINE
+
+SEEN = Evidence("timed", "loading", seen=3)
+AT = {"workers": 2, "prefetch": 2, "in_order": True, "persistent": False}
+PLAN = {"num_workers": 2, "prefetch_factor": 2, "in_order": True, "persistent_workers": False, "batch_size": 8}
+
+
+def facts_of(*given: tuple[Quantity, Any, dict[str, Any]]) -> Facts:
+    facts = Facts()
+    for quantity, value, at in given:
+        facts.add(Fact(quantity, value, SEEN, at))
+    return facts
+
+
+def codes_of(facts: Facts, *rules: Rule) -> list[str]:
+    return [found.code for rule in rules for found in rule(facts)]
+
+
+def epochs(again_s: float | None, start_s: float) -> Facts:
+    """A loader of 800 samples, 200 a second: an epoch of 4 s."""
+    begins = [] if again_s is None else [(EPOCH_START, again_s, {"samples": 800})]
+    return facts_of(
+        (CURRENT, PLAN, {}), (SAMPLES, 800, {}), (THROUGHPUT, 200.0, {**AT, "batch_size": 8}),
+        (STARTING, start_s, {"workers": 2, "persistent": False}), *begins,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("again_s", "start_s", "codes"),
+    [
+        (None, 1.0, ["workers-recreated"]),
+        (0.0, 1.0, ["workers-recreated"]),
+        (1.0, 1.05, ["slow-epoch-start"]),
+        (1.0, 2.0, ["slow-epoch-start", "workers-recreated"]),
+        (0.05, 0.06, []),
+    ],
+)
+def test_a_slow_sampler_is_not_taken_for_a_slow_start(again_s: float | None, start_s: float, codes: list[str]) -> None:
+    """Our promise: keeping workers is advised for what it saves, and not where the order of samples takes as long to draw."""
+    assert codes_of(epochs(again_s, start_s), epoch_start, startup) == codes
+
+
+def test_workers_without_samples_are_counted() -> None:
+    """B7: how many of the present workers have nothing to do, and how many do."""
+    [found] = idle(facts_of((IDLE, 5, {"workers": 8})))
+    assert (found.code, found.fix) == ("idle-workers", "write more shards, or use num_workers=3")
+    assert "5 of 8 workers" in found.message
+
+
+@pytest.mark.parametrize(("decoded", "told"), [(6.0, []), (1.0, ["read-amplification"])])
+def test_images_that_are_shrunk_are_not_read_in_vain(decoded: float, told: list[str]) -> None:
+    """B11: six times as many bytes are read as delivered; where as many more pixels are decoded, that is what is told."""
+    reading = {"amplification": 6.0, "bytes_read_per_sample": 77_000.0, "bytes_delivered_per_sample": 12_800.0}
+    counts = {"decoded_pixels": 4096 * decoded, "used_pixels": 4096.0}
+    assert codes_of(facts_of((READING, reading, {}), (COUNTS, counts, {})), amplification) == told
+
+
+@pytest.mark.parametrize(("again_s", "told"), [(None, ["bandwidth-bound"]), (2.0, [])])
+def test_epochs_that_mostly_begin_say_nothing_of_the_store(again_s: float | None, told: list[str]) -> None:
+    """B36: 32 workers that get little more than one, unless an epoch is over before they are in step."""
+    rows = [(0, 180.0), (32, 360.0)]
+    trials = [
+        {"num_workers": n, "in_order": True, "throughput": {"value": v}, "main_ms": 0.1, "batch_size": 16}
+        for n, v in rows
+    ]
+    begins = [] if again_s is None else [(EPOCH_START, again_s, {"samples": 800})]
+    stage = {"ms": 5.0, "cpu_ms": 0.1, "wait_ms": 4.9}
+    facts = facts_of((MACHINE, {"cpus": 2}, {}), (TRIALS, trials, {}), (STAGE, stage, {"stage": "read"}), *begins)
+    assert codes_of(facts, bandwidth) == told

@@ -1,0 +1,149 @@
+"""Datasets that keep the samples they have read, in one way or another, and datasets that only look like it."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import ConcatDataset, Dataset, Subset
+
+from dataloader_expert.advice.own_cache import keeps_samples
+from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.probes.base import Bench, evidence
+from dataloader_expert.probes.health.own_cache import KEPT, OwnCache
+from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.sources.reference import Reference
+
+SHARED: dict[int, torch.Tensor] = {}
+
+
+class Slow(Dataset[torch.Tensor]):
+    """What a sample costs: the tested cost itself, no clock is asserted on."""
+
+    def __init__(self, n: int = 64) -> None:
+        self.n, self.kept, self.seen = n, {}, set()  # type: ignore[var-annotated]  # as users write it
+        self.log: list[int] = []
+
+    def __len__(self) -> int:
+        return self.n
+
+    def load(self, index: int) -> torch.Tensor:
+        time.sleep(0.004)
+        return torch.full((8,), float(index))
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return self.load(index)
+
+
+class InADict(Slow):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if index not in self.kept:
+            self.kept[index] = self.load(index)
+        return self.kept[index]  # type: ignore[no-any-return]  # of a dict without types
+
+
+class OfItsModule(Slow):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if index not in SHARED:
+            SHARED[index] = self.load(index)
+        return SHARED[index]
+
+
+class ByTheLibrary(Slow):
+    @functools.cache  # noqa: B019  # as users write it
+    def load(self, index: int) -> torch.Tensor:
+        return super().load(index)
+
+
+class AFewOnly(Slow):
+    @functools.lru_cache(maxsize=4)  # noqa: B019  # as users write it
+    def load(self, index: int) -> torch.Tensor:
+        return super().load(index)
+
+
+class MadeLate(Slow):
+    """Its cache is made when the first sample is read."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        found: dict[int, torch.Tensor] = self.__dict__.setdefault("late", {})
+        if index not in found:
+            found[index] = self.load(index)
+        return found[index]
+
+
+class Handles(Slow):
+    """Keeps a handle for each sample, which takes long to open."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if index not in self.kept:
+            self.kept[index] = object()  # an open connection, say
+            time.sleep(0.008)  # what a cache saves: a second reading is told from the first by it
+        return self.load(index)
+
+
+class Counts(Slow):
+    """Counts its readings by index; the first of a file is slow, as from a cold disk."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        time.sleep(0 if index in self.kept else 0.008)  # the same
+        self.kept[index] = self.kept.get(index, 0) + 1
+        return self.load(index)
+
+
+class Notes(Slow):
+    """Grows, and saves nothing: a set at the first reading, a list at each."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        self.seen.add(index)
+        self.log.append(index)
+        return self.load(index)
+
+
+class Raises(InADict):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        raise RuntimeError("no such sample")
+
+
+def kept_by(dataset: Any) -> Facts:
+    source = Reference.__new__(Reference)
+    source.dataset, source.iterable = dataset, False
+    ref = SourceRef("made.py:made", (), code=True)
+    bench = Bench(source, ref, 0, time.monotonic() + 60, lambda index: None, lambda message, share: None, cpus=2)
+    return Facts(tuple(said for said in OwnCache().measure(bench) if isinstance(said, Fact)))
+
+
+@pytest.mark.parametrize(
+    ("make", "attribute"),
+    [
+        (InADict, "kept"),
+        (OfItsModule, "SHARED"),
+        (ByTheLibrary, "load"),
+        (MadeLate, "late"),
+        (lambda: Subset(InADict(), range(40)), "kept"),
+        (lambda: ConcatDataset([InADict(), InADict()]), "kept"),
+    ],
+    ids=["a dict", "a dict of the module", "lru_cache", "made late", "in a subset", "in parts"],
+)
+def test_a_cache_of_the_dataset_itself_is_told(make: Callable[[], Any], attribute: str) -> None:
+    """Our promise: whatever holds the samples is named, and that workers fill one each, and lose it."""
+    facts = kept_by(make())
+    value = facts.value(KEPT)
+    assert value["attribute"] == attribute
+    assert value["first_ms"] > 2 * value["again_ms"]
+    assert [f.severity for f in keeps_samples(facts)] == ["info"]
+    workers = {"num_workers": 2, "persistent_workers": False}
+    [found] = keeps_samples(Facts((*facts, Fact(CURRENT, workers, evidence("declared", "loading")))))
+    assert (found.code, found.severity) == ("dataset-caches-samples", "warning")
+    assert attribute in found.message
+    assert "lost" in found.message
+
+
+@pytest.mark.parametrize("make", [Slow, AFewOnly, Notes, Handles, Counts, Raises, lambda: Slow(3)])
+def test_what_keeps_no_samples_is_not_accused(make: Callable[[], Any]) -> None:
+    """Our promise: counters and logs are no caches, and a cache of a few entries keeps no samples for another epoch."""
+    assert list(keeps_samples(kept_by(make()))) == []
