@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
+from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks.looking import Data, judged
@@ -50,6 +51,16 @@ def sounds(*values: Any, rates: list[int] | None = None) -> Data:
     return Data({"audio": held, "sample_rate": np.array(rates or [RATE] * len(held))}, kinds={"audio": "audio"})
 
 
+def objects(classes: list[list[int]], names: dict[int, str] | None = None, step: int = 1, **more: Any) -> Data:
+    """Samples with a box for each of these classes, each so many pixels to the right of the one before."""
+    boxes = [
+        np.array([[5.0 + step * k, 5, 20 + step * k, 20] for k in range(len(of))]).reshape(-1, 4) for of in classes
+    ]
+    made = {"boxes": boxes, "classes": [np.array(of, np.int64) for of in classes]}
+    held = Objects("classes", {0: "owl", 1: "yak", 2: "gnu"} if names is None else names)
+    return Data(made, context={"objects": held}, **more)
+
+
 def named(values: list[str], files: list[str], sure: bool = True) -> Data:
     """Rows that name files, and the files that there are."""
     there = FileNames("data")
@@ -78,6 +89,7 @@ def tone(gain: float) -> Any:
 
 PICTURES = [picture(i) for i in range(8)]
 SHARP = [picture(i, size=48) for i in range(12)]
+PIXELS = list(np.random.default_rng(6).integers(0, 256, (120, 8, 8, 3), np.uint8))
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
 CATEGORY = {"day": "category"}
 HALVES = ["train"] * 6 + ["test"] * 6
@@ -91,6 +103,18 @@ def tabled(label: Any, **more: Any) -> Data:
 def ragged(*shapes: tuple[int, ...], kind: str = "sequence", dtype: str = "float32") -> Data:
     values: list[Any] = [np.zeros(s, dtype) for s in shapes]
     return Data({"x": values}, kinds={"x": kind})
+
+
+def turns(i: int, *roles: str, **last: Any) -> list[dict[str, Any]]:
+    """A conversation of the ``i``-th kind: turns of these roles, the last with other values."""
+    made: list[dict[str, Any]] = [{"role": role, "content": f"{role} says {i} and {k}"} for k, role in enumerate(roles)]
+    return [*made[:-1], {**made[-1], **last}]
+
+
+def chats(*odd: Any, field: str = "messages") -> Data:
+    """Forty conversations, with and without a system turn, before the odd ones."""
+    sound = [turns(i, *["system"] * (i % 2), *["user", "assistant"] * (1 + i % 3)) for i in range(40)]
+    return Data({field: [*sound, *odd]}, kinds={field: "other"}, context={"conversations": frozenset({field})})
 
 
 LONG = [" ".join(f"word{(i * 31 + k * k * 7) % 997 if k != 7 else 7}" for k in range(60)) for i in range(12)]
@@ -238,6 +262,13 @@ SILENT = {
         "shares": Data({"boxes": [np.array([[0.1, 0.1, 0.9, 0.9]])] * 4, "width": [40] * 4, "height": [40] * 4}),
         "no boxes in a sample": Data({"bbox": [np.array([1.0, 1, 9, 9]), np.zeros((0, 4))] * 4}),
     },
+    "objects": {
+        "two classes": objects([[0, 1]] * 12),
+        "none in some": objects([[0, 1], []] * 6),
+        "boxes that differ by a pixel": objects([[0, 0, 0]] * 12),
+        "a rare class that validation lacks": objects([[0, 2]] + [[0, 1]] * 11, splits=HALVES),
+        "classes that nobody declared": objects([[0, 7]] * 12, names={}),
+    },
     "scales": {
         "one scale": Data({"x": NOISE}),
         "pictures of one range": Data({"x": rng.random((12, 8, 8))}, kinds={"x": "image"}),
@@ -299,6 +330,74 @@ SILENT = {
     "nested": {
         "numbers": Data({"of": [{"a": 1.5, "b": [1, 2.5]}] * 12}, kinds={"of": "other"}),
         "nothing": Data({"of": [{}, None] * 6}, kinds={"of": "other"}),
+    },
+    "records": {
+        "conversations": chats(),
+        "a turn that calls a tool and says nothing": chats(
+            [
+                *turns(1, "user"),
+                {"role": "assistant", "content": None, "tool_calls": [{"name": "f", "arguments": "{}"}]},
+            ]
+        ),
+        "keys that are data": Data({"of": [{f"word{i}": 1, f"other{i}": 2} for i in range(80)]}, kinds={"of": "other"}),
+        "a key that a third has": Data(
+            {"of": [{"a": 1, **({"b": "x"} if i % 3 else {})} for i in range(40)]}, kinds={"of": "other"}
+        ),
+        "lists that are often empty": Data(
+            {"of": [{"tags": ["a"] * (i % 3)} for i in range(40)]}, kinds={"of": "other"}
+        ),
+        "keys that few turns use, as in Parquet": chats(
+            *[[{**turn, "name": None} for turn in turns(i, "user", "assistant")] for i in range(60)],
+            turns(61, "user", "assistant", name="calculator"),
+        ),
+        "an image without objects, and one outlined otherwise": Data(
+            {
+                "of": [
+                    *[[{"box": [1.0, 2.0], "outline": [[1, 2]]}]] * 60,
+                    [],
+                    [{"box": [1.0], "outline": {"counts": "x"}}],
+                ]
+            },
+            kinds={"of": "other"},
+        ),
+        "a tool called by a text": chats(
+            [*turns(1, "user"), {"role": "assistant", "content": None, "tool_calls": '[{"name": "f"}]'}]
+        ),
+        "a blank of few": Data({"of": [{"a": ""}, *[{"a": "b"}] * 11]}, kinds={"of": "other"}),
+    },
+    "equal_fields": {
+        "two answers that differ": Data(
+            {"chosen": LONG, "rejected": LONG[::-1]}, kinds={"chosen": "text", "rejected": "text"}
+        ),
+        "short ones": Data(
+            {"title": ["Rome"] * 3 + LONG * 4, "town": ["Rome"] * 51}, kinds={"title": "text", "town": "text"}
+        ),
+        "lists of points and of tags": Data(
+            {"a": [[[i, 2]] for i in range(60)], "b": [[[7, 2]]] * 60}, kinds={"a": "other", "b": "other"}
+        ),
+        "a field that is a copy": Data({"a": LONG * 4, "b": LONG * 4}, kinds={"a": "text", "b": "text"}),
+    },
+    "conversations": {
+        "with and without system and tools": chats(turns(1, "user", "assistant", "tool", "assistant")),
+        "of other names": Data(
+            {"c": [[{"from": "human", "value": "a"}, {"from": "gpt", "value": str(i)}] for i in range(40)]},
+            kinds={"c": "other"},
+        ),
+        "prompts, which all await an answer": Data(
+            {"prompt": [turns(i, "user") for i in range(40)]}, kinds={"prompt": "other"}
+        ),
+        "many characters, each by its name": Data(
+            {"c": [turns(i, "user", f"hero {i}" if i % 5 == 0 else "assistant") for i in range(250)]},
+            kinds={"c": "other"},
+        ),
+        "speakers by name": Data(
+            {"c": [[{"role": name, "content": str(i)} for name in ("anna", "ben")] for i in range(40)]},
+            kinds={"c": "other"},
+        ),
+        "places, not turns": Data(
+            {"c": [[{"from": "Rome", "to": "Bonn"}] for _ in range(39)] + [[{"from": "Kiel", "to": "Bonn"}]]},
+            kinds={"c": "other"},
+        ),
     },
     "spelling": {
         "truth by single letters, which may be codes": Data({"odor": ["n", "y", "f"] * 30}, kinds={"odor": "category"}),
@@ -363,6 +462,11 @@ SPEAKS = {
     "classes": {
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
         "a class of one sample": (tabled(["a", "b"] * 5 + ["c"]), "label-singleton", "info"),
+        "a letter that is missing": (
+            tabled(["contradiction", "neutral"] * 60 + ["contradicton"]),
+            "label-twins",
+            "warning",
+        ),
         "case and blanks": (tabled(["cat", "Cat ", "dog", "dog"] * 3), "label-twins", "warning"),
         "a sample without a label": (tabled(["a", "b", None, "a", "b", "b"] * 2), "label-blank", "error"),
         "a class beside its rarer spelling": (tabled(["cat"] * 22 + ["dog"] * 22 + ["Dog"]), "label-twins", "warning"),
@@ -630,6 +734,21 @@ SPEAKS = {
         ),
         "markup as a field": (Data({"<img src=x onerror=alert(1)>": NUMBERS}), "suspicious-text", "warning"),
     },
+    "objects": {
+        "a class that is not declared": (objects([[0, 1]] * 11 + [[0, 9]]), "label-out-of-range", "error"),
+        "a box twice": (objects([[0, 1]] * 11 + [[0, 0]], step=0), "duplicate-boxes", "warning"),
+        "a class that training never sees": (
+            objects([[0]] * 6 + [[0, 1]] * 6, splits=HALVES),
+            "class-missing-in-split",
+            "warning",
+        ),
+        "a common class that validation lacks": (
+            objects([[0, 1, 1, 1]] * 6 + [[0]] * 6, splits=HALVES, step=3),
+            "class-missing-in-split",
+            "info",
+        ),
+        "a rare class": (objects([[0] * 12] * 11 + [[1]]), "severe-imbalance", "info"),
+    },
     "boxes": {
         "no width": (
             Data({"bbox": [np.array([5.0, 5, 20, 20])] * 30 + [np.array([5.0, 5, 5, 20])]}),
@@ -668,6 +787,14 @@ SPEAKS = {
     "constant_samples": {
         "one of many": (
             Data({"x": np.r_[NOISE.reshape(-1, 20), np.full((1, 20), 3.0)]}, kinds={"x": "array"}),
+            "constant-samples",
+            "warning",
+        ),
+        "a blank one among images, of which another is of another form": (
+            Data(
+                {"x": [(PIXELS[0] % 2).astype(np.uint16), *PIXELS, 0 * PIXELS[0]]},
+                kinds={"x": "image"},
+            ),
             "constant-samples",
             "warning",
         ),
@@ -797,6 +924,79 @@ SPEAKS = {
             Data({"of": [{"a": {"b": float("inf") if i == 5 else 2.0}} for i in range(12)]}, kinds={"of": "other"}),
             "inf",
             "error",
+        ),
+    },
+    "records": {
+        "a turn without text": (
+            chats([*turns(1, "user"), {"role": "assistant"}]),
+            "missing-key",
+            "warning",
+        ),
+        "a turn whose text is null": (chats(turns(1, "user", "assistant", content=None)), "missing-values", "warning"),
+        "a blank turn": (chats(turns(1, "user", "assistant", content=" ")), "blank-text", "warning"),
+        "no turns at all": (chats([]), "empty-sequence", "warning"),
+        "a turn whose text is a number": (chats(turns(1, "user", "assistant", content=7)), "dtype-drift", "warning"),
+        "bytes that were no text": (
+            chats(turns(1, "user", "assistant", content="caf\ufffd")),
+            "suspicious-text",
+            "warning",
+        ),
+        "text encoded twice": (
+            chats(turns(1, "user", "assistant", content="caf\u00c3\u00a9")),
+            "encoding-error",
+            "warning",
+        ),
+        "far inside": (
+            Data(
+                {"of": [{"a": {"b": [{"c": "x"}, {"c": None if i == 9 else "y"}]}} for i in range(30)]},
+                kinds={"of": "other"},
+            ),
+            "missing-values",
+            "warning",
+        ),
+    },
+    "equal_fields": {
+        "an answer that is preferred to itself": (
+            Data(
+                {"chosen": [*LONG * 4, "the same to all"], "rejected": [*LONG[1:] * 4, *LONG[:4], "the same to all"]},
+                kinds={"chosen": "text", "rejected": "text"},
+            ),
+            "equal-fields",
+            "warning",
+        ),
+        "turns in both": (
+            Data(
+                {
+                    "chosen": [turns(i, "user", "assistant") for i in range(40)],
+                    "rejected": [turns(i + (i != 9), "user", "assistant") for i in range(40)],
+                },
+                kinds={"chosen": "other", "rejected": "other"},
+                context={"conversations": frozenset({"chosen", "rejected"})},
+            ),
+            "equal-fields",
+            "warning",
+        ),
+    },
+    "conversations": {
+        "one that ends with a question": (chats(turns(1, "user", "assistant", "user")), "turn-order", "warning"),
+        "one with two answers in a row": (
+            chats(turns(1, "user", "assistant", "assistant")),
+            "turn-order",
+            "warning",
+        ),
+        "one with a late system turn": (
+            chats(turns(1, "user", "assistant", "system", "user", "assistant")),
+            "turn-order",
+            "warning",
+        ),
+        "a misspelt role": (chats(turns(1, "user", "asistant", "user", "assistant")), "turn-order", "warning"),
+        "one inside an object": (
+            Data(
+                {"chosen": [{"turns": turns(i, "user", *["assistant"] * (i != 7)), "score": 1.0} for i in range(40)]},
+                kinds={"chosen": "other"},
+            ),
+            "turn-order",
+            "warning",
         ),
     },
     "spelling": {

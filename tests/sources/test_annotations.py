@@ -84,7 +84,7 @@ def test_boxes_are_read_and_judged(tmp_path: Path, write: str) -> None:
     """Our promise: images without objects have no box, and the one box that leaves its image is found in its sample."""
     names = [f"{i:03}.png" for i in range(N)]
     pictures(tmp_path / "images", names)
-    boxes = [[] if i % 5 == 0 else [[2, 2, 10, 8]] * (1 + i % 3) for i in range(N)]
+    boxes = [[] if i % 5 == 0 else [[2 + k, 2, 10, 8] for k in range(1 + i % 3)] for i in range(N)]
     boxes[7] = [[20, 2, 30, 8]]
     WRITE[write](tmp_path, names, boxes)
     source = opened(tmp_path)
@@ -131,7 +131,7 @@ def as_yolo(root: Path, names: list[str], boxes: list[Any]) -> None:
             for k, (x, y, w, h) in enumerate(of)
         ]
         (root / "labels" / name.replace(".png", ".txt")).write_text("".join(lines), encoding="utf-8")
-    (root / "data.yaml").write_text("names: [owl]\n", encoding="utf-8")
+    (root / "data.yaml").write_text("names: [owl, yak]\n", encoding="utf-8")
 
 
 def as_voc(root: Path, names: list[str], boxes: list[Any]) -> None:

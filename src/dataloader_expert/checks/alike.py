@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _BETWEEN = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")
 """Spaces, hyphens and underscores between two letters: ``New  York`` and ``new_york``, but not ``1-2`` or ``B-``."""
@@ -13,6 +13,9 @@ LOOK_ALIKE = str.maketrans(
     "ABEKMHOPCTXaeopcyxijsABEZHIKMNOPTYXo",
 )
 """Letters of Cyrillic and Greek that look like Latin ones."""
+SHORT, LONG, TIMES, MOST_WORDS = 6, 10, 50, 300
+"""Letters of the shortest name that may be misspelt, and from which two may be wrong; how many times as common what is meant must
+be; the most names that are compared."""
 TRUTH = {
     **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0", "on"), "true"),
     **dict.fromkeys(("false", "f", "no", "n", "0", "0.0", "off"), "false"),
@@ -37,6 +40,39 @@ def twins(names: Iterable[str]) -> list[list[str]]:
 
 def _plain(name: str) -> str:
     return _BETWEEN.sub(" ", unicodedata.normalize("NFKC", name).casefold().strip())
+
+
+def misspelt(counts: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Rare names of which a letter, in long ones two, is another, missing, added or exchanged, each with the common name that is
+    meant. Names with digits are codes."""
+    words = [name for name in counts if len(name) >= SHORT and not any(map(str.isdigit, name))]
+    if len(words) > MOST_WORDS:
+        return []
+    found = []
+    for rare in words:
+        meant = [
+            name
+            for name in words
+            if counts[name] >= TIMES * counts[rare] and _edits(rare, name, 1 + (len(name) >= LONG)) and name != rare
+        ]
+        if len(meant) == 1:
+            found.append((rare, meant[0]))
+    return found
+
+
+def _edits(one: str, other: str, most: int) -> bool:
+    """Whether at most so many edits lead from one text to the other (Damerau-Levenshtein, restricted). No library: checks have numpy alone."""
+    if abs(len(one) - len(other)) > most:
+        return False
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            row.append(min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b)))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                row[-1] = min(row[-1], rows[-2][j - 2] + 1)
+        rows.append(row)
+    return rows[-1][-1] <= most
 
 
 def spelt(names: Iterable[str]) -> str:

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, Unknown
-from dataloader_expert.sources.base import PLACED, Block, Field, Role, Roles, Source
+from dataloader_expert.sources.arrays import objects_in
+from dataloader_expert.sources.base import PLACED, Block, Field, Objects, Role, Roles, Source
 from dataloader_expert.sources.references import References
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
@@ -64,6 +65,10 @@ class Context:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     references: References | None = None
     """Fields that name files; None if there are none."""
+    objects: Objects | None = None
+    """The field with the classes of a sample's objects."""
+    conversations: frozenset[str] = frozenset()
+    """Fields whose values are lists of turns."""
     copies: frozenset[str] = frozenset()
     """Files that are byte-identical to another one."""
     pivots: dict[str, float] = field(default_factory=dict)
@@ -84,6 +89,8 @@ class Context:
             near=near,
             roles=source.roles or Roles(),
             vocabulary=beside(getattr(source, "listing", None)),
+            objects=source.objects or objects_in(source.fields),
+            conversations=frozenset(source.conversations),
             copies=frozenset(source.copies),
         )
 
@@ -91,6 +98,16 @@ class Context:
     def aside(self) -> str | None:
         """The label, which is no part of a sample's content; None if there is none or its place alone suggests it."""
         return None if self.placed else self.label
+
+    @property
+    def classes_of_objects(self) -> str | None:
+        """The field that holds them."""
+        return None if self.objects is None else self.objects.field
+
+    @property
+    def nested(self) -> list[str]:
+        """Fields whose values are objects or lists of any form, such as a dictionary in a line of JSON."""
+        return [f.name for f in self.fields if f.kind == "other" and f.dtype in ("dict", "list")]
 
     @property
     def several_splits(self) -> bool:
@@ -246,6 +263,7 @@ LABELS_BLANK = Quantity(
     "labels_blank", "samples", "samples without a label in splits where most have one, and where they are"
 )
 CLASS_COUNTS = Quantity("class_counts", "samples", "samples per class, of one split or of all (split null)")
+OBJECT_COUNTS = Quantity("object_counts", "objects", "objects per class, of one split or of all (split null)")
 ROLES = Quantity("roles", "", "fields that name the split, the group, the time or a row, and how they were found")
 SPLITS = Quantity("splits", "samples", "samples of each split")
 SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")

@@ -115,7 +115,7 @@ class Boxes(Check):
                 yield finding(
                     "box-degenerate",
                     "error",
-                    f"{v['degenerate']} of {v['boxes']} boxes in {name} {verb(v['degenerate'], 'have no area')}, or a NaN ({read})",
+                    f"{v['degenerate']} of {v['boxes']} boxes in {name} {verb(v['degenerate'], 'have no area')}, corners in the wrong order or a NaN ({read})",
                     fact,
                     "drop or redraw them: many losses become NaN on such boxes",
                     v["degenerate_where"],

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from dataloader_expert.checks.alike import spelt, twins
+from dataloader_expert.checks.alike import misspelt, spelt, twins
 from dataloader_expert.checks.base import CLASS_COUNTS, LABELS_BLANK, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
@@ -23,6 +23,8 @@ CLASS_LIMIT = 10_000
 RARE = 1_000
 """Labels whose locations are kept."""
 SEVERE = 10.0
+JOINING, MOSTLY = "|;,", 0.9
+"""What may join labels, and the least share of parts that are labels elsewhere."""
 
 
 class Classes(Check):
@@ -111,7 +113,7 @@ class Classes(Check):
 
     def usable(self) -> bool:
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        return bool(total) and not self.floats and not self.odd and len(total) <= CLASS_LIMIT
+        return bool(total) and not self.floats and not self.odd and len(total) <= CLASS_LIMIT and not several(total)
 
     def unknowns(self) -> Iterable[Unknown]:
         if not self.usable():
@@ -120,6 +122,8 @@ class Classes(Check):
                 if self.floats
                 else "its values are lists or arrays"
                 if self.odd
+                else "its values hold several labels each"
+                if several(sum(self.counts.values(), Counter()))
                 else "there are too many"
             )
             yield Unknown("classes", f"{self.context.label} is not a class label: {why}")
@@ -145,7 +149,7 @@ class Classes(Check):
         for value, n in total.items():
             counts[self.context.class_name(value)] += n
         odd = {*_once(counts), *_blank(counts), *_unknown(counts, self.context.classes)}
-        odd |= {name for names in twins(counts) for name in names}
+        odd |= {name for names in twins(counts) for name in names} | {wrong for wrong, _ in misspelt(counts)}
         placed: dict[str, list[dict[str, Json]]] = {}
         for kind in self.where.found:
             if isinstance(kind, tuple):
@@ -220,6 +224,16 @@ class Classes(Check):
                 places(sorted(names, key=lambda name: (counts[name], name))[:-1]),  # the commonest is the right one
                 len(names),
             )
+        for wrong, meant in misspelt(counts):
+            yield finding(
+                "label-twins",
+                "warning",
+                f"{wrong!r}, {number(counts[wrong], 'sample')}, is probably a misspelt {meant!r}, {counts[meant]:,} samples",
+                all_,
+                "use one spelling",
+                places([wrong]),
+                counts[wrong],
+            )
         yield from self._judge_splits(facts, counts)
         out = _unknown(counts, self.context.classes)
         if out:
@@ -266,6 +280,18 @@ class Classes(Check):
                     [{"split": split}],
                     len(absent),
                 )
+
+
+def several(counts: Mapping[Any, int]) -> bool:
+    """Whether labels are joined, as ``Edema|Mass``: several are, and nearly all of their parts stand alone or in others too."""
+    for mark in JOINING:
+        joined = [value.split(mark) for value in counts if isinstance(value, str) and mark in value]
+        parts = Counter(part.strip() for value in joined for part in value)
+        alone = {value.strip() for value in counts if isinstance(value, str) and mark not in value}
+        again = sum(n for part, n in parts.items() if part in alone or n > 1)
+        if len(joined) > 2 and len(parts) < len(joined) + len(alone) and again >= MOSTLY * parts.total():
+            return True
+    return False
 
 
 def _meant(counts: Mapping[str, int]) -> dict[str, str]:

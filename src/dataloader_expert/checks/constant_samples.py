@@ -77,8 +77,8 @@ class ConstantSamples(Check):
             v, name = fact.value, str(fact.at["field"])
             if name in self.whole and v["count"] * FEW > v["varied"]:
                 continue  # masks may well be empty
-            values = facts.value(STATISTICS, {"min": None}, field=name)
-            if name in self.whole and values["min"] is not None and 0 <= values["min"] <= values["max"] <= 1:
+            ranges = [(f.value["min"], f.value["max"]) for f in facts.all(STATISTICS, field=name)]
+            if name in self.whole and ranges and all(low is not None and 0 <= low <= high <= 1 for low, high in ranges):
                 continue  # marks, such as which tokens count: all of a sample's may be set
             if v["count"] and v["varied"]:
                 yield finding(

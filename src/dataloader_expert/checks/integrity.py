@@ -13,6 +13,7 @@ from dataloader_expert.checks.places import Places, dealt
 from dataloader_expert.conclusions import MAX_PLACES, Finding, Severity, finding, verb
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Unit
 
 PROBLEMS = Quantity("problems", "places", "files or samples with this defect")
@@ -23,6 +24,8 @@ SAMPLE_BYTES = Quantity("sample_bytes", "bytes", "min, median, p95 and max of a 
 MOST_KEPT = 1_000
 """The most locations kept for one code; ``MAX_PLACES`` for one file."""
 NONE = type(None)
+DEEPEST = 16
+"""Levels of a nested object that are looked into."""
 MOST_SIZES = 100_000
 """The most sample sizes of one field from which quantiles are computed."""
 SEPARATE = 3
@@ -88,6 +91,8 @@ FIXES = {
     "duplicate-files": "drop the copies",
     "encoding-error": "re-encode the file as UTF-8",
     "odd-name": "rename it",
+    "splits-overlap": "remove it from all lists but one",
+    "label-conflict": "find out which of both is right",
     "empty-class": "delete the folder or add samples: torchvision's ImageFolder rejects it",
 }
 
@@ -155,6 +160,8 @@ class Integrity(Check):
         "length-mismatch",
         "label-out-of-range",
         "sample-raises",
+        "splits-overlap",
+        "label-conflict",
     )
 
     def __init__(self, context: Context) -> None:
@@ -167,8 +174,9 @@ class Integrity(Check):
         self.examples = Places()
         """By field and shape."""
         self.lacking = Lacking()
-        self.labelled: set[str | None] = set()
-        """Splits in which a sample has a label."""
+        masks = [f.name for f in context.fields if f.kind == "mask"]
+        self.targets: dict[str, set[str | None]] = {n: set() for n in (context.label, *masks) if n is not None}
+        """Splits in which a sample has the label, or a mask."""
         self.sizes: dict[str, list[int]] = {}
         self.empties: dict[str, int] = {}
         """By field, a sum over the samples in which it is an empty list: equal for fields that are empty together."""
@@ -212,8 +220,9 @@ class Integrity(Check):
             self.found(problem, unit if unit.samples == 1 else None)
         for name in {f.name for f in self.context.fields} - set(block.columns):
             self.lacking.note(name, block)
-        if self.context.label in block.columns:
-            self.labelled.add(unit.split)
+        for name, splits in self.targets.items():
+            if name in block.columns:
+                splits.add(unit.split)
         for name, column in block.columns.items():
             values = column.values
             if isinstance(values, np.ndarray):
@@ -265,7 +274,8 @@ class Integrity(Check):
             self.counts[key] = self.counts.get(key, 0) + n
         self.examples.merge(other.examples)
         self.lacking.merge(other.lacking)
-        self.labelled |= other.labelled
+        for name, splits in other.targets.items():
+            self.targets[name] |= splits
         for name, shapes in other.shapes.items():
             mine = self.shapes.setdefault(name, {})
             for shape, n in shapes.items():
@@ -305,10 +315,10 @@ class Integrity(Check):
         for name in sorted(self.lacking.units):
             if 2 * self.lacking.samples[name] > self.seen:
                 continue
-            unlabelled = name == self.context.label
+            targets = self.targets.get(name)
             for where in self.lacking.units.pop(name):
-                if where["file"] in told or (unlabelled and where["split"] not in {None, *self.labelled}):
-                    continue  # a split whose labels are withheld
+                if where["file"] in told or (targets is not None and where["split"] not in {None, *targets}):
+                    continue  # a split whose labels or masks are withheld
                 of = f" from {where['key']}" if where.get("key") else ""
                 self.found(Unreadable("missing-key", f"{name} is missing{of}", field=name, **where))
             if self.lacking.beyond[name]:
@@ -435,6 +445,8 @@ class Integrity(Check):
                 common, most = spread.most_common(1)[0]
                 common = f"[{common}"
         few = total - most <= rare
+        if len(tails) == 1 and not few and (has_boxes(field) or name == self.context.classes_of_objects):
+            return  # images show as many objects as they do
         axes, tail = common.partition("[")[2], next(iter(tails))
         long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
         places = self._odd(fact, lambda shape: _tail(shape) != tail if long else _axes(shape) != axes)
@@ -564,7 +576,17 @@ def shape_of(value: Any) -> tuple[str, int]:
         return "str", len(value.encode("utf-8", "replace"))
     if isinstance(value, bytes):
         return "bytes", len(value)
-    return type(value).__name__, 8
+    return type(value).__name__, _held(value) if isinstance(value, dict | list | tuple) else 8
+
+
+def _held(value: Any, depth: int = 0) -> int:
+    """Bytes of the texts and numbers in a nested object, without its keys."""
+    if isinstance(value, str | bytes):
+        return len(value) if isinstance(value, bytes) or value.isascii() else len(value.encode("utf-8", "replace"))
+    if isinstance(value, dict | list | tuple) and depth < DEEPEST:
+        return sum(_held(inner, depth + 1) for inner in (value.values() if isinstance(value, dict) else value))
+    size = getattr(value, "nbytes", None)
+    return size if isinstance(size, int) else 0 if value is None else 8
 
 
 CHECK = Integrity

@@ -6,10 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.wording import said
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.sources.base import Block, Column
 
-LENGTHS = Quantity("lengths", "items", "quantiles of the samples' lengths (first dimension, or characters of a text)")
+LENGTHS = Quantity(
+    "lengths",
+    "items",
+    "quantiles of the samples' lengths (first dimension, or characters of a text or of all turns of a conversation)",
+)
 MOST = 20_000_000
 """The most samples for which this is kept; for larger data no epoch is drawn."""
 ABSENT = "(none)"
@@ -35,6 +40,9 @@ class Labels(Check):
             ),
             None,
         )
+        self.talks = self.long is None and bool(context.conversations)
+        """Whether lengths are those of what is said in conversations."""
+        self.long = min(context.conversations) if self.talks else self.long
         self.grouped = context.grouped.field if context.grouped is not None else None
 
     def see(self, block: Block) -> None:
@@ -54,7 +62,8 @@ class Labels(Check):
             self.group.append((start, _codes(block.columns[self.grouped], n, self.group_names)))
         if self.long is not None and self.long in block.columns:
             values = block.columns[self.long].values[:n]
-            self.length.append((start, np.array([_length(v) for v in values], np.int32)))
+            length = _talk if self.talks else _length
+            self.length.append((start, np.array([length(v) for v in values], np.int32)))
         hard = self.context.difficulty
         if hard is not None and hard in block.columns:
             self.difficulty.append((start, np.asarray(block.columns[hard].values[:n], np.float64)))
@@ -112,6 +121,11 @@ class Labels(Check):
             low, median, high, top = np.percentile(lengths, [0, 50, 95, 100]).tolist()
             value = {"field": self.long, "min": low, "median": median, "p95": high, "max": top}
             yield Fact(LENGTHS, value, self.evidence())
+
+
+def _talk(value: Any) -> int:
+    """Characters of all that is said in a conversation."""
+    return sum(map(len, said(value)))
 
 
 def _length(value: Any) -> int:

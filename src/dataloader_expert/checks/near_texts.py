@@ -16,6 +16,7 @@ from typing import Any
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import digest64, mix
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
+from dataloader_expert.checks.wording import said, unsaid
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.sources.base import Block
@@ -58,6 +59,8 @@ class NearTexts(Check):
         self.kept = Seen(context)
         kinds = {f.name: f for f in context.fields}
         self.texts = [n for n in self.kept.names if kinds[n].kind == "text"]
+        self.talks = [] if self.texts else [n for n in self.kept.names if n in context.conversations]
+        self.texts = self.texts or self.talks
         self.tokens = [] if self.texts else [n for n in self.kept.names if kinds[n].kind == "tokens"]
         self.others = [n for n in self.kept.names if n not in (*self.texts, *self.tokens)]
         self.rest: list[Any] = []
@@ -81,8 +84,8 @@ class NearTexts(Check):
         if not n or self.looked_at >= MOST or not self.applies():
             return
         self.kept.see(block)
-        if self.others:
-            self.rest.append(content_digests(block, self.others))
+        if self.others or self.talks:
+            self.rest.append(self._rest(block))
         names = (*self.texts, *self.tokens)
         columns = [block.columns[name].values[:n] for name in names if name in block.columns]
         words, lengths = self._words(columns, n)
@@ -94,6 +97,18 @@ class NearTexts(Check):
         self.sketches.append(sketches)
         self.lengths.append(kept)
 
+    def _rest(self, block: Block) -> Any:
+        """A digest of what must be equal in near copies, uint64 [n]: the other fields, and what a conversation shows but does not say."""
+        import numpy as np
+
+        n = block.samples
+        rest = content_digests(block, self.others) if self.others else np.zeros(n, np.uint64)
+        for name in self.talks:
+            values = block.columns[name].values[:n] if name in block.columns else [None] * n
+            shown = [digest64(b"\0".join(unsaid(value))) for value in values]
+            rest = mix(rest ^ np.array(shown, np.uint64))
+        return rest
+
     def _words(self, columns: list[Any], n: int) -> tuple[Any, Any]:
         """The concatenated hashes of each sample's words, uint64; and their number, int64 [n]."""
         import numpy as np
@@ -104,14 +119,15 @@ class NearTexts(Check):
         known = _Digests()
         for i, row in enumerate(zip(*columns, strict=True)):
             for value in row:
-                if isinstance(value, str):
-                    found = _WORD.findall(value.casefold())
-                    words += found
-                    lengths[i] += len(found)
-                elif hasattr(value, "dtype") and value.dtype.kind in "iu":
+                if hasattr(value, "dtype") and value.dtype.kind in "iu":
                     parts += [known.of(words), mix(value.reshape(-1).astype(np.uint64))]
                     words = []
                     lengths[i] += value.size
+                    continue
+                for text in said(value):
+                    found = _WORD.findall(text.casefold())
+                    words += found
+                    lengths[i] += len(found)
         return np.concatenate([*parts, known.of(words)]), lengths
 
     def merge(self, other: Check) -> None:

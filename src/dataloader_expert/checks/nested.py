@@ -24,7 +24,7 @@ class Nested(Check):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self.fields = [f.name for f in context.fields if f.kind == "other" and f.dtype in ("dict", "list")]
+        self.fields = context.nested
         self.counts: Counter[tuple[str, str]] = Counter()
         self.where = Places()
 
@@ -33,15 +33,13 @@ class Nested(Check):
 
     def see(self, block: Block) -> None:
         self.seen += block.samples
-        for name in self.fields:
-            column = block.columns.get(name)
-            for i, value in enumerate(column.values[: block.samples] if column is not None else ()):
-                for path, leaf in floats(value, name):
-                    if not math.isfinite(leaf):
-                        code = "nan" if leaf != leaf else "inf"
-                        kind = code, path if (code, path) in self.counts or len(self.counts) < MOST else name
-                        self.counts[kind] += 1
-                        self.where.add(kind, block, i, name)
+        for name, i, value in block.values(self.fields):
+            for path, leaf in floats(value, name):
+                if not math.isfinite(leaf):
+                    code = "nan" if leaf != leaf else "inf"
+                    kind = code, path if (code, path) in self.counts or len(self.counts) < MOST else name
+                    self.counts[kind] += 1
+                    self.where.add(kind, block, i, name)
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Nested)

@@ -13,6 +13,7 @@ from dataloader_expert.checks.places import Files, Places
 from dataloader_expert.checks.treatments import AS_MISSING
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Unit
 from dataloader_expert.sources.pictures import as_rgb, is_deep
 
@@ -83,8 +84,9 @@ class Statistics(Check):
         rows = np.arange(len(column)) if block.rows is None else block.rows
         if isinstance(values, np.ndarray):
             if values.dtype.kind in "US":
-                self._at(name).see(np.char.str_len(values), first, rows=rows)
-                self._distinct(name, values.tolist())
+                per = values[0].size if len(values) else 1
+                self._at(name).see(np.char.str_len(values), first, max(1, per), rows)
+                self._distinct(name, values.reshape(-1).tolist())
                 return
             if self._pictures(name, values):
                 return
@@ -275,7 +277,7 @@ class Statistics(Check):
             if (
                 not fact.value
                 or ((mostly or name == self.context.label) and not places)  # whole files lack it: that is a missing key
-                or (name == self.context.label and facts.value(LABELS_BLANK, {}).get("count"))
+                or (name == self.context.label and facts.find(LABELS_BLANK) is not None)  # which knows withheld ones
             ):
                 continue
             if fact.value > NEARLY_ALL * seen or not places:
@@ -322,6 +324,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     text = kind in ("text", "category")  # its statistics are of lengths
     # one mark for each of as many elements as there are, such as a mask of tokens: its length says something
     marks = field is not None and field.shape[:1] == (None,) and "float" not in field.dtype
+    classes = name == context.classes_of_objects  # one class of objects is common
     for code, word in (("nan", "NaN"), ("inf", "infinite value")):
         if s[code]:
             places = facts.value(NAN_PLACES, [], field=name, code=code)
@@ -338,6 +341,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
         s["distribution"] == "constant"
         and not rare
         and not marks
+        and not classes
         and (context.samples or 2) > 1
         and s["n"] > 1
         and name not in (context.label, "sample_rate")
@@ -367,7 +371,8 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     outliers = s["outliers"]
     coded = {r.field for r in (context.grouped, *context.roles.keys) if r is not None}  # how far a code is says nothing
     pixels = kind in ("image", "mask") and field is not None and field.dtype == "uint8"
-    if name == context.label or name in coded or kind in UNSCALED or pixels:
+    placed = classes or (field is not None and has_boxes(field))  # where boxes lie is judged by their own check
+    if name == context.label or name in coded or kind in UNSCALED or pixels or placed:
         return
     if cut is not None and not text and kind != "time":
         n = cut.value["count"]

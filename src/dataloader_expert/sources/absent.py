@@ -17,10 +17,12 @@ MOST_LISTED = 1000
 def absent_parts(source: Source, listing: Listing, paths: Sequence[str]) -> list[Unreadable]:
     """``paths``: the data files, read or not, since an unreadable file is not absent."""
     read = [unit.file for unit in source.units]
+    beside = list(getattr(source, "beside", ()))  # a folder of masks is not empty
     labels = [None if unit.label is None else str(unit.label) for unit in source.units]
     found = [
         Unreadable("empty-class", "a class folder without samples", file=folder)
         for folder in empty_class_folders(listing.folders, labels, read)
+        if not any(path.startswith(f"{folder}/") for path in beside)
     ]
     if source.in_shards and sum(unit.samples for unit in source.units) > 2 * len(set(read)):  # a file is not a sample
         found += [Unreadable("missing-shard", f"{name} is missing", file=name) for name in missing_shards(paths)]

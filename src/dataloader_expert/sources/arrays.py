@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.errors import Unreadable
-from dataloader_expert.sources.base import Field
+from dataloader_expert.sources.base import Field, Objects
 from dataloader_expert.sources.layout import label_by_name, split_in_name, without_split
 
 Header = tuple[str, tuple[int, ...]]
@@ -51,12 +51,13 @@ class Part:
 
 def parts_of(headers: Mapping[str, Header], name: str) -> tuple[Part, ...] | None:
     """How a file of named arrays stores samples; None if the whole file is one sample."""
-    splits = {key: split_in_name(key) for key in headers}
-    if headers and all(splits.values()) and len(headers) > 1:
-        groups: dict[str | None, dict[str, str]] = {}
-        for key, split in splits.items():
-            groups.setdefault(split, {})[key] = without_split(key) or key
-    else:
+    splits = {key: split for key in headers if (split := split_in_name(key)) is not None}
+    groups: dict[str | None, dict[str, str]] = {}
+    for key, split in splits.items():
+        groups.setdefault(split, {})[key] = without_split(key) or key
+    alike = len(groups) > 1 and len({frozenset(names.values()) for names in groups.values()}) == 1
+    # an array outside such splits, as the names of classes, describes them
+    if len(splits) < 2 or not (alike or len(splits) == len(headers)):
         groups = {split_in_name(name): {key: key for key in headers}}
     parts = []
     for split, keys in groups.items():
@@ -172,6 +173,23 @@ def has_boxes(field: Field) -> bool:
         and len(field.shape) == 2
         and field.shape[1] == 4
     )
+
+
+OBJECT_WORDS = {"label", "labels", "class", "classes", "category", "categories", "cls"}
+"""Words of fields that hold the classes of boxes."""
+
+
+def objects_in(fields: Iterable[Field]) -> Objects | None:
+    """The field beside boxes that holds the class of each: whole numbers, as many as there are."""
+    fields = list(fields)
+    for boxes in filter(has_boxes, fields):
+        inside = boxes.name.rpartition(".")[0]
+        for field in fields:
+            above, _, name = field.name.rpartition(".")
+            named = set(re.split(r"[^a-z]+", name.lower())) & OBJECT_WORDS
+            if above == inside and named and field.shape == boxes.shape[:1] and "int" in field.dtype:
+                return Objects(field.name, {})
+    return None
 
 
 PIXELS = 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -152,6 +152,13 @@ class Block:
         """The file of the block's sample ``i``."""
         return self.unit.at_row(i if self.rows is None else int(self.rows[i])).file
 
+    def values(self, names: Iterable[str]) -> Iterator[tuple[str, int, Any]]:
+        """Field, sample and value of those of these fields that are here."""
+        for name in names:
+            column = self.columns.get(name)
+            for i, value in enumerate(column.values[: self.samples] if column is not None else ()):
+                yield name, i, value
+
     def take(self, rows: np.ndarray[Any, Any]) -> Block:
         """A block of these samples only; problems stay with the whole block."""
         columns = {name: column.take(rows) for name, column in self.columns.items()}
@@ -250,6 +257,15 @@ class Roles:
         return self.splits.get(value) or str(value)
 
 
+@dataclass(frozen=True)
+class Objects:
+    """The field that holds the class of each object of a sample, int64 [n], and the names of the declared classes by number."""
+
+    field: str
+    names: Mapping[int, str]
+    """Empty: none are declared."""
+
+
 PLACED = "guessed from its place"
 """How a label was found that neither its name nor its values suggest."""
 
@@ -295,6 +311,10 @@ class Source(ABC):
         self.problems: list[Unreadable] = []
         self.copies: set[str] = set()
         """Files that are byte-identical to an earlier one."""
+        self.objects: Objects | None = None
+        """For object detection."""
+        self.conversations: frozenset[str] = frozenset()
+        """Fields whose values are lists of turns with a role each."""
 
     @classmethod
     @abstractmethod

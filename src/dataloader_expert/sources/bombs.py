@@ -6,15 +6,17 @@ from dataloader_expert.errors import Unreadable
 
 FREE_BYTES, MOST_TIMES = 16 << 20, 200
 """Decoded bytes that any file may claim, and the factor over its stored bytes allowed beyond that."""
+DEFLATE_TIMES = 1_032
+"""The most that deflate compresses: what claims more was never stored."""
 FREE_CELLS, MOST_CELLS = 2 << 20, 10_000
 """Values that any file may claim, and the number per stored byte allowed beyond that."""
 
 
-def no_inflation(decoded: int, stored: int, what: str, file: str) -> None:
+def no_inflation(decoded: int, stored: int, what: str, file: str, most: int = MOST_TIMES) -> None:
     """Raises:
     Unreadable: ``bomb`` if ``stored`` bytes would become far too many.
     """
-    if decoded > FREE_BYTES and decoded > MOST_TIMES * max(stored, 1):
+    if decoded > FREE_BYTES and decoded > most * max(stored, 1):
         raise Unreadable("bomb", f"{what} claims {decoded:,} bytes and takes {stored:,} of the file", file=file)
 
 

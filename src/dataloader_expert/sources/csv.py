@@ -49,6 +49,10 @@ class _Part:
         return asked or 2 * len(mine & names) <= len(mine | names)
 
 
+KEYS = {"id", "index", "idx"}
+"""Words of columns that number the rows of an unlabelled split."""
+
+
 class Csv(Table):
     format = "csv"
     kinds = frozenset({"csv"})
@@ -91,7 +95,7 @@ class Csv(Table):
         source._check_forms(parts)
         source.describe()
         source._check_headers(parts)
-        source.classes = declared_classes(listing)
+        source.classes = source.fitting(declared_classes(listing))
         n = len(source.dialects)
         source.sharding = (
             f"{n} file{'s' * (n != 1)}, delimiter {first.delimiter!r}, "
@@ -160,6 +164,7 @@ class Csv(Table):
             absent, extra = sorted(set(self.names) - mine), sorted(mine - set(self.names))
             if self.label in absent and part.split is not None and part.split not in labelled:
                 absent.remove(self.label)
+                extra = [name for name in extra if not set(words(name)) & KEYS]  # by which predictions are handed in
             self.problems += absent_columns(absent, part.path) + extra_columns(extra, part.path)
 
     def _check_forms(self, parts: list[_Part]) -> None:

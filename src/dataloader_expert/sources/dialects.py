@@ -154,7 +154,7 @@ def _has_header(rows: list[list[str]]) -> bool:
     names, alike = set(), 0
     steady = _steady([float(cell) for cell in first if is_number(cell)])
     for i, cell in enumerate(first):
-        column = [r[i] for r in rest if len(r) > i and r[i] not in NULLS]
+        column = [r[i].strip() for r in rest if len(r) > i and r[i] not in NULLS]
         numeric = bool(column) and sum(map(is_number, column)) > 0.9 * len(column)
         if is_number(cell):
             fractions = numeric and cell.isdigit() and not any(map(str.isdigit, column))

@@ -12,6 +12,7 @@ from pathlib import Path
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.sources.magic import kind_of
 from dataloader_expert.sources.opened import OpenFile, below
+from dataloader_expert.sources.packed import unpacked_name
 
 JUNK = {".DS_Store", "Thumbs.db", "desktop.ini", ".directory", ".gitkeep", ".gitattributes", ".gitignore"}
 ABOUT = {"readme", "readme.md", "readme.txt", "license", "license.txt", "license.md", "licence", "licence.txt"}
@@ -49,14 +50,20 @@ def half_of_memory() -> int:
 
 @dataclass(frozen=True)
 class Entry:
-    """A regular file: path relative to the base, size in bytes, kind (see ``magic``) or None."""
+    """A regular file: path relative to the base, size in bytes, kind (see ``magic``) or None; of a compressed one that is read as
+    what it holds (see ``packed``), size and kind of this, and ``stored`` bytes on disk."""
 
     path: str
     size: int
     kind: str | None
+    stored: int | None = None
+
+    @property
+    def on_disk(self) -> int:
+        return self.size if self.stored is None else self.stored
 
 
-@dataclass
+@dataclass(eq=False)  # what is read of it is kept by it
 class Listing:
     """The files of a source. ``base`` is what paths are relative to; ``single``: the user named one file."""
 
@@ -77,7 +84,7 @@ class Listing:
 
     def open(self, path: str) -> OpenFile:
         """The file, open for reading; raises what ``OpenFile`` raises, as do the next two."""
-        return OpenFile(self.base / path, self.roots, path)
+        return OpenFile(self.base / path, self.roots, path, unpack=True)
 
     def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of a file; ``unreadable`` if there are more than ``limit`` or than may be held in memory."""
@@ -182,7 +189,8 @@ def stat_of(path: Path) -> os.stat_result | None:
 
 
 def is_about(path: str) -> bool:
-    return path.rsplit("/", 1)[-1].lower() in ABOUT
+    name = path.rsplit("/", 1)[-1].lower()
+    return name in ABOUT or name.startswith("readme.") or name.endswith(".names")
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> None:
@@ -257,15 +265,17 @@ def _add(listing: Listing, rel: str, path: Path) -> None:
     if name.startswith("._"):
         listing.problems.append(Unreadable("junk-file", "left by an operating system", file=rel))
         return
+    if (plain := unpacked_name(name)) != name and stat_of(path.parent / plain):
+        return  # the same, decompressed
     try:
-        with OpenFile(path, listing.roots, rel) as file:
-            size, head = file.size, file.upto(0, 512)
+        with OpenFile(path, listing.roots, rel, unpack=True) as file:
+            size, head, stored = file.size, file.upto(0, 512), file.stored if file.packed else None
     except Unreadable as problem:
-        listing.problems.append(problem)
+        listing.problems.append(problem.with_traceback(None))  # which would keep what it was about
         return
-    kind = kind_of(name, head)
+    kind = kind_of(name if stored is None else unpacked_name(name), head)
     if size == 0:
         listing.problems.append(Unreadable("empty-file", "0 bytes", file=rel))
         if kind is None:
             return
-    listing.entries.append(Entry(rel, size, kind))
+    listing.entries.append(Entry(rel, size, kind, stored))

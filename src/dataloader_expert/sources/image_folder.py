@@ -44,6 +44,10 @@ class ImageFolder(FileSamples):
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
         problems: list[Unreadable] = []
         block = Block(unit, self.with_label(unit, decode_image(raw, unit.file, problems)), (raw,), problems)
+        said, image = self.sizes.get(unit.file), block.columns[self.value].values[0]
+        if said is not None and said not in ((image.width, image.height), (image.height, image.width)):
+            text = f"its annotation is of {said[0]} x {said[1]} pixels, the image has {image.width} x {image.height}"
+            block.problems.append(Unreadable("length-mismatch", text, file=unit.file))
         other = type_named(raw, unit.file)
         if other:
             block.problems.append(Unreadable("wrong-extension", f"contains {other}", file=unit.file))

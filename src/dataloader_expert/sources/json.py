@@ -67,7 +67,9 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
     except (ValueError, RecursionError) as e:
         raise Unreadable("parse-error", f"not JSON: {str(e)[:100]}", file=file) from None
     if isinstance(document, dict) and {"images", "annotations"} <= set(document):
-        raise Unreadable("not-the-format", "COCO annotations, which are not supported yet", file=file)
+        raise Unreadable(
+            "not-the-format", "COCO annotations without their images: name the folder that holds both", file=file
+        )
     if isinstance(document, dict):
         lists = {k: v for k, v in document.items() if isinstance(v, list)}
         if lists and len({len(v) for v in lists.values()}) == 1 and len(lists) == len(document):

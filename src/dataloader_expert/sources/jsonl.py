@@ -45,7 +45,7 @@ class Jsonl(Table):
             raise RequestError("format-unknown", "no JSON lines; give a file with one object per line")
         source.units = tuple(units)
         source.describe()
-        source.classes = declared_classes(listing)
+        source.classes = source.fitting(declared_classes(listing))
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, one object per line"
         return source
 

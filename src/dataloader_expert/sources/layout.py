@@ -15,11 +15,21 @@ SPLITS = {
     "validation": "validation",
     "dev": "dev",
     "test": "test",
+    "t10k": "test",  # of MNIST
     "testing": "test",
     "eval": "eval",
     "holdout": "holdout",
 }
-_TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+AROUND = {
+    "set", "data", "split", "list", "lists", "ids", "names", "images", "image", "imgs", "img", "photos", "pictures", "files",
+    "samples", "crops", "audio", "wavs", "clips", "large", "small", "full",
+}  # fmt: skip
+"""Words beside a split's in the name of its folder that change nothing."""
+MOST_ALONE = 10
+"""The most class folders that may hold a file each."""
+HOLDERS = {"images", "image", "imgs", "img", "jpegimages"}
+"""Folders that hold files and say nothing of them, such as those in the folder of each class."""
+_TOKEN = re.compile(r"t10k|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def split_in_name(name: str) -> str | None:
@@ -28,9 +38,18 @@ def split_in_name(name: str) -> str | None:
     return found[0] if len(set(found)) == 1 else None
 
 
+def split_of_folder(name: str) -> str | None:
+    """The split that a folder holds: ``train``, ``train2017``, ``val_images``, ``test-set``; else None."""
+    tokens = [m.lower() for m in _TOKEN.findall(name)]
+    found = {SPLITS[t] for t in tokens if t in SPLITS}
+    others = [t for t in tokens if t not in SPLITS and t not in AROUND and not t.isdigit()]
+    whole = len("".join(tokens)) == len(re.sub(r"[_\-. ]", "", name))  # no sign of another script
+    return found.pop() if len(found) == 1 and not others and whole else None
+
+
 def without_split(name: str) -> str:
     """The name without its split word and the separators around it: ``x_train`` → ``x``."""
-    parts = [p for p in re.split(r"[_\-. ]+", name) if p.lower() not in SPLITS]
+    parts = [p for p in re.split(r"[_\-. /]+", name) if p.lower() not in SPLITS]
     return "_".join(parts)
 
 
@@ -43,27 +62,55 @@ def read_folders(paths: Sequence[str]) -> tuple[list[str | None], list[str | Non
     """
     parts = [p.split("/")[:-1] for p in paths]
     depth = max((len(p) for p in parts), default=0)
-    at = next(
-        (i for i in range(depth) if sum(len(p) > i and p[i].lower() in SPLITS for p in parts) == len(parts)),
-        None,
-    )
+    level = {i: _splits_of([p[i] if len(p) > i else None for p in parts]) for i in range(depth)}
+    at = next((i for i in range(depth) if all(level[i])), None)
     splits: list[str | None] = [None] * len(parts)
     if at is not None:
-        splits = [SPLITS[p[at].lower()] for p in parts]
+        splits = level[at]
         parts = [p[:at] + p[at + 1 :] for p in parts]
     elif all(not p for p in parts) and len(paths) > 1:
         named = [split_in_name(p) for p in paths]
         if all(named) and len(set(named)) > 1:
             splits = list(named)
-    elif {p[0].lower() for p in parts if p} & set(SPLITS):
+    elif any(level.get(0, ())):
         # some files are outside the split folders: those inside keep their split
-        splits = [SPLITS.get(p[0].lower()) if p else None for p in parts]
-        parts = [p[1:] if p and p[0].lower() in SPLITS else p for p in parts]
+        splits = level[0]
+        parts = [p[1:] if split is not None else p for p, split in zip(parts, splits, strict=True)]
+    inside = [[folder for folder in p if folder.lower() not in HOLDERS] for p in parts]
+    held = any(p[-1].lower() in HOLDERS and len(p) > 1 for p in parts if p)  # alone it may be a class
+    if held and 1 < len({p[-1] for p in inside if p}) <= len(parts) // 3:  # else each sample has a folder of its own
+        parts = inside
     labels: list[str | None] = [p[-1] if p else None for p in parts]
     names = sorted({x for x in labels if x is not None})
+    if len(names) > MOST_ALONE and 10 * len(names) > 9 * sum(x is not None for x in labels):
+        return splits, [None] * len(labels), []  # a folder for each file
     if len(names) < 2 or sum(x is None for x in labels) > len(labels) // 2:
         return splits, [None] * len(labels), []
     return splits, labels, names
+
+
+def _splits_of(folders: list[str | None]) -> list[str | None]:
+    """The split of each of these folders; none of them if two hold the same split and are not just called so, as ``test1`` and
+    ``test2``, which may be classes or folds."""
+    found = {name: split_of_folder(name) for name in {*folders} if name is not None}
+    if len(found) > 1 and not all(found.values()) and (apart := _told_apart(list(found))) is not None:
+        return [None if name is None else apart[name] for name in folders]
+    holding = [name for name, split in found.items() if split is not None]
+    if len({found[name] for name in holding}) < len(holding) and any(name.lower() not in SPLITS for name in holding):
+        found = {name: SPLITS.get(name.lower()) for name in found}
+    return [None if name is None else found[name] for name in folders]
+
+
+def _told_apart(names: list[str]) -> dict[str, str | None] | None:
+    """The splits of folders that differ in nothing else, as ``WIDER_train`` and ``WIDER_val``, or all begin with one, as
+    ``train-clean-100`` and ``dev-clean``; None if there are others."""
+    tokens = {name: [m.lower() for m in _TOKEN.findall(name)] for name in names}
+    splits = {name: [SPLITS[t] for t in of if t in SPLITS] for name, of in tokens.items()}
+    if not all(splits.values()) or len({of[0] for of in splits.values()}) < 2:
+        return None
+    rest = {tuple(t for t in of if t not in SPLITS and not t.isdigit()) for of in tokens.values()}
+    begin = all(of[0] in SPLITS and len(of) > 1 and not of[1].isdigit() for of in tokens.values())
+    return {name: of[0] for name, of in splits.items()} if len(rest) == 1 or begin else None
 
 
 def empty_class_folders(folders: Sequence[str], labels: Sequence[str | None], paths: Sequence[str]) -> list[str]:
@@ -96,6 +143,7 @@ STRONG_LABELS = (
     "category_id",
     "fine_label",
     "coarse_label",
+    "gold_label",
     "species",
 )
 OUTCOMES = (
@@ -118,6 +166,7 @@ OUTCOMES = (
     "approved",
     "outcome",
     "diagnosis",
+    "dx",
 )
 """What became of a row: known only afterwards, so more likely the label than a ``class`` beside it."""
 WEAK_LABELS = (*OUTCOMES, "class", "classes", "sentiment", "intent", "digit")
@@ -132,4 +181,7 @@ def label_by_name(names: Sequence[str]) -> tuple[str | None, str]:
     for known in WEAK_LABELS:
         if known in lower:
             return lower[known], "chosen by its name; pass label= if it is another"
+    ends = [name for name in names if re.split(r"[\W_]+", name.lower())[-1:][0] in ("label", "labels")]
+    if len(ends) == 1:
+        return ends[0], "chosen by its name; pass label= if it is another"
     return None, "no field is named like a label; pass label="

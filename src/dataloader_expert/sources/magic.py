@@ -19,12 +19,11 @@ SUFFIXES: dict[str, str] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "json",
-    ".arrow": "arrow",
+    **dict.fromkeys((".arrow", ".feather"), "arrow"),
     ".tar": "tar",
     ".txt": "text",
+    **dict.fromkeys((".h5", ".hdf5", ".he5"), "HDF5"),
     # recognised so that an error can name them; not read
-    **dict.fromkeys((".h5", ".hdf5"), "HDF5"),
-    ".feather": "Feather",
     ".ts": "sktime .ts",
     ".xml": "XML (Pascal VOC annotations)",
     ".yaml": "YAML",
@@ -59,6 +58,7 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"PARE", 0, "parquet"),
     (b"ARROW1\0\0", 0, "arrow"),
     (b"\xff\xff\xff\xff", 0, "arrow"),
+    (b"FEA1", 0, "Feather of before 2020"),
     (b"ustar", 257, "tar"),
     (b"\x89HDF\r\n\x1a\n", 0, "HDF5"),
     (b"\x1f\x8b", 0, "compressed archive"),
@@ -73,6 +73,9 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"SQLite format 3", 0, "database"),
 )
 
+IDX_TYPES = {8: ("|u1", 1), 9: ("|i1", 1), 11: (">i2", 2), 12: (">i4", 4), 13: (">f4", 4), 14: (">f8", 8)}
+"""Dtype and bytes of a value, by the third byte of an IDX file."""
+_IDX = re.compile(r"(.+?)[-.]idx\d(?:[-.](?:ubyte|byte|short|int|float|double))?", re.IGNORECASE)
 IMAGE_TYPES = {
     "image/jpeg": ("JPEG", {".jpg", ".jpeg"}),
     "image/png": ("PNG", {".png"}),
@@ -98,8 +101,10 @@ def kind_of(name: str, head: bytes) -> str | None:
     suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
+    if seen is None and idx_stem(name) is not None and head[:2] == b"\0\0" and head[2:3] and head[2] in IDX_TYPES:
+        return "idx"
     if seen is None:
-        if named == "text" and _YOLO.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
+        if named == "text" and _BOXES.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
             return "YOLO label"
         return named if named is not None else guess_text(head)
     family = seen.split("/")[0]
@@ -109,8 +114,6 @@ def kind_of(name: str, head: bytes) -> str | None:
         )
     if named == "pt" and seen.startswith("pickle"):
         return named  # the format of torch before 1.6: loaded with weights_only, or refused
-    if seen == "arrow" and named == "Feather":
-        return named
     if seen in ("image/bmp",) and named not in ("image", None):
         return named  # two letters are weak evidence
     if named is not None and named != family and family not in ("image", "audio"):
@@ -118,7 +121,14 @@ def kind_of(name: str, head: bytes) -> str | None:
     return family
 
 
-_YOLO = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
+_BOXES = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
+"""A class and a box in each line; what else labels may hold is numbers that may mean anything, if no image is beside it."""
+
+
+def idx_stem(name: str) -> str | None:
+    """The name of an IDX file without what says so: ``train-images-idx3-ubyte`` is ``train-images``; None of another file."""
+    found = _IDX.fullmatch(name)
+    return found[1] if found else None
 
 
 def guess_text(head: bytes) -> str | None:

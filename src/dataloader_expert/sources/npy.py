@@ -15,6 +15,7 @@ from dataloader_expert.sources.bundle import NEARLY_ALL, declared_classes, merge
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, without_split
 from dataloader_expert.sources.npy_header import parse_npy
+from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.samples import spread
 
 RANGE_BYTES = 4 << 20
@@ -32,7 +33,9 @@ class Npy(Source):
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         entries = listing.of(cls.kinds)
         if not entries:
-            raise RequestError("format-unknown", "no NPY files were found; pass another folder or format=")
+            raise RequestError(
+                "format-unknown", f"no {cls.format.upper()} files were found; pass another folder or format="
+            )
         source = cls()
         source.listing = listing
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
@@ -44,8 +47,17 @@ class Npy(Source):
 
     listing: Listing
 
+    @staticmethod
+    def parse(head: bytes, size: int, file: str) -> tuple[str, tuple[int, ...], bool, int]:
+        """Dtype, shape, Fortran order and offset of the payload of a file with these first bytes."""
+        return parse_npy(head, size, file)
+
+    @staticmethod
+    def stem(name: str) -> str:
+        return name.removesuffix(".npy")
+
     def header(self, entry: Entry) -> tuple[Header, bool, int]:
-        dtype, shape, fortran, at = parse_npy(self.listing.head(entry.path, 70 << 10), entry.size, entry.path)
+        dtype, shape, fortran, at = self.parse(self.listing.head(entry.path, 70 << 10), entry.size, entry.path)
         return (dtype, shape), fortran, at
 
     def _side_by_side(self, entries: list[Entry]) -> bool:
@@ -55,7 +67,7 @@ class Npy(Source):
         groups: dict[str | None, dict[str, tuple[Entry, Header, int]]] = {}
         folders, _, _ = read_folders([e.path for e in entries])
         for entry, folder in zip(entries, folders, strict=True):
-            stem = entry.path.rsplit("/", 1)[-1].removesuffix(".npy")
+            stem = self.stem(unpacked_name(entry.path.rsplit("/", 1)[-1]))
             split = split_in_name(stem) or folder
             try:
                 header, fortran, at = self.header(entry)
@@ -115,7 +127,8 @@ class Npy(Source):
                 why = why or problem.told()  # the scan reports the others
         if not headers:
             raise RequestError(
-                "format-unknown", f"no NPY file could be read ({why}): write them again, or pass another source"
+                "format-unknown",
+                f"no {self.format.upper()} file could be read ({why}): write them again, or pass another source",
             )
         fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
         if names:
@@ -137,16 +150,20 @@ class Npy(Source):
 
         if unit.at:
             columns = {
-                name: Column(np.frombuffer(raw[name], dtype).reshape(unit.samples, *shape))
+                name: Column(_native(np.frombuffer(raw[name], dtype)).reshape(unit.samples, *shape))
                 for name, _, dtype, shape, _ in unit.at
             }
             return Block(unit, columns)
-        dtype, shape, fortran, at = parse_npy(raw[: 70 << 10], len(raw), unit.file)
+        dtype, shape, fortran, at = self.parse(raw[: 70 << 10], len(raw), unit.file)
         value = np.frombuffer(raw, dtype, offset=at).reshape(shape, order="F" if fortran else "C")
         columns = {"data": Column([value])}
         if self.label:
             columns["label"] = Column([unit.label])
         return Block(unit, columns, (raw,))
+
+
+def _native(values: Any) -> Any:
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def are_samples(files: list[tuple[str, Header]]) -> bool:

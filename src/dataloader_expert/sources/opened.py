@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.packed import mark_of, unpacked
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -22,18 +23,29 @@ class OpenFile(io.RawIOBase):
         path: the file.
         roots: its real path must be below one of them.
         name: its name in findings; None: the file's name.
+        unpack: whether a compressed file of a known format is read as what it holds; see ``packed``.
 
     Raises:
         Unreadable: ``special-file``, ``outside-root``, ``broken-link`` or ``unreadable``, here and in every read.
     """
 
-    def __init__(self, path: Path, roots: tuple[str, ...], name: str | None = None) -> None:
+    def __init__(self, path: Path, roots: tuple[str, ...], name: str | None = None, unpack: bool = False) -> None:
         super().__init__()
         self.called = path.name if name is None else name
         self._fd = -1
         self._at = 0
         self._fd = open_below(path, roots, self.called)
-        self.size = os.fstat(self._fd).st_size
+        self.size = self.stored = os.fstat(self._fd).st_size
+        self._base, self.packed = 0, False
+        mark = mark_of(self.called) if unpack else None
+        try:
+            if mark is not None and self.upto(0, len(mark)) == mark:
+                shared, self._base, self.size = unpacked(self._fd, self.called)
+                stored, self._fd, self.packed = self._fd, os.dup(shared), True
+                os.close(stored)
+        except Unreadable:
+            self.close()
+            raise
 
     def exactly(self, start: int, length: int) -> bytes:
         """These bytes.
@@ -54,7 +66,7 @@ class OpenFile(io.RawIOBase):
         parts: list[bytes] = []
         while length > 0:
             try:
-                part = os.pread(self._fd, length, start)
+                part = os.pread(self._fd, length, self._base + start)
             except OSError as e:
                 raise self._failed(e) from None
             if not part:
@@ -66,7 +78,7 @@ class OpenFile(io.RawIOBase):
     def whole(self) -> bytes:
         """All bytes; ``changed-while-read`` if the file grew or shrank meanwhile."""
         data = self.upto(0, self.size)
-        now = os.fstat(self._fd).st_size
+        now = self.size if self.packed else os.fstat(self._fd).st_size
         if len(data) != self.size or now != self.size:
             text = f"{self.size:,} bytes before reading, {len(data):,} read, {now:,} now"
             raise Unreadable("changed-while-read", text, file=self.called)
@@ -78,6 +90,8 @@ class OpenFile(io.RawIOBase):
     # what io.RawIOBase requires, so that pyarrow and zipfile read through this class too
 
     def fileno(self) -> int:
+        if self.packed:
+            raise io.UnsupportedOperation("a part of another file")
         return self._fd
 
     def readable(self) -> bool:

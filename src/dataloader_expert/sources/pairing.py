@@ -8,24 +8,33 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.files import SIDE_FILES, Entry, is_about
+from dataloader_expert.sources.layout import split_of_folder
 
-SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "photos", "photo", "pictures", "inputs", "input", "rgb"} | {
-    "audio", "wavs", "wav", "clips", "sounds",
+SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "photos", "photo", "pictures", "inputs", "input", "rgb"} | {
+    "audio", "wavs", "wav", "wav48", "wav16", "flac", "clips", "sounds",
 }  # fmt: skip
 """Words that name the folder of the samples themselves."""
 PARTNERS = {
     **dict.fromkeys(("masks", "mask", "segmentation", "segmentations", "segmentationclass", "seg", "segs"), "mask"),
+    **dict.fromkeys(("segmentationobject", "instances", "instance"), "instances"),
+    "panoptic": "panoptic",
+    **dict.fromkeys(("gtfine", "gtcoarse"), "mask"),  # of Cityscapes
     **dict.fromkeys(("trimaps", "trimap", "gt", "groundtruth"), "mask"),
     **dict.fromkeys(("labels", "label", "annotations", "annotation", "annots", "annot", "ann", "targets"), "target"),
     **dict.fromkeys(("depth", "depths", "disparity"), "depth"),
-    **dict.fromkeys(("transcripts", "transcript", "transcriptions", "captions", "caption", "texts", "text"), "text"),
+    **dict.fromkeys(
+        ("transcripts", "transcript", "transcriptions", "captions", "caption", "texts", "text", "txt"), "text"
+    ),
 }
 """Words that name what belongs to a sample, and the name of the field that it becomes."""
+PARTIAL = {"segmentationclass", "segmentationobject"}
+"""Folders of Pascal VOC, which has masks of some images only; their names mean nothing else."""
 READ = ("image", "text")
 """Kinds of partners whose content is read. Others are only checked for existence, and only if the format was requested."""
 _WORD = re.compile(r"[_\-. ]+")
@@ -39,6 +48,8 @@ class Pairing:
     samples: list[Entry]
     partners: dict[str, dict[str, Entry]] = field(default_factory=dict)
     problems: list[Unreadable] = field(default_factory=list)
+    partial: dict[str, list[Entry]] = field(default_factory=dict)
+    """What few samples have, by field: known, but not read."""
 
     @property
     def fields(self) -> dict[str, str]:
@@ -53,6 +64,7 @@ class Pairing:
     def beside(self) -> set[str]:
         """The paths of all partners, and of files of their kinds without a sample."""
         there = {entry.path for found in self.partners.values() for entry in found.values()}
+        there |= {entry.path for found in self.partial.values() for entry in found}
         return there | {str(p.where["file"]) for p in self.problems}
 
 
@@ -71,6 +83,7 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
         if entry.kind not in kinds:
             key, word = key_of(entry.path)
             name = "text" if entry.kind == "text" and word in (None, "target") else word or f"{entry.kind}"
+            name = "json" if entry.kind == "json" else name
             others.setdefault(name, {}).setdefault(key, entry)
         elif _MAY_PAIR.search(entry.path.rsplit(".", 1)[0]) and (found := key_of(entry.path))[1] is not None:
             by_word.setdefault(str(found[1]), {})[found[0]] = entry
@@ -79,20 +92,72 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
     keys = {key_of(entry.path)[0]: entry for entry in own} if others or by_word else {}
     partners: dict[str, dict[str, Entry]] = {}
     problems: list[Unreadable] = []
-    for name, files in by_word.items():
+    partial: dict[str, list[Entry]] = {}
+    for name, files in _by_ending(keys, by_word):
         if not _belong(keys, files):
-            own += files.values()  # they are samples themselves
+            folders = {key.rpartition("/")[0] for key in keys}
+            some = [
+                e for e in files.values() if PARTIAL & {p.lower() for p in e.path.split("/")} or _several(e, folders)
+            ]
+            partial |= {name: some} if some else {}
+            own += [entry for entry in files.values() if entry not in some]  # they are samples themselves
             continue
         _join(name, keys, files, partners, problems)
-    for name, files in others.items():
+    for name, files in _by_ending(keys, others):
         if _belong(keys, files):
             _join(name, keys, files, partners, problems)
-    return Pairing(sorted(own, key=lambda e: e.path), partners, problems)
+    return Pairing(sorted(own, key=lambda e: e.path), partners, problems, partial)
+
+
+def _by_ending(
+    samples: dict[str, Entry], groups: dict[str, dict[str, Entry]]
+) -> Iterator[tuple[str, dict[str, Entry]]]:
+    """The groups, one that has no sample's keys divided by what follows these: ``f1_L`` is of ``f1``, and ``f1_gtFine_labelIds``
+    of ``f1_leftImg8bit``, as all samples end so."""
+    endings = [key.rpartition("/")[2] for key in samples]
+    same = _common_end(endings) if len(endings) > 1 else ""
+    same = same[same.find("_") :] if "_" in same else ""
+    bases = {key[: len(key) - len(same)]: key for key in samples}
+    for name, files in groups.items():
+        if _belong(samples, files):
+            yield name, files
+            continue
+        parts: dict[str, dict[str, Entry]] = {}
+        left: dict[str, Entry] = {}
+        for key, entry in files.items():
+            ends = [m.start() for m in re.finditer("_", key) if m.start() > key.rfind("/")]
+            at = next((i for i in reversed(ends) if key[:i] in bases), None)
+            if at is None:
+                left[key] = entry
+            else:
+                parts.setdefault(key[at + 1 :], {})[bases[key[:at]]] = entry
+        own = {ending: part for ending, part in parts.items() if _belong(samples, part)}
+        if not own:
+            yield name, files
+            continue
+        for ending, part in own.items():
+            yield name if len(own) == 1 else f"{name}_{ending.rpartition('_')[2]}", part
+        left |= {f"{key}_{ending}": e for ending, part in parts.items() if ending not in own for key, e in part.items()}
+        if left:
+            yield name, left
+
+
+def _common_end(texts: list[str]) -> str:
+    one, other = min(text[::-1] for text in texts), max(text[::-1] for text in texts)
+    return "".join(a for a, _ in takewhile(lambda both: both[0] == both[1], zip(one, other, strict=False)))[::-1]
+
+
+def _several(entry: Entry, folders: set[str]) -> bool:
+    """Whether a mask is one of several of the image in the folder beside its own: ``7/masks/3.png`` of ``7/images/7.png``."""
+    above, _, own = entry.path.rpartition("/")[0].rpartition("/")
+    return own.lower() in ("masks", "mask") and bool(above) and key_of(f"{above}/x")[0].rpartition("/")[0] in folders
 
 
 def _belong(samples: dict[str, Entry], files: dict[str, Entry]) -> bool:
-    both = len(samples.keys() & files.keys())
-    return both > 1 and 2 * both >= max(len(samples), len(files))
+    both = samples.keys() & files.keys()
+    splits = {_split_in(samples[key].path) for key in both}
+    due = sum(_split_in(entry.path) in splits for entry in samples.values())  # a split may lack them on purpose
+    return len(both) > 1 and 2 * len(both) >= max(due, len(files))
 
 
 def _join(
@@ -102,17 +167,25 @@ def _join(
     partners: dict[str, dict[str, Entry]],
     problems: list[Unreadable],
 ) -> None:
+    homes = {entry.path.rpartition("/")[0] for key, entry in files.items() if key in samples}
     for key, entry in files.items():
         sample = samples.get(key)
+        if sample is None and entry.path.rpartition("/")[0] not in homes:
+            continue  # it lies apart from the others: a note
         if sample is None:
             problems.append(Unreadable("missing-pair", f"{_called(name)} has no matching sample", file=entry.path))
         else:
             partners.setdefault(sample.path, {})[name] = entry
+    with_any = {_split_in(entry.path) for key, entry in samples.items() if key in files}
     for key, entry in samples.items():
-        if key not in files:
+        if key not in files and _split_in(entry.path) in with_any:  # a split may lack them on purpose
             example = next(iter(files.values())).path
             text = f"has no matching {_called(name)}, such as {escaped(example)}"
             problems.append(Unreadable("missing-pair", text, file=entry.path))
+
+
+def _split_in(path: str) -> str | None:
+    return next((split for part in path.split("/")[:-1] if (split := split_of_folder(part)) is not None), None)
 
 
 def _called(name: str) -> str:

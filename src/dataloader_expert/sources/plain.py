@@ -30,6 +30,10 @@ NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "nul
 """Cells that mean a missing value. ``nan`` is not among them: it is counted as NaN."""
 CLASS_NAMES: tuple[str, ...] = ()
 """What the numbers of Pascal VOC's classes stand for."""
+KEY_POINTS = 0
+"""How many numbers of key points follow each box of YOLO."""
+DEPTH = 0
+"""How deep in an HDF5 file the groups are that are a sample each; 0: none are."""
 PATHS: tuple[str, ...] = ()
 MODULE, NAME = "", ""
 ARGUMENTS: dict[str, Any] = {}
@@ -74,6 +78,16 @@ def read_text(path: Path) -> Iterator[Sample]:
     yield {"text": path.read_text(encoding="utf-8-sig")}
 
 
+def opened(path: Path) -> Any:
+    """A text file, compressed or not; line ends stay as they are."""
+    import bz2
+    import gzip
+    import lzma
+
+    how: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(path.suffix, open)
+    return how(path, "rt", encoding="utf-8-sig", newline="")
+
+
 def read_csv(path: Path) -> Iterator[Sample]:
     import csv
     import itertools
@@ -90,7 +104,7 @@ def read_csv(path: Path) -> Iterator[Sample]:
             return text.lower() == "true"
         return text
 
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with opened(path) as file:
         rows = csv.reader(file, delimiter=DELIMITER, strict=True)
         header = [] if NAMES else next(rows, [])
         # a column without a name is called after its place, the first is the index
@@ -105,7 +119,7 @@ def read_csv(path: Path) -> Iterator[Sample]:
 def read_jsonl(path: Path) -> Iterator[Sample]:
     import json
 
-    with path.open(encoding="utf-8-sig") as file:
+    with opened(path) as file:
         for line in file:
             if line.strip():
                 yield json.loads(line)
@@ -114,7 +128,8 @@ def read_jsonl(path: Path) -> Iterator[Sample]:
 def read_json(path: Path) -> Iterator[Sample]:
     import json
 
-    held = json.loads(path.read_text(encoding="utf-8-sig"))
+    with opened(path) as file:
+        held = json.load(file)
     if isinstance(held, dict):
         held = next(v for v in held.values() if isinstance(v, list))
     yield from held
@@ -148,9 +163,16 @@ def read_yolo(path: Path) -> Iterator[Sample]:
     import numpy as np
 
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    rows = np.array([line.split()[:5] for line in lines if line.strip()], float).reshape(-1, 5)
-    centre, half = rows[:, 1:3], rows[:, 3:] / 2
-    yield {"boxes": np.concatenate([centre - half, centre + half], 1), "classes": rows[:, 0].astype(int)}
+    rows = [np.array(line.split(), float) for line in lines if line.strip()]
+    boxes = []
+    for row in rows:
+        if len(row) > 6 and len(row) % 2 and len(row) != 5 + KEY_POINTS:  # the corners of an outline
+            points = row[1:].reshape(-1, 2)
+            boxes.append(np.concatenate([points.min(0), points.max(0)]))
+        else:
+            centre, half = row[1:3], row[3:5] / 2
+            boxes.append(np.concatenate([centre - half, centre + half]))
+    yield {"boxes": np.array(boxes, float).reshape(-1, 4), "classes": np.array([row[0] for row in rows], int)}
 
 
 def read_voc(path: Path) -> Iterator[Sample]:
@@ -167,6 +189,26 @@ def read_voc(path: Path) -> Iterator[Sample]:
         sides = [one.findtext(f"bndbox/{side}") for side in ("xmin", "ymin", "xmax", "ymax")]
         boxes.append([float(side or "nan") for side in sides])
         classes.append(CLASS_NAMES.index((one.findtext("name") or "").strip()))
+    yield {"boxes": np.array(boxes, float).reshape(-1, 4), "classes": np.array(classes, int)}
+
+
+def read_labelme(path: Path) -> Iterator[Sample]:
+    """The boxes around objects as left, top, right and bottom in pixels, [n, 4], and their classes, as places in CLASS_NAMES."""
+    import json
+
+    import numpy as np
+
+    if not path.exists():
+        yield {}
+        return
+    boxes, classes = [], []
+    for shape in json.loads(path.read_text(encoding="utf-8"))["shapes"]:
+        points = np.array(shape["points"], float)
+        if shape.get("shape_type") == "circle" and len(points) == 2:
+            radius = np.hypot(*(points[1] - points[0]))
+            points = np.array([points[0] - radius, points[0] + radius])
+        boxes.append([*points.min(0), *points.max(0)])
+        classes.append(CLASS_NAMES.index(shape["label"].strip()))
     yield {"boxes": np.array(boxes, float).reshape(-1, 4), "classes": np.array(classes, int)}
 
 
@@ -202,6 +244,19 @@ def read_npy(path: Path) -> Iterator[Sample]:
     yield {"data": np.load(path, allow_pickle=False)}
 
 
+def read_idx(path: Path) -> Iterator[Sample]:
+    """Two zeros, the type, the number of axes, their lengths, the values."""
+    import gzip
+
+    import numpy as np
+
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    shape = np.frombuffer(data, ">u4", data[3], 4)
+    dtype = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}[data[2]]
+    values = np.frombuffer(data, dtype, offset=4 + shape.nbytes).reshape(shape.astype(int))
+    yield {"data": values.astype(values.dtype.newbyteorder("="))}
+
+
 def read_pt(path: Path) -> Iterator[Sample]:
     import torch
 
@@ -213,6 +268,27 @@ def read_safetensors(path: Path) -> Iterator[Sample]:
     from safetensors.numpy import load_file  # pip install safetensors
 
     yield from rows_of(load_file(path))
+
+
+def read_hdf5(path: Path) -> Iterator[Sample]:
+    import h5py  # pip install h5py
+
+    def value(held: Any) -> Any:
+        return held.asstr()[()] if h5py.check_string_dtype(held.dtype) is not None else held[()]
+
+    with h5py.File(path) as file:
+        groups: list[Any] = [file]
+        for _ in range(DEPTH):  # links, which may lead out of the file, are not followed
+            inner = [(g, name) for g in groups for name in g if isinstance(g.get(name, getlink=True), h5py.HardLink)]
+            groups = [g[name] for g, name in inner if isinstance(g[name], h5py.Group)]
+        for group in groups:
+            held: dict[str, Any] = {}
+            group.visititems(lambda name, one, held=held: held.update({name: one} if hasattr(one, "shape") else {}))
+            held = {name: one for name, one in held.items() if not (one.is_virtual or one.external)}
+            if DEPTH and set(COLUMNS or held) <= set(held):
+                yield {name: value(held[name]) for name in COLUMNS or held}
+            elif not DEPTH:
+                yield from rows_of({name: value(held[name]) for name in COLUMNS or held})
 
 
 def rows_of(arrays: Sample) -> Iterator[Sample]:
@@ -322,8 +398,10 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
     "hf-disk": (read_arrow, "arrow"),
     "npz": (read_npz, "npz"),
     "npy": (read_npy, "npy"),
+    "idx": (read_idx, "idx"),
     "pt": (read_pt, "pt"),
     "safetensors": (read_safetensors, "safetensors"),
+    "hdf5": (read_hdf5, "HDF5"),
     "webdataset": (read_webdataset, "tar"),
 }
 """Readers by format, and the kind of files they read."""
@@ -335,5 +413,6 @@ ANNOTATIONS: dict[str, Callable[[Path], Iterator[Sample]]] = {
     "coco": read_coco,
     "yolo": read_yolo,
     "voc": read_voc,
+    "labelme": read_labelme,
 }
 """Readers of what tables next to samples, or a file beside each, say of them, by kind."""

@@ -15,16 +15,25 @@ from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
-from dataloader_expert.sources.annotations import annotations_of
+from dataloader_expert.sources.annotations.reading import annotations_of
+from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
+from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.magic import SUFFIXES
+from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.pairing import READ, pair
 from dataloader_expert.sources.subset import Subset
 
 GROUP = "dataloader_expert.sources"
+NOTES = ("YAML", "text", "json", VOC)
+"""Kinds of files that may describe a data set."""
+STRAYS = 3
+"""So many notes beside data of one kind leave no doubt what is meant: they are told as foreign files."""
+ALSO = dict.fromkeys(("coco", "yolo", "voc"), "image-folder")
+"""Other names of formats, each read as one that finds such annotations by itself."""
 
 
 def formats() -> dict[str, type[Source]]:
@@ -58,12 +67,15 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             ``invalid-argument`` (a split or a column that does not exist) or ``import-failed``.
     """
     known = {**formats(), **plugins(unknowns)}
+    if ref.format in ALSO:
+        ref = replace(ref, format=ALSO[ref.format])
     if ref.code:
         source = known["reference"].open(Listing(Path(), ref.roots), ref)
     else:
         if ref.format is not None and ref.format not in known:
             raise RequestError(
-                "format-unknown", f"format {escaped(ref.format)} is not known; known are {', '.join(sorted(known))}"
+                "format-unknown",
+                f"format {escaped(ref.format)} is not known; known are {', '.join(sorted({*known, *ALSO}))}",
             )
         listing = list_files(ref.name, ref.roots)
         if ref.limit_bytes is not None:
@@ -71,12 +83,11 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         cls, kinds = _chosen(listing, ref, known)
         source = cls.open(listing, ref)
         held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
-        source.files, source.bytes = len(held), sum(e.size for e in held)
-        for name, kind in getattr(source, "unread", {}).items():
-            text = f"{kind} files accompany the samples; only their presence was checked, not their contents"
-            unknowns.append(Unknown(f"field {name}", text))
+        source.files, source.bytes = len(held), sum(e.on_disk for e in held)
+        unknowns += [Unknown(f"field {name}", why) for name, why in getattr(source, "unread", {}).items()]
         source.problems += idle_files(source, listing, listing.of(kinds))
-        source.problems += absent_parts(source, listing, [e.path for e in listing.of(kinds)])
+        damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
+        source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged])
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
             *_foreign(listing, kinds, getattr(source, "beside", frozenset())),
@@ -100,6 +111,8 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
                 "label-not-found",
                 f"field {escaped(ref.label)} does not exist; fields are: {', '.join(map(escaped, names))}",
             )
+        if source.label not in (None, ref.label):
+            source.classes = None  # they were those of another field
         source.label, source.label_how = ref.label, "as asked"
         if source.roles is not None:
             source.roles = source.roles.without(ref.label)
@@ -147,12 +160,14 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         for main in ("image", "audio"):
             if main not in kinds_there:
                 continue
-            tables = {*annotations_of(listing, [e for e in data if e.kind == main]).tables}
+            tables = {*annotations_of(listing, [e for e in data if e.kind == main], keep=True).tables}
             if tables:
-                data = [e for e in data if e.path not in tables and e.kind != "YAML"]
-            beside = pair(data if tables else listing.entries, frozenset({main})).beside
-            if beside or tables:
-                data = [e for e in data if e.path not in beside or e.kind not in READ]
+                # beside annotations, other notes are no reason to ask what is meant: they are told as foreign files
+                data = [e for e in data if e.path not in tables and e.kind not in NOTES]
+            paired = pair(data if tables else listing.entries, frozenset({main}))
+            if paired.beside or tables:
+                read = any(kind in READ for kind in paired.fields.values())
+                data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]
                 break
     counts = Counter(e.kind for e in data)
     readable = {kind: cls for cls in known.values() for kind in cls.kinds if cls.format != "hf-disk"}
@@ -165,12 +180,20 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)
     most = counts[kind]
     few = max(1, total // 20) if total > 2 else 0
-    if kind in readable and total - most <= few and not any(k in readable for k in counts if k not in (kind, "text")):
+    notes: set[str | None] = {"text"}
+    if not any(split_in_name(e.path.rpartition("/")[2]) for e in data if e.kind != kind):  # what is called so is data
+        notes |= {"json", "YAML", VOC, None, *(("csv", "tsv") if kind in ("image", "audio") else ())}
+        few = max(few, min(STRAYS, most // 2)) if set(counts) <= {kind, *notes} else few
+    if kind in readable and total - most <= few and not any(k in readable for k in counts if k not in (kind, *notes)):
         return readable[kind], readable[kind].kinds
     strays = sum(n for k, n in counts.items() if k in readable and k != kind)
     if kind in readable and total - most <= total // 100 and strays <= 1:
         return readable[kind], readable[kind].kinds
-    listed = ", ".join(f"{n} {_plural(k)}" for k, n in counts.most_common())
+    first = {e.kind: e.path for e in reversed(data)}
+    listed = ", ".join(
+        f"{n} {_plural(k)}" + (f" such as {escaped(first[k], 60)}" if k in first and k != kind else "")
+        for k, n in counts.most_common()
+    )
     if len(counts) == 1:
         what = f"{escaped(ref.name)} contains {listed}, which are not supported"
     else:
@@ -180,7 +203,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
 
 
 def _suffix(path: str) -> str:
-    name = path.rsplit("/", 1)[-1]
+    name = unpacked_name(path.rsplit("/", 1)[-1])
     return "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
 
 

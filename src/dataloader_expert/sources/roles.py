@@ -66,6 +66,17 @@ NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", 
 """Words that make a plain number a time; a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _DATED = re.compile(r"(?:19|20)\d\d[-_.]?[01]\d[-_.]?[0-3]\d")
+_CLASSED = re.compile(r"([^\W\d_][^\W\d]*[._ -]*\(?)\d+\)?")
+FEWEST_OF_CLASS = 8
+"""The fewest files of a class that their names tell."""
+NO_CLASS = {
+    *("img", "image", "images", "dsc", "dscn", "photo", "pic", "picture", "frame", "scan", "screenshot", "pxl", "mvi", "wa"),
+    *("canon", "nikon", "sony", "iphone", "phone", "orig", "original", "aug", "augmented", "ref", "copy", "new", "old", "query"),
+    *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "day", "night"),
+    *("file", "sample", "clip", "track", "page", "part", "tile", "patch", "crop", "cam", "camera", "view", "left", "right"),
+    *("train", "training", "val", "valid", "validation", "test", "testing", "dev", "mask", "label", "depth"),
+}  # fmt: skip
+"""Words before a number that tell no class."""
 _PART, _NUMBERED = re.compile(r"[_\-. ]+"), re.compile(r"[A-Za-z]{0,12}\d{1,12}")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ ]?\d{1,12}|[0-9a-fA-F]{8,64}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """A text that is an identifier: a prefix with a number, hexadecimal digits, a UUID."""
@@ -123,6 +134,20 @@ def group_in_names(paths: Sequence[str], labels: Sequence[Any]) -> tuple[Role | 
             FILE_NAME, f"by the names of files: {groups[example]} in {name}", bool(said & (GROUP_WORDS | SHORT))
         ), parts
     return None, 0
+
+
+def classes_in_names(paths: Sequence[str]) -> list[str | None]:
+    """The class that a word before a number tells, such as ``cat`` of ``cat.12.jpg``; nothing if few names are of this form, or
+    the words are as a camera writes them or nearly as many as the files."""
+    found = [_CLASSED.fullmatch(path.rsplit("/", 1)[-1].rsplit(".", 1)[0]) for path in paths]
+    names = [match[1].strip(" ._-(") if match is not None else None for match in found]
+    sizes = Counter(name for name in names if name)
+    said = {word for name in sizes for word in words(name)}
+    few = 2 <= len(sizes) <= max(2, len(paths) // 10) and min(sizes.values()) >= FEWEST_OF_CLASS
+    few = few and sizes.total() >= MOSTLY * len(paths) and not all(name.isupper() for name in sizes)  # as cameras write
+    if not few or said & (NO_CLASS | SHORT | GROUP_WORDS):
+        return [None] * len(paths)
+    return names
 
 
 def part_of_name(path: str, parts: int) -> str | None:

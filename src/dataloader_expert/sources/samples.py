@@ -10,17 +10,21 @@ from typing import Any, TypeVar
 
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.sources.annotations import Annotations, annotations_of, block_of, described
+from dataloader_expert.sources.annotations.reading import annotations_of
+from dataloader_expert.sources.annotations.record import Annotations, block_of, described
+from dataloader_expert.sources.annotations.tables import NAMELESS
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import read_folders
+from dataloader_expert.sources.layout import label_by_name, read_folders
 from dataloader_expert.sources.magic import sniff
 from dataloader_expert.sources.pairing import READ, Pairing, pair
-from dataloader_expert.sources.roles import as_split, find_roles, group_in_names
+from dataloader_expert.sources.roles import as_split, classes_in_names, find_roles, group_in_names
 from dataloader_expert.sources.tables import MAX_CLASSES, find_label
 
 T = TypeVar("T")
+NEARLY_ALL = 0.95
+"""The least share of samples whose folder agrees with a column from which the others contradict it."""
 LEVELS = 2
 """Values of a mask of two classes: a JPEG that holds no more was compressed without loss to them."""
 
@@ -39,20 +43,35 @@ class FileSamples(Source):
         tables = {*notes.tables}
         others = [entry for entry in listing.entries if entry.path not in tables]
         pairing = Pairing(entries) if listing.single else pair(others, self.kinds)
-        entries = pairing.samples
+        entries = self.own(pairing.samples)
+        if not entries:
+            raise RequestError(
+                "format-unknown", f"all {self.format} files belong to others: pass the folder that holds the samples"
+            )
         paths = [e.path for e in entries]
         splits, labels, names = read_folders(paths)
         if listing.single and len(entries) == 1:
             splits = [None]
-        self.problems = list(pairing.problems)
+        splits = [split or notes.splits.get(path) for split, path in zip(splits, paths, strict=True)]
+        self.problems += pairing.problems
         self.beside = frozenset(pairing.beside)
         """Paths of files that are not samples but belong to one."""
         kinds = {name: kind for name, kind in pairing.fields.items() if kind in READ}
         self.partners = tuple(Field(n, "text", "str") if k == "text" else Field(n, "mask", "uint8", (None, None))
                               for n, k in kinds.items())  # fmt: skip
         """The fields that partners become."""
-        self.unread = {name: kind for name, kind in pairing.fields.items() if kind not in READ}
+        scenes = any(f.kind == "mask" for f in self.partners) and _apart(splits, labels)
+        if names and (scenes or (self.value == "audio" and any(f.kind == "text" for f in self.partners))):
+            labels, names = [None] * len(labels), []  # cities that one split alone has; who speaks what is transcribed
+        only = "files accompany the samples; only their presence was checked, not their contents"
+        self.unread = {name: f"{kind} {only}" for name, kind in pairing.fields.items() if kind not in READ}
         """Partners of which only their existence is known."""
+        self.unread |= {
+            name: f"{len(files)} of {len(entries)} samples have one; they are not read"
+            for name, files in pairing.partial.items()
+        }
+        if notes.outlines:
+            self.unread["outlines"] = "outlines of objects are read as the boxes around them"
         if any(f.kind == "text" for f in self.partners):
             self.modality = "multimodal"
         beside = {
@@ -71,14 +90,16 @@ class FileSamples(Source):
         self.partners = tuple(self._described(f) if f.kind == "mask" else f for f in self.partners)
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
+        self.by_folder = bool(names)
+        """Whether labels are told by the folders, or by the names of the files."""
         if names:
             self.label, self.label_how = "label", "from the folder names"
             self.classes = tuple(names)
-        self.by_folder = bool(names)
-        """Whether labels are the names of folders."""
         self.annotated: tuple[Field, ...] = ()
         """The fields that tables next to the samples give."""
-        self.notes = replace(notes, rows={}, problems=[])
+        self.sizes = notes.sizes
+        """Width and height of images, as annotations say."""
+        self.notes = replace(notes, rows={}, problems=[], sizes={})
         """Where they come from."""
         self.dialects = {table.path: table.dialect for table in notes.joined if table.dialect is not None}
         self.given: dict[str, Column] = {}
@@ -87,11 +108,17 @@ class FileSamples(Source):
         """Where a sample's values stand in these."""
         self.may_be_empty: frozenset[str] = frozenset()
         self._annotate(notes)
+        if self.label is None and not self.annotated:
+            self._label_by_name()
         by_column = self.roles is not None and self.roles.split is not None
         if (by_column or len(self.splits) > 1) and (self.roles is None or self.roles.group is None):
             group, parts = group_in_names([u.file for u in self.units], [u.label for u in self.units])
             if group is not None:
                 self.roles = replace(self.roles or Roles(), group=group, name_parts=parts)
+
+    def own(self, entries: list[Entry]) -> list[Entry]:
+        """Those of the files that are samples."""
+        return entries
 
     def _annotate(self, found: Annotations) -> None:
         """Takes over what tables say: fields, and where folders do not name them, label and split."""
@@ -107,29 +134,47 @@ class FileSamples(Source):
         self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
         if found.negatives:
             self.may_be_empty = frozenset(found.tables)
+        self.objects = found.objects
+        if self.objects is not None:
+            of = self.objects.field
+            self.annotated = tuple(replace(f, kind="sequence") if f.name == of else f for f in self.annotated)
         block = block_of(self.given, len(self.units))
         named = any(unit.split is not None for unit in self.units)
         self.roles = find_roles([block], self.annotated, None, named)
+        if self.by_folder:
+            self._label_by_column()
+            self._prefer_a_named_column()
+        if found.uneven:
+            self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
+            self.annotated = tuple(described(self.given))
+            block = block_of(self.given, len(self.units))
         if self.label is None:
-            split = self.roles.split.field if self.roles.split is not None else None
-            self.label, how = find_label([block], split)
-            if self.label is None:
-                self.label, how = self._only_category()
-            self.label_how = f"{how.partition('; pass')[0]}, in {escaped(found.tables[0])}" if self.label else how
-            self.roles = find_roles([block], self.annotated, self.label, named)
-            self.annotated = tuple(
-                Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
-                for f in self.annotated
-            )
-            texts = (
-                {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
-            )
-            if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
-                self.classes = tuple(sorted(texts))
+            self._label_from(block, escaped(found.tables[0]), named)
         if any(f.kind == "text" for f in self.annotated):
             self.modality = "multimodal"
         if self.value == "image" and any(map(has_boxes, self.annotated)):
             self.modality = "detection"
+
+    def _label_from(self, block: Block, table: str, named: bool) -> None:
+        """The label among the columns of tables, the roles of the others, and its classes if they are texts. ``named``: folders or
+        lists name the splits."""
+        split = self.roles.split.field if self.roles is not None and self.roles.split is not None else None
+        self.label, how = find_label([block], split)
+        nameless = [name for name in self.given if NAMELESS.fullmatch(name)]
+        alone = len(nameless) == 1 or (nameless and isinstance(self.given[nameless[0]].values, list))
+        if len(nameless) == len(self.given) and alone and self._may_be_class(nameless[0]):  # numbers may be a box
+            self.label, how = nameless[0], "guessed: the first column behind the names"
+        if self.label is None:
+            self.label, how = self._only_category()
+        self.label_how = f"{how.partition('; pass')[0]}, in {table}" if self.label else how
+        self.roles = find_roles([block], self.annotated, self.label, named)
+        self.annotated = tuple(
+            Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
+            for f in self.annotated
+        )
+        texts = {v for v in self.given[self.label].values if isinstance(v, str)} if self.label is not None else set()
+        if 0 < len(texts) <= MAX_CLASSES:  # as names of folders are
+            self.classes = tuple(sorted(texts))
 
     def split_by(self, name: str) -> bool:
         column = self.given.get(name) if self.annotated else None
@@ -149,18 +194,89 @@ class FileSamples(Source):
         """The one field of a table that may be a class."""
         assert self.roles is not None
         others = {role["field"] for role in self.roles.listed()}
-        few = max(2, len(self.units) // 10)
         found = [
             f.name
             for f in self.annotated
-            if f.kind == "category"
-            and not f.shape
-            and f.name not in others
-            and 2 <= len(set(self.given[f.name].values)) <= few
+            if f.kind == "category" and not f.shape and f.name not in others and self._may_be_class(f.name)
         ]
         if len(found) == 1:
             return found[0], "guessed: the one category"
         return None, "no field is named like a label; pass label="
+
+    def _may_be_class(self, name: str) -> bool:
+        """Whether the field has few values, and no fractions among them."""
+        values = self.given[name].values
+        if getattr(values, "ndim", 1) != 1 or (hasattr(values, "dtype") and values.dtype.kind not in "iub"):
+            return False
+        plain = values.tolist() if hasattr(values, "tolist") else values
+        if not all(isinstance(v, str | int | None) for v in plain):
+            return False
+        return 2 <= len({v for v in plain if v is not None}) <= max(2, len(self.units) // 10)
+
+    def _label_by_name(self) -> None:
+        """Classes that the names of files tell, at least in training: those of a contest's test split are numbers."""
+        own = [unit for unit in self.units if unit.split in ("train", None)] or list(self.units)
+        found = dict(zip([u.file for u in own], classes_in_names([u.file for u in own]), strict=True))
+        names = sorted({name for name in found.values() if name is not None})
+        if names and self.value == "image":  # of recordings they are rather who speaks
+            others = [unit for unit in self.units if unit.file not in found]
+            more = dict(zip([u.file for u in others], classes_in_names([u.file for u in others]), strict=True))
+            found |= {path: name if name in names else None for path, name in more.items()}
+            self.units = tuple(replace(unit, label=found[unit.file]) for unit in self.units)
+            example = next(path for path, name in found.items() if name is not None)
+            self.by_folder, self.label, self.classes = True, "label", tuple(names)
+            self.label_how = f"guessed from the names of files: {found[example]} in {example.rpartition('/')[2]}"
+
+    def _label_by_column(self) -> None:
+        """Where one split has a folder for each class and another a table: the class that the table names."""
+        without = [unit.file for unit in self.units if unit.label is None]
+        for column in self.given.values() if without else ():
+            told = {path: column.values[self.row_of[path]] for path in without}
+            found = {path: value for path, value in told.items() if value is not None}
+            if found and all(isinstance(v, str) and v in (self.classes or ()) for v in found.values()):
+                self.units = tuple(replace(unit, label=found.get(unit.file, unit.label)) for unit in self.units)
+                return
+
+    def _prefer_a_named_column(self) -> None:
+        """A column that is called like a label says more than folders do that are not its values by other names: parts of a
+        download, folds, documents."""
+        scalar = [f.name.removesuffix("_2") for f in self.annotated if not f.shape and "float" not in f.dtype]
+        name = label_by_name(scalar)[0]
+        name = f"{name}_2" if name is not None and name not in self.given else name
+        if name is None or name not in self.given:
+            return
+        values = [self.given[name].values[self.row_of[unit.file]] for unit in self.units]
+        both = {(unit.label, str(value)) for unit, value in zip(self.units, values, strict=True) if value is not None}
+        folders, told = {str(folder) for folder, _ in both}, {value for _, value in both}
+        numbered = all(map(str.isdigit, folders)) and not any(map(str.isdigit, told))
+        odd = self._contradicted([None if value is None else str(value) for value in values])
+        self.problems += [
+            Unreadable(
+                "label-conflict",
+                f"its folder says {escaped(folder, 40)}, {escaped(name)} {escaped(value, 40)}",
+                file=path,
+            )
+            for path, folder, value in odd
+        ]
+        if both and not odd and (numbered or not len(both) == len(folders) == len(told)):
+            self.units = tuple(replace(unit, label=None) for unit in self.units)
+            self.by_folder, self.label, self.classes = False, None, None
+
+    def _contradicted(self, values: list[str | None]) -> list[tuple[str, str, str]]:
+        """Path, folder and value of the few samples whose folder and value do not belong together as those of nearly all do."""
+        pairs = Counter((str(u.label), v) for u, v in zip(self.units, values, strict=True) if v is not None)
+        meant: dict[str, str] = {}
+        for (folder, value), _ in pairs.most_common():
+            if folder not in meant and value not in meant.values():
+                meant[folder] = value
+        right = sum(n for (folder, value), n in pairs.items() if meant.get(folder) == value)
+        if not pairs or right == pairs.total() or right < NEARLY_ALL * pairs.total() or len(meant) < 2:
+            return []
+        return [
+            (unit.file, str(unit.label), value)
+            for unit, value in zip(self.units, values, strict=True)
+            if value is not None and meant.get(str(unit.label)) != value
+        ]
 
     def _described(self, field: Field) -> Field:
         """A mask's field with the dtype and shape of its files; masks whose compression changed their values are told once."""
@@ -247,6 +363,12 @@ class FileSamples(Source):
         if self.by_folder:
             columns["label"] = Column([unit.label])
         return columns
+
+
+def _apart(splits: Sequence[str | None], labels: Sequence[str | None]) -> bool:
+    """Whether no class is in two of several splits."""
+    both = {*zip(splits, labels, strict=True)}
+    return len({*splits}) > 1 and len(both) == len({label for _, label in both})
 
 
 def decode_text(data: bytes, name: str, problems: list[Unreadable]) -> str:

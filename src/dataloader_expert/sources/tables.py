@@ -17,6 +17,7 @@ from dataloader_expert.sources.layout import label_by_name
 from dataloader_expert.sources.pictures import decode_image
 from dataloader_expert.sources.roles import as_split, find_roles
 from dataloader_expert.sources.times import is_time
+from dataloader_expert.sources.turns import is_turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 MAX_CLASSES = 100
 MOST_TRIED = 64
 """Units that may be damaged before one that shows the content of the data."""
+TALKS = 64
+"""Values of a field that show whether it holds conversations."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, from which the label is guessed."""
 RAREST = 0.005
@@ -319,6 +322,9 @@ class Table(Source):
                 for f in self.fields
             )
         self.modality = modality_of(self.fields, self.label)
+        self.conversations = frozenset(f.name for f in self.fields if _has_turns(f, blocks))
+        if self.conversations and self.modality in ("tabular", "array"):
+            self.modality = "text"
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""
@@ -333,6 +339,18 @@ class Table(Source):
             with contextlib.suppress(Unreadable):  # the scan reports it
                 blocks.append(self.peek(self.units[i]))
         return blocks
+
+    def fitting(self, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """The declared names, unless labels are places from 1, as those of AG News: the first name is not that of label 0 then."""
+        if names is None or self.label is None:
+            return names
+        found: set[Any] = set()
+        for unit in (self.units[0], self.units[-1]):
+            column = self.peek(unit).columns.get(self.label)
+            values: Any = [] if column is None else column.values
+            found |= {*(values.tolist() if hasattr(values, "tolist") else values)}
+        whole = {v for v in found if isinstance(v, int)}
+        return None if whole == found and 0 not in whole and len(names) in whole else names
 
     def split_by(self, name: str) -> bool:
         found = self.field(name)
@@ -395,6 +413,15 @@ def _with_values(field: Field, blocks: list[Block]) -> Field:
         return field
     found = (field_of(field.name, b.columns[field.name]) for b in blocks if field.name in b.columns)
     return next((f for f in found if f.dtype != "null"), field)
+
+
+def _has_turns(field: Field, blocks: list[Block]) -> bool:
+    """Whether it holds conversations: lists of objects that mostly have a role and a text."""
+    if field.kind != "other":
+        return False
+    values = [v for block in blocks[:1] for v in block.columns[field.name].values[:TALKS] if isinstance(v, list)]
+    turns = [turn for value in values for turn in value if isinstance(turn, dict)]
+    return bool(turns) and 2 * sum(map(is_turn, turns)) > len(turns)
 
 
 def find_label(blocks: list[Block], split: str | None = None, withheld: str | None = None) -> tuple[str | None, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
-from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.layout import read_folders
 from dataloader_expert.sources.samples import FileSamples, decode_text
 
 
@@ -21,10 +22,30 @@ class TextFiles(FileSamples):
         source.fields = (Field("text", "text", "str"), *source.other_fields())
         return source
 
+    def own(self, entries: list[Entry]) -> list[Entry]:
+        kept = _without_notes(entries)
+        text = "stands beside the folders of classes: not read as a sample"
+        held = {entry.path for entry in kept}
+        self.problems += [Unreadable("foreign-file", text, file=e.path) for e in entries if e.path not in held]
+        return kept
+
     def decode_file(self, unit: Unit, raw: bytes) -> Block:
         problems: list[Unreadable] = []
         text = decode_text(raw, unit.file, problems)
         return Block(unit, self.with_label(unit, text), (raw,), problems)
+
+
+def _without_notes(entries: list[Entry]) -> list[Entry]:
+    """Without the few texts that stand beside the folders of classes, such as lists of where the others come from. A split without
+    such folders keeps its own: it is not labelled."""
+    splits, labels, names = read_folders([entry.path for entry in entries])
+    labelled = {split for split, label in zip(splits, labels, strict=True) if label is not None}
+    own = [
+        entry
+        for entry, split, label in zip(entries, splits, labels, strict=True)
+        if label is not None or (split is not None and split not in labelled)
+    ]
+    return own if names and 10 * len(own) >= 9 * len(entries) else entries
 
 
 SOURCE = TextFiles

@@ -1,0 +1,160 @@
+"""Objects of images: how many of each class in each split, classes that nobody declared, and boxes that are there twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from dataloader_expert.checks.base import OBJECT_COUNTS, Check, Context
+from dataloader_expert.checks.places import Places
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.arrays import has_boxes
+from dataloader_expert.sources.base import Block, Objects
+
+UNDECLARED = Quantity("objects_undeclared", "objects", "objects of classes that are not declared, and where")
+REPEATED = Quantity("boxes_repeated", "boxes", "boxes equal to another one of their class in the same image, and where")
+DUE = 10
+"""Objects of a class that a split should have by its share of all, from which it is no chance that it has none."""
+SEVERE = 10.0
+MOST = 10_000
+"""Classes that are counted."""
+
+
+class ObjectClasses(Check):
+    ids = ("class-missing-in-split", "label-out-of-range", "severe-imbalance", "duplicate-boxes")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.objects = context.objects or Objects("", {})
+        self.boxes = next((f.name for f in context.fields if has_boxes(f)), None)
+        self.counts: dict[str | None, Counter[int]] = {}
+        self.undeclared: Counter[int] = Counter()
+        self.repeated = 0
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return self.context.objects is not None
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        for split, part in self.context.by_split(block):
+            self._count(split, part)
+
+    def _count(self, split: str | None, block: Block) -> None:
+        import numpy as np
+
+        names, column = self.objects.names, block.columns.get(self.objects.field)
+        if column is None:
+            return
+        counts = self.counts.setdefault(split, Counter())
+        boxes = block.columns[self.boxes].values if self.boxes in block.columns else ()
+        for i, value in enumerate(column.values[: block.samples]):
+            if value is None or (classes := np.asarray(value)).dtype.kind not in "iu" or classes.ndim != 1:
+                continue
+            own = classes.tolist()
+            wrong = [one for one in own if names and one not in names]
+            for one in own:
+                if one in counts or (len(counts) < MOST and one not in wrong):
+                    counts[one] += 1
+            if wrong:
+                self.undeclared.update(wrong[:MAX_PLACES])
+                self.where.add("undeclared", block, i, self.objects.field)
+            box = np.asarray(boxes[i]) if i < len(boxes) and boxes[i] is not None else None
+            if box is not None and box.shape == (len(own), 4) and len(own) > 1:
+                again = len(own) - len(np.unique(np.column_stack([classes, box]), axis=0))
+                if again:
+                    self.repeated += again
+                    self.where.add("repeated", block, i, self.boxes)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, ObjectClasses)
+        self.seen += other.seen
+        for split, counts in other.counts.items():
+            self.counts.setdefault(split, Counter()).update(counts)
+        self.undeclared.update(other.undeclared)
+        self.repeated += other.repeated
+        self.where.merge(other.where)
+
+    def facts(self) -> Iterable[Fact]:
+        total: Counter[int] = sum(self.counts.values(), Counter())
+        evidence = self.evidence()
+        if not total:
+            return
+        for split, counts in [(None, total), *((s, c) for s, c in self.counts.items() if s is not None)]:
+            yield Fact(OBJECT_COUNTS, self._named(counts), evidence, {"split": split, "field": self.objects.field})
+        undeclared = {str(k): n for k, n in sorted(self.undeclared.items())}
+        yield Fact(UNDECLARED, {"counts": undeclared, "where": self.where.of("undeclared")}, evidence)
+        yield Fact(REPEATED, {"count": self.repeated, "where": self.where.of("repeated")}, evidence)
+
+    def _named(self, counts: Counter[int]) -> dict[str, int]:
+        found = Counter[str]()
+        for one, n in sorted(counts.items()):
+            found[self.objects.names.get(one) or str(one)] += n
+        return dict(found)
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        all_ = facts.find(OBJECT_COUNTS, split=None)
+        if all_ is None:
+            return
+        field, counts = self.objects.field, all_.value
+        undeclared = facts.find(UNDECLARED)
+        if undeclared is not None and undeclared.value["counts"]:
+            odd = undeclared.value["counts"]
+            n = sum(odd.values())
+            yield finding(
+                "label-out-of-range",
+                "error",
+                f"{number(n, 'object')} in {field} {verb(n, 'have')} a class that is not declared: {', '.join(list(odd)[:5])}",
+                undeclared,
+                f"the data set declares {len(self.objects.names)} classes; fix the label or the list",
+                undeclared.value["where"],
+                n,
+            )
+        repeated = facts.find(REPEATED)
+        if repeated is not None and repeated.value["count"]:
+            n = repeated.value["count"]
+            yield finding(
+                "duplicate-boxes",
+                "warning",
+                f"{number(n, 'box')} {verb(n, 'equal')} another box of the same class in the same image",
+                repeated,
+                "drop the copies: they count an object twice in the loss and in the metric",
+                repeated.value["where"],
+                n,
+            )
+        small, large = (f(counts, key=lambda k: (counts[k], k)) for f in (min, max))
+        if counts[large] > SEVERE * counts[small] and all_.evidence.how == "counted":
+            yield finding(
+                "severe-imbalance",
+                "info",
+                f"class {large} has {number(counts[large], 'object')}, class {small} has {counts[small]} ({counts[large] / counts[small]:.1f}:1)",
+                all_,
+                "weight the loss by class, or draw images with rare classes more often",
+            )
+        yield from self._judge_splits(facts, counts)
+
+    def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
+        """A class that training never sees is a fault; one that another split lacks is, unless it is rare."""
+        total = sum(counts.values())
+        for fact in facts.all(OBJECT_COUNTS):
+            split = fact.at["split"]
+            if split is None or fact.evidence.how != "counted" or not fact.value:
+                continue
+            share = sum(fact.value.values()) / total
+            absent = sorted(set(counts) - set(fact.value))
+            if absent:
+                due = split == "train" or any(counts[name] * share >= DUE for name in absent)
+                more = ", …" if len(absent) > 5 else ""
+                yield finding(
+                    "class-missing-in-split",
+                    "warning" if due else "info",
+                    f"{split} has no object of {number(len(absent), 'class')}: {', '.join(absent[:5])}{more}",
+                    fact,
+                    "split again, so that each split has images with every class",
+                    [{"split": split}],
+                    len(absent),
+                )
+
+
+CHECK = ObjectClasses

@@ -1,0 +1,63 @@
+"""The texts of a value, and what is strange about one: blank, markup, invisible characters, or encoded twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ufffd]")
+"""Control characters, bidirectional and byte-order marks, and replacements for undecodable bytes. Zero-width spaces and
+joiners are not included, because they occur in sound texts."""
+TWICE = re.compile(
+    "\u00c3[\u0080-\u00bf]|\u00c2[\u00a0-\u00bf]|\u00e2\u20ac[\u0080-\u00bf\u0152-\u0178\u02c6-\u02dc\u2013-\u2122]"
+)
+"""UTF-8 that was read as Windows-1252 or Latin-1 and written as UTF-8 again: two or more letters in place of one."""
+MARKUP = re.compile(
+    r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
+)
+FEW = 20
+"""At most one text in this many is odd; if there are more, the data set consists of such texts."""
+KINDS = {
+    "blank": "are blank",
+    "hidden": "contain invisible characters: control or direction marks, or bytes that are not text",
+    "markup": "hold HTML",
+    "encoded twice": "are UTF-8 that was decoded with another encoding, such as cafÃ© for café",
+}
+
+
+def kinds_of(text: str) -> Iterable[str]:
+    if not text.strip():
+        yield "blank"
+    if HIDDEN.search(text):
+        yield "hidden"
+    if not text.isascii() and TWICE.search(text):
+        yield "encoded twice"
+    if "<" in text and MARKUP.search(text):
+        yield "markup"
+
+
+DEEPEST = 16
+"""Levels of a nested object whose texts are read."""
+
+
+def said(value: Any, depth: int = 0) -> Iterator[str]:
+    """A text, or the texts in lists and objects, such as those of a conversation, in their order."""
+    if isinstance(value, str):
+        yield value
+    elif depth < DEEPEST and isinstance(value, list | tuple | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from said(inner, depth + 1)
+
+
+def unsaid(value: Any, depth: int = 0) -> Iterator[bytes]:
+    """What else lies in lists and objects: numbers, bytes and arrays."""
+    if depth < DEEPEST and isinstance(value, list | tuple | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from unsaid(inner, depth + 1)
+    elif isinstance(value, bytes):
+        yield value
+    elif hasattr(value, "tobytes"):
+        yield value.tobytes()
+    elif value is not None and not isinstance(value, str):
+        yield repr(value).encode("utf-8", "replace")

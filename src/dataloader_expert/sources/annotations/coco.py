@@ -1,0 +1,96 @@
+"""COCO (Lin et al., "Microsoft COCO: Common Objects in Context", 2014): one JSON file for many images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dataloader_expert.sources.annotations.record import Row
+
+
+class Images(list[Row]):
+    """Rows of a file in this format, and the names of its categories by number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[int, str] = {}
+        self.sizes: dict[str, tuple[int, int]] = {}
+        """Width and height of each image, as the file says."""
+        self.lost = 0
+        """Annotations of images that the file does not list."""
+
+
+def images_of(found: dict[str, Any]) -> list[Row]:
+    """An image a row: its boxes, [n, 4], and the numbers of their categories, or its captions."""
+    import numpy as np
+
+    of: dict[Any, list[dict[str, Any]]] = {}
+    for one in found["annotations"]:
+        if isinstance(one, dict) and isinstance(one.get("image_id"), int | str):
+            of.setdefault(one["image_id"], []).append(one)
+    rows = Images()
+    rows.names = _names(found.get("categories"))
+    captions = any("caption" in one for own in of.values() for one in own[:1])
+    boxes = any("bbox" in one for own in of.values() for one in own)
+    single = all(len(own) == 1 for own in of.values())
+    for image in found["images"]:
+        name = _name_of(image)
+        if not name:
+            continue
+        own = of.get(image.get("id"), []) if isinstance(image.get("id"), int | str) else []
+        row: Row = {"file_name": name}
+        if all(isinstance(image.get(side), int) for side in ("width", "height")):
+            rows.sizes[name] = (image["width"], image["height"])
+        if captions:
+            texts = [str(one.get("caption")) for one in own]
+            row["caption"] = texts[0] if single and texts else texts
+        elif not boxes and single:  # of classes alone, as iNaturalist's
+            number = _number(own[0].get("category_id")) if own else None
+            row["category"] = None if number is None else rows.names.get(number, str(number))
+        elif not boxes:
+            row["categories"] = np.array([_number(one.get("category_id")) for one in own], np.int64)
+        else:
+            row["boxes"] = np.array([_box(one.get("bbox")) for one in own], np.float64).reshape(-1, 4)
+            row["categories"] = np.array([_number(one.get("category_id")) for one in own], np.int64)
+        rows.append(row)
+    listed = {image.get("id") for image in found["images"] if isinstance(image, dict)}
+    rows.lost = sum(len(own) for image, own in of.items() if image not in listed)
+    return rows
+
+
+def _name_of(image: Any) -> str:
+    """The image's file; LVIS gives its address alone. Empty if neither is said."""
+    name = image.get("file_name") or image.get("coco_url") if isinstance(image, dict) else None
+    if not isinstance(name, str):
+        return ""
+    return name if image.get("file_name") else name.rpartition("/")[2]
+
+
+def _box(box: Any) -> list[float]:
+    """Left, top, right and bottom of a box that is given by its left, top, width and height; NaN if it is none."""
+    try:
+        x, y, width, height = map(float, box)
+    except (TypeError, ValueError, OverflowError):
+        return [float("nan")] * 4
+    return [x, y, x + width, y + height]
+
+
+def _number(value: Any) -> int:
+    """A category's number, also where it is written as a text or with a point; -1 if it is none."""
+    try:
+        number = int(value)
+        return number if number == float(value) and abs(number) < 1 << 31 else -1
+    except (TypeError, ValueError, OverflowError):
+        return -1
+
+
+def _names(categories: Any) -> dict[int, str]:
+    some = categories if isinstance(categories, list) else []
+    return {n: str(c.get("name") or n) for c in some if isinstance(c, dict) and (n := _number(c.get("id"))) >= 0}
+
+
+def slim(made: dict[str, Any]) -> dict[str, Any]:
+    """An object of JSON without outlines and key points, which take most of a large file and are not read."""
+    if "image_id" in made:
+        made.pop("segmentation", None)
+        made.pop("keypoints", None)
+    return made

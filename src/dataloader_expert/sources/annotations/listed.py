@@ -1,0 +1,102 @@
+"""Lists of splits: text files called after a split, such as ``train.txt``, that name a sample in each line.
+
+Darknet and Ultralytics list paths, Pascal VOC (``ImageSets/Main``) names without suffix, others either with a label behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names, folder_of
+from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.layout import AROUND, split_in_name, split_of_folder
+from dataloader_expert.sources.pairing import key_of
+
+MOST_BYTES = 1 << 26
+BOTH = "trainval"
+"""A list of what both train and validation consist of."""
+
+
+@dataclass(frozen=True)
+class List:
+    """What a list of a split says."""
+
+    path: str
+    there: list[str]
+    """The samples that it names."""
+    lost: list[str]
+    """Lines that name none."""
+
+
+def join_lists(found: Annotations, listing: Listing, paths: list[str]) -> None:
+    """Takes the splits from the folder whose lists name most samples; one folder, as another may divide them otherwise."""
+    folders: dict[str, dict[str, Entry]] = {}
+    loosely: dict[str, dict[str, Entry]] = {}
+    """By a word of their names, such as ``Flickr_8k.trainImages``."""
+    for entry in listing.entries:
+        if entry.kind == "text" and entry.path.endswith(".txt") and 0 < entry.size <= MOST_BYTES:
+            folder, name = folder_of(entry.path), entry.path.rsplit("/", 1)[-1][:-4]
+            split = _split_of(name)
+            if split is not None:
+                folders.setdefault(folder, {}).setdefault(split, entry)
+            elif (split := split_in_name(f"{name}.txt")) is not None:
+                loosely.setdefault(folder, {}).setdefault(split, entry)
+    folders = {**loosely, **folders}  # the lists of each class stand beside those of all
+    lists = {entry.path for of in folders.values() for entry in of.values()}
+    files = Names([path for path in paths if path not in lists] if folders else ())
+    read = {folder: _read(listing, of, files, folder, of == loosely.get(folder)) for folder, of in folders.items()}
+    read = {folder: lists for folder, lists in read.items() if lists}
+    if not read:
+        return
+    best = max(read, key=lambda folder: (len({path for one in read[folder].values() for path in one.there}), folder))
+    for split, one in read[best].items():
+        if split != BOTH or "train" not in read[best]:  # else it repeats what the others say
+            found.divide("train" if split == BOTH else split, one.there)
+        for line, n in Counter(one.lost).most_common(MOST_TOLD):
+            again = f" ({n} lines)" if n > 1 else ""
+            text = f"names {escaped(line, 80)}, which is not there{again}"
+            found.problems.append(Unreadable("dangling-reference", text, file=one.path))
+    if not {BOTH, "train"} & folders[best].keys():  # as of Speech Commands
+        found.divide("train", [path for path in paths if path not in found.splits])
+    found.lists += [one.path for one in read[best].values()]
+    own = {key_of(path)[0] for path in files.paths}
+    for entry in listing.entries:  # others beside them, such as those of each class
+        beside = entry.kind == "text" and folder_of(entry.path) in read and entry.path not in lists
+        if beside and entry.path not in files.whole and key_of(entry.path)[0] not in own:
+            lists |= {entry.path} if _read(listing, {"": entry}, files, folder_of(entry.path)) else set()
+    found.tables += sorted(lists & {e.path for e in listing.entries if folder_of(e.path) in read})
+
+
+def _split_of(name: str) -> str | None:
+    tokens = {t.lower() for t in re.findall(r"[A-Z]?[a-z]+", name)}
+    if name.lower().replace("_", "") == BOTH or (tokens >= {"train", "val"} and tokens <= {"train", "val", *AROUND}):
+        return BOTH
+    return split_of_folder(name)
+
+
+def _read(listing: Listing, lists: dict[str, Entry], files: Names, folder: str, bare: bool = False) -> dict[str, List]:
+    """What each list names; without those that name something else, or if ``bare`` say more than names."""
+    found = {}
+    for split, entry in lists.items():
+        try:
+            data = listing.read(entry.path, MOST_BYTES)
+        except ODD:
+            continue
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")
+        lines = [line.strip() for line in text.splitlines()]
+        lines = [line for line in lines if line and not line.startswith("#")]
+        if bare and any(len(line.split()) > 1 for line in lines):
+            continue
+        named = [(line, files.meant(line, folder) or files.meant(line.split()[0], folder)) for line in lines]
+        there = [path for _, path in named if path is not None]
+        distinct = len({*there})  # numbers that come again and again are classes
+        if distinct > 1 and len(there) >= NEARLY_ALL * len(lines) and 2 * distinct >= len(there):
+            lost = [line for line, path in named if path is None]
+            found[split] = List(entry.path, list(dict.fromkeys(there)), lost)
+    return found

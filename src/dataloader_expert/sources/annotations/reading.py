@@ -1,0 +1,48 @@
+"""What stands next to samples and says something of them, from every kind of annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.labelme import join_labelme
+from dataloader_expert.sources.annotations.listed import join_lists
+from dataloader_expert.sources.annotations.record import MOST_TOLD, Annotations, folder_of
+from dataloader_expert.sources.annotations.tables import join_tables
+from dataloader_expert.sources.annotations.voc import join_voc
+from dataloader_expert.sources.annotations.yolo import join_yolo
+from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.pairing import key_of
+
+_READ: WeakKeyDictionary[Listing, tuple[list[str], Annotations]] = WeakKeyDictionary()
+"""What was read to choose the format, until it is used. COCO's file alone takes seconds."""
+
+
+def annotations_of(listing: Listing, samples: Iterable[Entry], keep: bool = False) -> Annotations:
+    """``keep``: for the next call with these samples."""
+    paths = _without_partners([entry.path for entry in samples])
+    known = _READ.pop(listing, None)
+    found = known[1] if known is not None and known[0] == paths else _read(listing, paths)
+    if keep:
+        _READ[listing] = paths, found
+    return found
+
+
+def _read(listing: Listing, paths: list[str]) -> Annotations:
+    found = Annotations()
+    for join in (join_yolo, join_voc, join_labelme, join_lists, join_tables):
+        join(found, listing, paths)
+    folders = {folder_of(path) for path in found.rows}
+    without = [path for path in paths if path not in found.rows and folder_of(path) in folders]
+    if not found.negatives and 2 * len(without) < len(found.rows):  # of more, they are left unlabelled on purpose
+        tables = escaped(found.tables[0]) if len(found.tables) == 1 else "any table of annotations"
+        found.problems += [Unreadable("missing-pair", f"has no row in {tables}", file=p) for p in without[:MOST_TOLD]]
+    return found
+
+
+def _without_partners(paths: list[str]) -> list[str]:
+    """Without masks and the like, which have the same key as the images that they belong to."""
+    keys = {path: key_of(path) for path in paths}
+    own = {key for key, word in keys.values() if word is None}
+    return [path for path, (key, word) in keys.items() if word is None or key not in own]

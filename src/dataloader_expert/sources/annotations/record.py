@@ -1,0 +1,207 @@
+"""What annotations say of the samples, and which file a name stands for."""
+
+from __future__ import annotations
+
+import contextlib
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.base import Block, Column, Field, Objects, Unit
+from dataloader_expert.sources.dialects import Dialect
+from dataloader_expert.sources.files import MAX_DEPTH
+
+Row = dict[str, Any]
+MOST_TOLD = 1_000
+LOOKED_AT, NEARLY_ALL = 200, 0.9
+"""First rows of a table or list, and the least share of them that must name files."""
+LONGEST = 4096
+"""The longest path (PATH_MAX of Linux)."""
+ODD = (
+    Unreadable,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    ElementTree.ParseError,
+)
+"""What a file that is damaged, or well-formed but no annotation, may raise."""
+
+
+def folder_of(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that names files in its column ``naming``, without their suffix if ``by_stem``.
+
+    ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ.
+    """
+
+    path: str
+    kind: str
+    naming: str
+    by_stem: bool
+    dialect: Dialect | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
+    lists: frozenset[str] = frozenset()
+
+
+@dataclass
+class Annotations:
+    """``rows`` by the path of the sample; ``tables``: the files that they come from."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    tables: list[str] = field(default_factory=list)
+    joined: list[Table] = field(default_factory=list)
+    """The tables that name files, in the order in which they were read."""
+    each: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By kind, ``yolo``, ``voc`` or ``labelme``, the file of annotations of each sample."""
+    names: tuple[str, ...] = ()
+    """What the numbers of classes stand for that have names in Pascal VOC's and LabelMe's files."""
+    problems: list[Unreadable] = field(default_factory=list)
+    negatives: bool = False
+    """Whether a sample that is not annotated shows nothing."""
+    objects: Objects | None = None
+    """The field with the classes of the objects in each image."""
+    key_points: int = 0
+    """How many numbers of key points follow each box of YOLO."""
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Width and height of images, as annotations say."""
+    uneven: bool = False
+    """Whether tables without a header differ in their number of columns, so that equal names mean nothing."""
+    outlines: bool = False
+    """Whether outlines of objects are read as the boxes around them."""
+    lists: list[str] = field(default_factory=list)
+    """The files that list the samples of a split."""
+    splits: dict[str, str] = field(default_factory=dict)
+    """The split of each sample that a list, or a table called after a split, names."""
+
+    def columns(self, paths: Sequence[str]) -> dict[str, Column]:
+        """A column of each field, for these samples."""
+        names = dict.fromkeys(name for row in self.rows.values() for name in row)
+        return {name: column_of([self.rows.get(path, {}).get(name) for path in paths]) for name in names}
+
+    def add_named(self, read: Mapping[str, tuple[list[list[float]], list[str]]]) -> None:
+        """Boxes and the names of their classes, by the path of the sample; the names are numbered in their order."""
+        import numpy as np
+
+        numbers = {name: i for i, name in enumerate(sorted({name for _, of in read.values() for name in of}))}
+        if read:
+            self.names, self.objects = tuple(numbers), Objects("classes", {i: name for name, i in numbers.items()})
+        for path, (boxes, of) in read.items():
+            classes = np.array([numbers[name] for name in of], np.int64)
+            self.add(path, {"boxes": np.array(boxes, np.float64).reshape(-1, 4), "classes": classes})
+
+    def divide(self, split: str, paths: Iterable[str]) -> None:
+        """Says that these samples are in a split. One that an earlier list has put elsewhere stays there, and is told."""
+        for path in paths:
+            other = self.splits.setdefault(path, split)
+            if other != split:
+                self.problems.append(
+                    Unreadable("splits-overlap", f"the lists of {other} and {split} both name it", file=path)
+                )
+
+    def add(self, path: str, row: Row) -> None:
+        """What an earlier file said stays: a data set may hold the same boxes in several formats."""
+        self.rows[path] = {**row, **self.rows.get(path, {})}
+
+
+class Names:
+    """Files by what may name them: a path from any folder on the way, or the name with or without its suffix. A name that several
+    files have names none of them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = list(paths)
+        self.whole = set(self.paths)
+        self.named: dict[str, list[str]] = {}
+        self.stems: dict[str, list[str]] = {}
+        for path in self.paths:
+            name = path.rsplit("/", 1)[-1]
+            self.named.setdefault(name, []).append(path)
+            self.stems.setdefault(name.rsplit(".", 1)[0], []).append(path)
+
+    def find(self, value: str, by_stem: bool, folder: str = "") -> str | None:
+        """``folder``: of the table, from which paths may begin; with its final slash."""
+        if by_stem:
+            found = self.stems.get(value, ())
+            return found[0] if len(found) == 1 else None
+        if len(value) > LONGEST:
+            return None
+        asked = value.replace("\\", "/").removeprefix("./").strip("/")
+        if folder + asked in self.whole:
+            return folder + asked
+        parts = asked.split("/")
+        for at in range(max(0, len(parts) - MAX_DEPTH), len(parts)):
+            if (path := "/".join(parts[at:])) in self.whole:
+                return path
+        return _the_one(self.named.get(parts[-1], ()), asked)
+
+    def meant(self, value: str, folder: str = "") -> str | None:
+        """The same for a path or a name of which it is unknown whether it has its suffix."""
+        found = self.find(value, False, folder)
+        if found is not None or len(value) > LONGEST:
+            return found
+        asked = value.replace("\\", "/").removeprefix("./").strip("/")
+        name = asked.rpartition("/")[2]
+        return _the_one(self.stems.get(name, ()), asked, bare=True)
+
+
+def _the_one(found: Sequence[str], asked: str, bare: bool = False) -> str | None:
+    """The only one; of several, the only one whose path ends so. ``bare``: without its suffix."""
+    if len(found) > 1:
+        found = [p for p in found if f"/{p.rpartition('.')[0] if bare else p}".endswith("/" + asked)]
+    return found[0] if len(found) == 1 else None
+
+
+def column_of(values: list[Any]) -> Column:
+    """A column of numbers, if all values that are there are such; else of the values themselves, lists of numbers as arrays."""
+    import numpy as np
+
+    there = [v for v in values if v is not None]
+    if there and all(isinstance(v, int | float) for v in there):
+        dtype = np.result_type(*{np.dtype(type(v)) for v in there})
+        absent = np.array([v is None for v in values], bool)
+        with contextlib.suppress(OverflowError):  # beyond 64 bits
+            made = np.array([0 if v is None else v for v in values], dtype)
+            return Column(made, absent if absent.any() else None)
+    return Column(_alike([_listed(v) if isinstance(v, list) else v for v in values]))
+
+
+def _listed(value: list[Any]) -> Any:
+    """An array if it is a list of numbers, or of equally long lists of numbers."""
+    import numpy as np
+
+    try:
+        made = np.array(value)
+    except (ValueError, OverflowError):  # ragged
+        return value
+    return made if made.dtype.kind in "biuf" else value
+
+
+def _alike(values: list[Any]) -> list[Any]:
+    """Empty lists with the dtype and the further axes of the others; where all others are lists, a sample without rows has one."""
+    import numpy as np
+
+    first = next((v for v in values if isinstance(v, np.ndarray) and v.size), None)
+    if first is None:
+        return values
+    blank = np.zeros((0, *first.shape[1:]), first.dtype)
+    lists = all(v is None or isinstance(v, np.ndarray) for v in values)
+    return [blank if (v is None and lists) or (isinstance(v, np.ndarray) and not v.size) else v for v in values]
+
+
+def described(columns: Mapping[str, Column]) -> list[Field]:
+    from dataloader_expert.sources.tables import field_of
+
+    return [field_of(name, column) for name, column in columns.items()]
+
+
+def block_of(columns: dict[str, Column], n: int) -> Block:
+    """All rows as one block, by which their roles are found."""
+    return Block(Unit(0, "", 0, n, 0), columns)

@@ -1,0 +1,303 @@
+"""Tables next to images or recordings that say something of each file: its label, its split, its boxes.
+
+A table annotates the files below its own folder (all, where it lies in a folder without any) if one of its columns names them,
+with or without suffix. JSON may be a list of objects or in the format of COCO. Values of several rows of one file become lists
+where they differ.
+"""
+
+from __future__ import annotations
+
+import bisect
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.bare import bare_rows
+from dataloader_expert.sources.annotations.coco import Images, images_of, slim
+from dataloader_expert.sources.annotations.record import (
+    LOOKED_AT,
+    MOST_TOLD,
+    NEARLY_ALL,
+    ODD,
+    Annotations,
+    Names,
+    Row,
+    Table,
+)
+from dataloader_expert.sources.base import Objects
+from dataloader_expert.sources.dialects import sniff_dialect
+from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
+from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.pairing import key_of
+from dataloader_expert.sources.plain import NULLS
+from dataloader_expert.sources.roles import words
+
+MOST_BYTES, MOST_JSON, LARGE_JSON = 1 << 26, 1 << 29, 1 << 25
+MOST_CELLS, MOST_FIELDS = 10_000_000, 1_000
+Reader = Callable[[bytes, bool], list[Row]]
+NAMING = {"id", "ids", "file", "filename", "image", "img", "name", "path", "picture", "photo", "audio", "clip", "key"}
+"""Words of a column whose whole numbers may name files; others may be counts or classes."""
+BARE = "text"
+"""The kind of tables without a header."""
+NAMELESS = re.compile(r"f\d+")
+"""Columns of tables without a header."""
+FEW_TEXTS = 20
+"""So many text files are always looked into, and more if there are many samples: they may name them."""
+MARKS = ",;\t|"
+"""What may separate the values of a table."""
+_WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)")
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
+    named, keys = _Named(paths), {key_of(path)[0] for path in paths}
+    texts = [e for e in listing.entries if e.kind == "text" and key_of(e.path)[0] not in keys]
+    aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits
+    texts = [e for e in texts if e.path not in aside]
+    bare = {e.path for e in texts} if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else set()
+    by_split: dict[str, dict[str, None]] = {}
+    widths: set[int] = set()
+    for entry in listing.entries:
+        read = READERS.get(entry.kind or "") or (_separated if entry.path in bare else None)
+        name = entry.path.rsplit("/", 1)[-1]
+        most = min(MOST_JSON, listing.most_bytes // 8) if entry.kind == "json" else MOST_BYTES
+        if read is None or not 0 < entry.size <= most or is_about(entry.path) or name in SIDE_FILES:
+            continue
+        if "submission" in words(name):
+            continue  # a form to fill in
+        folder, split = entry.path[: -len(name)], split_in_name(name)
+        try:
+            made = _read(listing, entry, read, named, split)
+            if made is None:
+                continue
+            table, rows, files = made
+            if table.kind == BARE:
+                widths |= {len(rows[0])} if NAMELESS.fullmatch(table.naming) else set()
+                rows = _apart(found, rows, table, files, folder)
+            there = _join(found, table, rows, files, folder)
+        except ODD:
+            continue
+        if isinstance(rows, Images):
+            _take_over(found, rows, table, files, folder)
+        if split is not None:
+            by_split.setdefault(split, {}).update(dict.fromkeys(there))
+    found.uneven = len(widths) > 1
+    if len(by_split) > 1:
+        for split, of in by_split.items():
+            found.divide(split, of)
+
+
+def _take_over(found: Annotations, rows: Images, table: Table, files: Names, folder: str) -> None:
+    """What a file in COCO's format says beyond its rows."""
+    sizes = {files.find(name, table.by_stem, folder): size for name, size in rows.sizes.items()}
+    found.sizes |= {path: size for path, size in sizes.items() if path is not None}
+    if rows.lost:
+        text = f"annotates images that it does not list, {rows.lost} time{'s' * (rows.lost > 1)}"
+        found.problems.append(Unreadable("dangling-reference", text, file=table.path, field="image_id"))
+    if found.objects is None and "categories" in rows[0]:
+        found.objects = Objects("categories", rows.names)
+
+
+def _read(
+    listing: Listing, entry: Entry, read: Reader, named: _Named, split: str | None
+) -> tuple[Table, list[Row], Names] | None:
+    """The table, its rows and the files that they may name; None if no column of it names files."""
+    large = entry.size > HEAD and entry.kind != "json"  # the beginning of which tells nothing
+    few: list[Row] = []
+    if entry.kind != "text":
+        few = read(listing.head(entry.path, HEAD), True) if large else read(listing.read(entry.path), False)
+    separated = read is _separated
+    if not few and not separated:
+        return None
+    folder = entry.path[: entry.path.rfind("/") + 1]
+    files = named.below(folder, split)
+    naming = naming_of(few, files, folder)
+    if naming is None and split is not None:  # its samples may lie in the folder of another split, as LVIS's do
+        files = named.below(folder, None)
+        naming = naming_of(few, files, folder)
+    if separated and (naming is None or files.find(*naming, folder) is not None):  # or a row was taken for its header
+        bare = bare_rows(listing.read(entry.path).decode("utf-8-sig", "replace"), files, folder)
+        return None if bare is None else (Table(entry.path, BARE, *bare[1]), typed(bare[0], bare[1][0]), files)
+    if naming is None:
+        return None
+    rows = _flat(read(listing.read(entry.path), False) if large else few)
+    if not separated:
+        return Table(entry.path, "coco" if isinstance(rows, Images) else str(entry.kind), *naming), rows, files
+    dialect = sniff_dialect(listing.head(entry.path, HEAD), MARKS, entry.size <= HEAD)
+    return Table(entry.path, str(entry.kind), *naming, dialect=dialect), typed(rows, naming[0]), files
+
+
+def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, folder: str) -> list[Row]:
+    """The rows; columns without a name are called after the table if another table has such with other values."""
+    taken = set()
+    for row in rows:
+        path = files.find(str(row.get(table.naming)), table.by_stem, folder)
+        known = found.rows.get(path or "", {})
+        taken |= {n for n in row if NAMELESS.fullmatch(n) and n != table.naming and known.get(n, row[n]) != row[n]}
+    stem = table.path.rpartition("/")[2].rpartition(".")[0]
+    return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
+
+
+class _Named:
+    """The files that the tables of a folder may name."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = sorted(paths)
+        self.splits = dict(zip(paths, read_folders(paths)[0], strict=True))
+        self.known: dict[tuple[str, str | None], Names] = {}
+
+    def below(self, folder: str, split: str | None) -> Names:
+        """Those below it; if none are, as in a folder for annotations, all; of these, those in a folder of the split."""
+        first, last = (bisect.bisect_left(self.paths, end) for end in (folder, folder + chr(0x10FFFF)))
+        at = (folder if last > first else "", split)
+        if at not in self.known:
+            below = self.paths[first:last] or self.paths
+            own = [path for path in below if split is not None and self.splits[path] == split]
+            self.known[at] = Names(own or below)
+        return self.known[at]
+
+
+def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | None:
+    """The column that names most files, and whether it does so without their suffix.
+
+    Whole numbers name files only where the column is called so, and most of the files have one.
+    """
+    best: tuple[int, str, bool] | None = None
+    some = rows[:LOOKED_AT]
+    for name in dict.fromkeys(name for row in some for name in row):
+        texts = [str(v) for row in some if isinstance(v := row.get(name), str | int) and not isinstance(v, bool)]
+        for by_stem in (False, True):
+            there = [path for v in texts if (path := files.find(v, by_stem, folder)) is not None]
+            if len(there) < NEARLY_ALL * len(some):
+                continue
+            distinct = len(set(there))
+            numbers = by_stem and all(v.isdigit() for v in texts)
+            if numbers and not (set(words(name)) & NAMING and 2 * distinct >= min(len(some), len(files.paths))):
+                continue
+            if best is None or distinct > best[0]:
+                best = distinct, name, by_stem
+    return None if best is None else best[1:]
+
+
+def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
+    """Adds the rows to the samples that they name, and returns these."""
+    grouped: dict[str, list[Row]] = {}
+    paths: dict[str, str] = {}
+    lost: Counter[str] = Counter()
+    for row in rows:
+        value = row.get(table.naming)
+        path = None if value is None else files.find(str(value), table.by_stem, folder)
+        if path is None:
+            lost["" if value is None else str(value)] += 1
+        else:
+            grouped.setdefault(path, []).append(row)
+            paths[str(value)] = path
+    fields = [field for field in dict.fromkeys(field for row in rows for field in row) if field != table.naming]
+    if len(fields) > MOST_FIELDS:
+        return ()
+    several = {
+        field
+        for of in grouped.values()
+        if len(of) > 1
+        for field in fields
+        if not _agree([r[field] for r in of if field in r])
+    }
+    for path, of in grouped.items():
+        values = {field: [r[field] for r in of if field in r] for field in fields}
+        found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
+    found.tables.append(table.path)
+    found.joined.append(replace(table, paths=paths, lists=frozenset(several)))
+    for value, n in lost.most_common(MOST_TOLD):
+        what = f"names {escaped(value, 80)}, which is not there" if value else "names no file in a row"
+        again = f" ({n} rows)" if n > 1 else ""
+        found.problems.append(Unreadable("dangling-reference", what + again, file=table.path, field=table.naming))
+    return grouped
+
+
+def _agree(values: list[Any]) -> bool:
+    return all(value == values[0] for value in values)
+
+
+def _flat(rows: list[Row]) -> list[Row]:
+    """Objects of equally long lists, as Hugging Face's ``objects`` with its boxes and categories, as fields of their own."""
+    if isinstance(rows, Images):
+        return rows
+    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name, value in row.items() if isinstance(value, dict))
+    for name in names:
+        values = [row[name] for row in rows if row.get(name) is not None]
+        if all(isinstance(v, dict) and all(isinstance(x, list) for x in v.values()) for v in values) and all(
+            len({len(x) for x in v.values()}) <= 1 for v in values
+        ):
+            rows = [
+                {k: v for k, v in row.items() if k != name}
+                | {f"{name}.{key}": value for key, value in (row.get(name) or {}).items()}
+                for row in rows
+            ]
+    return rows
+
+
+def typed(rows: list[Row], name: str) -> list[Row]:
+    """The rows with texts as numbers in columns of nothing else, but for the column ``name``; codes such as 007 stay texts."""
+    for column in dict.fromkeys(key for row in rows[:LOOKED_AT] for key in row):
+        cells = [row[column] for row in rows if column in row]
+        if column == name or not all(isinstance(cell, str | None) for cell in cells):
+            continue
+        there = [cell for cell in cells if cell is not None]
+        for pattern, convert in ((_WHOLE, int), (_NUMBER, float)):
+            if there and all(pattern.fullmatch(cell) for cell in there):
+                for row in rows:
+                    if row.get(column) is not None:
+                        row[column] = convert(row[column])
+                break
+    return rows
+
+
+def _separated(data: bytes, cut: bool) -> list[Row]:
+    """Rows of texts. ``cut``: these are the first bytes of more."""
+    text = data.decode("utf-8-sig", "replace")
+    if cut:
+        text = text[: text.rfind("\n") + 1]
+    dialect = sniff_dialect(data[:HEAD], MARKS, len(data) <= HEAD)
+    if text.count("\n") * len(dialect.names) > MOST_CELLS:
+        raise ValueError("too large for annotations")
+    file = io.StringIO(text, newline="")
+    try:
+        if dialect.quoted:
+            lines = list(csv.reader(file, delimiter=dialect.delimiter))
+        else:
+            lines = list(csv.reader(file, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE))
+    except csv.Error as e:
+        raise ValueError(str(e)) from None
+    rows = [line for line in lines if line][dialect.header :]
+    return [
+        {name: None if cell in NULLS else cell for name, cell in zip(dialect.names, row, strict=False)} for row in rows
+    ]
+
+
+def _lines(data: bytes, cut: bool) -> list[Row]:
+    lines = data.splitlines()[: -1 if cut else None]
+    rows = [json.loads(line) for line in (lines[:LOOKED_AT] if cut else lines) if line.strip()]
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _json(data: bytes, cut: bool) -> list[Row]:
+    found = json.loads(data, object_hook=slim if len(data) > LARGE_JSON else None)
+    if isinstance(found, dict) and isinstance(found.get("images"), list) and isinstance(found.get("annotations"), list):
+        return images_of(found)
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+
+
+HEAD = 1 << 18
+"""The first bytes of a table, which tell whether it names files."""
+READERS: dict[str, Reader] = {
+    "csv": _separated,
+    "tsv": _separated,
+    "jsonl": _lines,
+    "json": _json,
+}

@@ -1,0 +1,66 @@
+"""Pascal VOC: an XML file for each image, its boxes as corners in pixels and their classes by name, here numbered."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.record import ODD, Annotations, Names, folder_of
+from dataloader_expert.sources.files import Listing
+from dataloader_expert.sources.pairing import key_of
+
+KIND = "XML (Pascal VOC annotations)"
+MOST_BYTES = 1 << 22
+_DECLARES = re.compile(rb"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+
+
+def join_voc(found: Annotations, listing: Listing, paths: list[str]) -> None:
+    """Pascal VOC's files: XML, one for each image, its boxes as corners in pixels and their classes by name, here numbered."""
+    entries = [entry for entry in listing.entries if entry.kind == KIND and entry.size <= MOST_BYTES]
+    files = Names(paths if entries else ())
+    read: dict[str, tuple[list[list[float]], list[str]]] = {}
+    for entry in entries:
+        path = _image_of(entry.path, files)
+        if path is None:
+            continue
+        found.tables.append(entry.path)
+        found.each.setdefault("voc", {})[path] = entry.path
+        try:
+            boxes, names, size = _objects(listing.read(entry.path))
+            read[path] = boxes, names
+            found.sizes |= {path: size} if size is not None else {}
+        except ODD as e:
+            text = f"is no Pascal VOC annotation: {escaped(e, 120)}"
+            found.problems.append(Unreadable("parse-error", text, file=entry.path))
+    found.add_named(read)
+
+
+def _image_of(path: str, files: Names) -> str | None:
+    """The image with the annotation's name: the one beside it, else the only one, else the one in the folder of the same name."""
+    folder, name = folder_of(path), path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    found = files.stems.get(name, [])
+    beside = [p for p in found if folder_of(p) == folder]
+    if len(beside or found) == 1:
+        return (beside or found)[0]
+    key = key_of(path)[0]
+    alike = [p for p in found if f"/{key}".endswith("/" + key_of(p)[0])]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _objects(data: bytes) -> tuple[list[list[float]], list[str], tuple[int, int] | None]:
+    """Boxes, the names of their classes, and the width and height of the image, if they are said."""
+    if b"\0" in data:
+        raise ValueError("it is not UTF-8")
+    if _DECLARES.search(data):  # entities may expand without end
+        raise ValueError("it declares a document type")
+    boxes, names = [], []
+    root = ElementTree.fromstring(data)
+    sides = [root.findtext(f"size/{side}") or "" for side in ("width", "height")]
+    size = (int(sides[0]), int(sides[1])) if all(side.isdigit() and int(side) for side in sides) else None
+    for one in root.iter("object"):
+        box = one.find("bndbox")
+        corners = [None if box is None else box.findtext(side) for side in ("xmin", "ymin", "xmax", "ymax")]
+        boxes.append([float(side) if side else float("nan") for side in corners])
+        names.append((one.findtext("name") or "").strip())
+    return boxes, names, size

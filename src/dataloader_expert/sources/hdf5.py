@@ -1,0 +1,228 @@
+"""HDF5, with the extra ``hdf5``: datasets side by side, a group per sample, or one sample a file.
+
+No link is followed and no other file is read. Rows are read in ranges of whole chunks of the widest dataset.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.arrays import Header, Part, array_field, modality_of, parts_of
+from dataloader_expert.sources.base import Block, Source, Unit
+from dataloader_expert.sources.bundle import NEARLY_ALL, Bundle
+from dataloader_expert.sources.files import Entry, Listing
+from dataloader_expert.sources.hdf5_file import VARYING, Stored, opened, row_bytes, taken, walked
+from dataloader_expert.sources.layout import SPLITS, label_by_name, split_in_name
+
+RANGE_BYTES = 4 << 20
+MANY = 8
+"""So many groups with the same datasets are samples, whatever their names; fewer only if numbers tell them apart."""
+DEEPEST = 3
+"""Groups further down are parts of a sample."""
+
+
+class Hdf5(Bundle):
+    format = "hdf5"
+    kinds = frozenset({"HDF5"})
+    in_shards = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrays: dict[str, dict[str, Stored]] = {}
+        """Of each file looked into: its arrays."""
+        self.grouped: set[str] = set()
+        """Files in which each group is a sample."""
+        self.depth = 0
+        """How deep these groups are; 0: there are none."""
+        self.unread: dict[str, str] = {}
+        """Datasets of types that are not read, with the reason."""
+        self._held: tuple[int, str, Any] | None = None
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        try:
+            import h5py  # noqa: F401  # whether it is there
+        except ImportError:
+            raise RequestError(
+                "extra-missing", "reading HDF5 needs the extra: pip install 'dataloader-expert[hdf5]'"
+            ) from None
+        return super().open(listing, ref)
+
+    def headers(self, entry: Entry) -> dict[str, Header]:
+        found = self._arrays(entry.path, self.problems)
+        headers = {key: stored.header for key, stored in found.items()}
+        alone = (
+            len(self.listing.of(self.kinds)) == 1
+        )  # a file among others may be a sample, and single values its label
+        if alone and groups_of(list(headers)) is None and parts_of(headers, entry.path) is None:
+            headers = {key: header for key, header in headers.items() if header[1]}  # single values describe the file
+        return headers
+
+    def _look(
+        self, entry: Entry, known: dict[str, dict[str, Header]], seen: dict[str, tuple[Part, ...] | None]
+    ) -> None:
+        super()._look(entry, known, seen)
+        groups = groups_of(list(known.get(entry.path, ())))
+        if groups:
+            of_file = split_in_name(entry.path.rsplit("/", 1)[-1])
+            splits = {name: split_in_name(name) or of_file for name in groups}
+            parts = [labelled_rows(splits[name], arrays, known[entry.path]) for name, arrays in groups.items()]
+            rows = tuple(part for part in parts if part is not None)
+            if len(rows) == len(groups):
+                seen[entry.path] = rows
+                return
+            self.grouped.add(entry.path)
+            self.depth = next(iter(groups)).count("/") + 1
+            seen[entry.path] = tuple(
+                Part(splits[name], 1, tuple(sorted(arrays.items()))) for name, arrays in groups.items()
+            )
+            # a row each, so that a sample is what remains without the first axis
+            known[entry.path] = {key: (dtype, (1, *shape)) for key, (dtype, shape) in known[entry.path].items()}
+
+    def _as_shards(self, entries: list[Entry], seen: Mapping[str, tuple[Part, ...] | None]) -> None:
+        super()._as_shards(entries, seen)
+        groups = Counter(unit.file for unit in self.units)
+        units: list[Unit] = []
+        for unit in self.units:
+            if unit.file in self.grouped:
+                units.append(replace(unit, id=len(units), bytes=unit.bytes // groups[unit.file], at=(*unit.at, 0)))
+                continue
+            whole, step = unit.at[0], self._rows_at_once(unit)
+            for lo in range(0, unit.samples, step):
+                n = min(step, unit.samples - lo)
+                at = replace(whole, samples=n), lo
+                part = {"start": unit.start + lo, "samples": n, "bytes": max(1, unit.bytes * n // unit.samples)}
+                units.append(replace(unit, id=len(units), at=at, **part))
+        self.units = tuple(units)
+        if len(self.grouped) == len(entries):
+            self.sharding = f"{len(units)} groups of one sample each in {len(entries)} file{'s' * (len(entries) != 1)}"
+
+    def _rows_at_once(self, unit: Unit) -> int:
+        """Rows of a range: whole chunks of the widest array. Texts and rows of varying length have no width: a row takes at
+        least its share of the file."""
+        part, arrays = unit.at[0], self.arrays[unit.file]
+        if part.offsets is not None:
+            return unit.samples
+        stored = [arrays[key] for _, key in part.arrays]
+        in_file = sum(other.samples for other in self.units if other.file == unit.file)
+        row = max(sum(map(row_bytes, stored)), unit.bytes // max(1, in_file))
+        chunk = int(max(stored, key=row_bytes).chunk)
+        return int(max(1, RANGE_BYTES // max(1, row) // chunk) * chunk)
+
+    def _fields(
+        self, known: Mapping[str, Mapping[str, Header]], seen: Mapping[str, tuple[Part, ...] | None] | None
+    ) -> None:
+        super()._fields(known, seen)
+        if seen is None:
+            varying = {f.name for f in self.fields if VARYING in f.shape}
+            self.unread |= dict.fromkeys(
+                varying, "rows of varying length are read where a file has many samples, not here"
+            )
+            self.fields = tuple(f for f in self.fields if f.name not in varying)
+        told = [(f, tuple(None if n == VARYING else n for n in f.shape)) for f in self.fields]
+        self.fields = tuple(
+            f if shape == f.shape else array_field(f.name, f.dtype, shape, f.name == self.label) for f, shape in told
+        )
+        self.modality = modality_of(self.fields, self.label)
+
+    def _arrays(self, path: str, problems: list[Unreadable]) -> dict[str, Stored]:
+        """The file's arrays; what is not read is added to ``problems`` the first time."""
+        if path not in self.arrays:
+            self.arrays[path] = walked(self._file(path), path, problems, self.unread)
+        return self.arrays[path]
+
+    def _file(self, path: str) -> Any:
+        """The open file, kept until another is wanted or this process has forked.
+
+        Raises:
+            Unreadable: if it is no intact HDF5 file.
+        """
+        if self._held is not None and self._held[:2] == (os.getpid(), path):
+            return self._held[2]
+        self._held = None
+        file = opened(self.listing, path, self.problems if path not in self.arrays else [])
+        self._held = os.getpid(), path, file
+        return file
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_held": None}
+
+    def read(self, unit: Unit) -> Any:
+        """The arrays of the unit, by key, and what was wrong."""
+        problems: list[Unreadable] = []
+        arrays = self._arrays(unit.file, problems)
+        if not unit.at:
+            wanted = {key: slice(None) for key in arrays if self.wants(key)}
+        else:
+            part, lo = self.narrowed(unit.at[0]), unit.at[1]
+            rows = slice(lo, lo + part.samples)
+            wanted = {key: slice(None) if unit.file in self.grouped else rows for _, key in part.arrays}
+            wanted |= {key: slice(None) for _, key in part.ragged}
+            if part.offsets is not None:
+                wanted[part.offsets] = slice(None)
+        file, most = self._file(unit.file), self.listing.most_bytes
+        tables: dict[str, list[str]] = {}
+        for key in wanted:
+            if key in arrays:
+                tables.setdefault(arrays[key].dataset, []).append(key)
+        held: dict[str, Any] = {}
+        for keys in tables.values():  # the columns of a table at once
+            held |= taken(file, {key: arrays[key] for key in keys}, wanted[keys[0]], unit.file, most)
+        return held, problems
+
+    def load(self, unit: Unit, raw: Any) -> dict[str, Any]:
+        import numpy as np
+
+        arrays = raw[0]
+        if unit.file in self.grouped and unit.at:
+            return {key: [value] if isinstance(value, list) else value[None] for key, value in arrays.items()}
+        if unit.at:
+            return dict(arrays)
+        # rows of varying length stay lists of arrays: no value of a single sample, also in files that were not looked into
+        plain = {key: v for key, v in arrays.items() if not (isinstance(v, list) and v and not isinstance(v[0], str))}
+        return {key: np.asarray(value) for key, value in plain.items()}
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        block = super().decode(unit, raw)
+        block.problems += raw[1]
+        return block
+
+
+def labelled_rows(split: str | None, arrays: Mapping[str, str], headers: Mapping[str, Header]) -> Part | None:
+    """A group as many samples, one per row: its arrays are equally long, and one of them is the rows' label; else None."""
+    shapes = {name: headers[key][1] for name, key in arrays.items()}
+    lengths = {shape[0] if shape else 0 for shape in shapes.values()}
+    label, _ = label_by_name([name for name, shape in shapes.items() if len(shape) == 1])
+    if len(arrays) < 2 or len(lengths) > 1 or label is None or min(lengths) < 2:
+        return None
+    return Part(split, lengths.pop(), tuple(sorted(arrays.items())))
+
+
+def groups_of(names: Sequence[str]) -> dict[str, dict[str, str]] | None:
+    """The groups that are a sample each, and of each the arrays by name; None if groups are no samples."""
+    for depth in range(1, DEEPEST + 1):
+        groups: dict[str, dict[str, str]] = {}
+        for name in names:
+            parts = name.split("/")
+            if len(parts) > depth:
+                groups.setdefault("/".join(parts[:depth]), {})["/".join(parts[depth:])] = name
+        last = [group.rsplit("/", 1)[-1] for group in groups]
+        if len(groups) < 3 or all(name.lower() in SPLITS for name in last):
+            continue
+        numbered = len({re.sub(r"\d+", "", name) for name in last}) == 1
+        [(_, most)] = Counter(frozenset(arrays) for arrays in groups.values()).most_common(1)
+        inside = sum(map(len, groups.values()))
+        alike = most >= NEARLY_ALL * len(groups) and inside >= NEARLY_ALL * len(names)
+        if alike and (numbered or len(groups) >= MANY):
+            return groups
+    return None
+
+
+SOURCE = Hdf5

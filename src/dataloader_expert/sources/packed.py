@@ -1,0 +1,147 @@
+"""Compressed files of a known format, such as ``train.jsonl.gz``: decompressed once into an unnamed temporary file.
+
+Readers ask for bytes at any place, which a compressed stream cannot give. Processes that are forked afterwards share what their
+parent has decompressed; others do it again.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import shutil
+import tempfile
+import threading
+import zlib
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.magic import SUFFIXES, idx_stem
+
+MARKS = {".gz": b"\x1f\x8b", ".tgz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ", ".zst": b"\x28\xb5\x2f\xfd"}
+INNER = {"text", "csv", "tsv", "jsonl", "json", "tar", "npy"}
+"""Kinds of files that are worth it: the others compress their content themselves."""
+PART = 1 << 20
+RATIO, FREELY = 200, 1 << 30
+"""The largest ratio of decompressed to compressed bytes, of a file and of all, beyond so many; text compresses by less."""
+
+
+def unpacked_name(name: str) -> str:
+    """The name without the suffix of the compression, if a known suffix is left; else the name."""
+    for suffix in MARKS:
+        if name.lower().endswith(suffix):
+            inner = name[: -len(suffix)] + (".tar" if suffix == ".tgz" else "")
+            end = inner.rpartition(".")[2].lower()
+            return inner if SUFFIXES.get(f".{end}") in INNER or idx_stem(inner) else name
+    return name
+
+
+def mark_of(name: str) -> bytes | None:
+    """The first bytes of such a file; None for a name of any other."""
+    if unpacked_name(name) == name:
+        return None
+    return next(mark for suffix, mark in MARKS.items() if name.lower().endswith(suffix))
+
+
+@dataclass
+class Spool:
+    """Decompressed files, one behind the other in a file without a name."""
+
+    fd: int
+    owner: int
+    """The process that writes it; others only read."""
+    places: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
+    """Beginning and length of each, by device, inode, size and time of change."""
+    end: int = 0
+    stored: int = 0
+    """Bytes of all compressed files that were read."""
+
+
+_SPOOLS: list[Spool] = []
+_locks = [threading.Lock()]
+
+
+def _unlocked() -> None:
+    """A thread that held the lock when this process was forked is not there to release it."""
+    _locks[0] = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_unlocked)
+
+
+def unpacked(fd: int, called: str) -> tuple[int, int, int]:
+    """A descriptor that stays open, and where in it the content of the compressed file ``fd`` begins and how long it is.
+
+    Raises:
+        Unreadable: ``truncated``, ``checksum-mismatch`` or ``not-the-format`` if it is damaged, ``bomb`` if it swells beyond
+            reason, ``unreadable`` if there is no room for it.
+    """
+    seen = os.fstat(fd)
+    key = (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+    with _locks[0]:
+        for spool in _SPOOLS:
+            if key in spool.places:
+                return (spool.fd, *spool.places[key])
+        spool = next((s for s in _SPOOLS if s.owner == os.getpid()), None) or _new()
+        start = spool.end
+        return spool.fd, start, _added(spool, key, fd, called)
+
+
+def _added(spool: Spool, key: tuple[int, ...], fd: int, called: str) -> int:
+    """The length of what was decompressed to the end of the spool."""
+    start, size = spool.end, os.fstat(fd).st_size
+    try:
+        length = _decompress(fd, called, size, spool)
+    except EOFError:
+        raise Unreadable("truncated", "the compressed file ends before its content does", file=called) from None
+    except (zlib.error, lzma.LZMAError, OSError, ValueError) as e:
+        said = str(e).lower()
+        codes = {"truncated": "truncated", "crc": "checksum-mismatch", "check": "checksum-mismatch"}
+        code = next((code for word, code in codes.items() if word in said), "not-the-format")
+        raise Unreadable(code, f"does not decompress: {e}", file=called) from None
+    spool.places[key], spool.end, spool.stored = (start, length), start + length, spool.stored + size
+    return length
+
+
+def _new() -> Spool:
+    fd, name = tempfile.mkstemp()
+    os.unlink(name)
+    spool = Spool(fd, os.getpid())
+    _SPOOLS.append(spool)
+    return spool
+
+
+def _decompress(fd: int, called: str, size: int, spool: Spool) -> int:
+    length, start = 0, spool.end
+    room = shutil.disk_usage(tempfile.gettempdir()).free // 2
+    with open(os.dup(fd), "rb") as file, _reader(file, called) as stream:
+        file.seek(0)
+        while part := stream.read(PART):
+            length += len(part)
+            whole = start + length
+            if whole > FREELY and whole > RATIO * (spool.stored + size) and length > RATIO * size:
+                raise Unreadable("bomb", f"over {length:,} bytes from {size:,}: not read", file=called)
+            if length > room:
+                text = f"over {length:,} bytes decompressed leave no room for more in {tempfile.gettempdir()}; decompress it beside the data, or set TMPDIR"
+                raise Unreadable("unreadable", text, file=called)
+            at = start + length - len(part)
+            while part:
+                wrote = os.pwrite(spool.fd, part, at)
+                part, at = part[wrote:], at + wrote
+    return length
+
+
+def _reader(file: IO[bytes], called: str) -> Any:
+    end = called.lower()
+    if end.endswith(".bz2"):
+        return bz2.BZ2File(file)
+    if end.endswith(".xz"):
+        return lzma.LZMAFile(file)
+    if end.endswith(".zst"):
+        import pyarrow as pa
+
+        return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"))
+    return gzip.GzipFile(fileobj=file)

@@ -1,0 +1,38 @@
+"""Rare names that are a common one with a letter or two gone wrong."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataloader_expert.checks.alike import misspelt
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"male": 900, "female": 900, "mail": 1},  # too short
+        {"sample10": 900, "sample11": 2},  # codes
+        {"neutral": 900, "natural": 40},  # not rare enough
+        {"forest": 900, "harvest": 2},  # two letters apart, and short
+        {"station": 900, "stations": 900, "stationz": 1},  # either may be meant
+    ],
+)
+def test_other_names_are_what_they_are(counts: dict[str, int]) -> None:
+    assert misspelt(counts) == []
+
+
+@given(st.text("abcdefghij", min_size=6, max_size=20), st.data())
+def test_one_wrong_letter_is_found(word: str, data: st.DataObject) -> None:
+    """Another, missing, added or exchanged with the next."""
+    at = data.draw(st.integers(0, len(word) - 2))
+    how = data.draw(st.sampled_from(["another", "missing", "added", "exchanged"]))
+    wrong = {
+        "another": word[:at] + "z" + word[at + 1 :],
+        "missing": word[:at] + word[at + 1 :],
+        "added": word[:at] + "z" + word[at:],
+        "exchanged": word[:at] + word[at + 1] + word[at] + word[at + 2 :],
+    }[how]
+    expected = [(wrong, word)] if wrong != word and len(wrong) >= 6 else []
+    assert misspelt({word: 500, "quite another": 300, wrong: 500 if wrong == word else 2}) == expected

@@ -1,0 +1,370 @@
+"""Data sets for detection as they are found in the wild: COCO, Pascal VOC, YOLO and Darknet, with their folders and lists."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.annotations.yolo import is_yolo, read_label
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.layout import split_of_folder
+from dataloader_expert.sources.registry import open_source
+from tests.making.scanning import scan
+
+RNG = np.random.default_rng()
+NAMES = {0: "owl", 1: "yak", 2: "gnu"}
+
+
+def picture(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(RNG.integers(0, 256, (24, 32, 3), np.uint8)).save(path)
+
+
+def written(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def opened(folder: Path, **more: Any) -> Source:
+    return open_source(SourceRef(str(folder), (str(folder),), **more), [])
+
+
+def codes(folder: Path) -> dict[str, Any]:
+    return {f.code: f for f in scan(folder, folder).findings if f.severity != "info"}
+
+
+def coco(root: Path) -> None:
+    """As the original is: years in the names of folders, one file of annotations for each, and one of captions."""
+    for split, n in (("train2017", 16), ("val2017", 8)):
+        images = [{"id": i + 1, "file_name": f"{i:012}.jpg"} for i in range(n)]
+        objects = [
+            {"id": 9 * i + k, "image_id": i + 1, "category_id": 1 + 2 * k, "bbox": [2 + k, 2, 9, 9], "segmentation": []}
+            for i in range(n)
+            for k in range(i % 3)
+        ]
+        for image in images:
+            picture(root / split / str(image["file_name"]))
+        found = {
+            "images": images,
+            "annotations": objects,
+            "categories": [{"id": 1, "name": "owl"}, {"id": 3, "name": "yak"}],
+        }
+        written(root / "annotations" / f"instances_{split}.json", json.dumps(found))
+        captions = [{"id": i, "image_id": i + 1, "caption": f"{split} shows {i}"} for i in range(n)]
+        found = {"images": images, "annotations": captions}
+        written(root / "annotations" / f"captions_{split}.json", json.dumps(found))
+
+
+def voc(root: Path) -> None:
+    """As the original is: lists of splits by name, lists of each class beside them, and masks of some images."""
+    names = [f"2007_{i:06}" for i in range(24)]
+    for i, name in enumerate(names):
+        picture(root / "JPEGImages" / f"{name}.jpg")
+        one = f"<object><name>{NAMES[i % 2]}</name><bndbox><xmin>2</xmin><ymin>2</ymin><xmax>{9 + i % 9}</xmax><ymax>9</ymax></bndbox></object>"
+        written(root / "Annotations" / f"{name}.xml", f"<annotation>{one * (i > 1)}</annotation>")
+        if i % 4 == 0:
+            for kind in ("Class", "Object"):
+                path = root / f"Segmentation{kind}" / f"{name}.png"
+                path.parent.mkdir(exist_ok=True)
+                Image.fromarray(RNG.integers(0, 3, (24, 32), np.uint8)).save(path)
+    lists = {"train": names[:16], "val": names[16:], "trainval": names}
+    for split, of in lists.items():
+        written(root / "ImageSets" / "Main" / f"{split}.txt", "\n".join(of))
+        written(root / "ImageSets" / "Main" / f"owl_{split}.txt", "\n".join(f"{name} -1" for name in of))
+    written(root / "ImageSets" / "Segmentation" / "train.txt", "\n".join(names[::4]))
+
+
+def yolo(root: Path) -> None:
+    """As Ultralytics writes it for segmentation: outlines, and names in a block of YAML."""
+    for split, n in (("train", 16), ("val", 8)):
+        for i in range(n):
+            picture(root / "images" / split / f"{i}.jpg")
+            lines = [f"{k} 0.1 0.1 0.5 0.1 0.5 0.4{k}" for k in range(i % 3)]
+            written(root / "labels" / split / f"{i}.txt", "\n".join(lines))
+    written(
+        root / "data.yaml",
+        'path: .\ntrain: images/train\n\nnames:\n  0: owl  # at night\n  1: "yak"\n  2: gnu\nnc: 3\n',
+    )
+
+
+def labelme(root: Path) -> None:
+    """A file beside each image, as the program saves them: polygons, a rectangle and a circle."""
+    for i in range(24):
+        path = root / ("train" if i < 16 else "val") / f"{i}.jpg"
+        picture(path)
+        kinds = [("polygon", [[2, 2], [9, 3], [5, 9]]), ("rectangle", [[9, 9], [3, 3]]), ("circle", [[9, 9], [9, 12]])]
+        shapes = [{"label": NAMES[k % 2], "points": kinds[k][1], "shape_type": kinds[k][0]} for k in range(i % 4)]
+        held: dict[str, Any] = {
+            "version": "5.0.1",
+            "flags": {},
+            "shapes": shapes,
+            "imagePath": path.name,
+            "imageData": None,
+        }
+        written(path.with_suffix(".json"), json.dumps(held))
+
+
+def darknet(root: Path) -> None:
+    """Labels beside the images, and lists of paths from another folder."""
+    for i in range(24):
+        picture(root / "obj" / f"{i}.jpg")
+        written(root / "obj" / f"{i}.txt", "".join(f"{k} 0.5 0.5 0.{2 + k} 1\n" for k in range(i % 3)))
+    written(root / "train.txt", "".join(f"data/obj/{i}.jpg\n" for i in range(16)))
+    written(root / "valid.txt", "".join(f"data/obj/{i}.jpg\n" for i in range(16, 24)))
+    written(root / "obj.names", "owl\nyak\ngnu\n")
+    written(root / "obj.data", "classes = 3\ntrain = data/train.txt\n")
+
+
+@pytest.mark.parametrize("write", [coco, voc, yolo, darknet, labelme])
+@pytest.mark.parametrize("named", [False, True])
+def test_the_usual_folders_are_read(tmp_path: Path, write: Any, named: bool) -> None:
+    """Our promise: splits, boxes and the names of classes, without a word of complaint, under the format's own name too."""
+    write(tmp_path)
+    name = {darknet: "yolo", labelme: "image-folder"}.get(write, write.__name__)
+    source = opened(tmp_path, format=name if named else None)
+    assert (source.modality, source.samples) == ("detection", 24)
+    assert sorted(source.splits.values()) == [8, 16] and source.splits["train"] == 16
+    assert source.label is None and source.objects is not None
+    names = {1: "owl", 3: "yak"} if write is coco else {0: "owl", 1: "yak"} if write in (voc, labelme) else NAMES
+    assert source.objects.names == names
+    assert codes(tmp_path) == {}
+
+
+def test_objects_of_labelme_are_the_boxes_around_them(tmp_path: Path) -> None:
+    labelme(tmp_path)
+    source = opened(tmp_path)
+    unit = next(unit for unit in source.units if unit.file == "train/3.jpg")
+    block = source.decode(unit, source.read(unit))
+    assert block.columns["boxes"].values[0].tolist() == [[2, 2, 9, 9], [3, 3, 9, 9], [6, 6, 12, 12]]
+    assert block.columns["classes"].values[0].tolist() == [0, 1, 0]
+    (tmp_path / "train" / "3.json").write_text('{"shapes": [{"points": []}]}', encoding="utf-8")
+    found = codes(tmp_path)
+    assert [w["file"] for w in found["parse-error"].where] == ["train/3.json"]
+
+
+def test_a_sample_in_two_lists_is_told(tmp_path: Path) -> None:
+    darknet(tmp_path)
+    written(tmp_path / "valid.txt", "".join(f"data/obj/{i}.jpg\n" for i in range(15, 24)))
+    found = codes(tmp_path)
+    assert {code: [w["file"] for w in f.where] for code, f in found.items()} == {"splits-overlap": ["obj/15.jpg"]}
+
+
+def test_what_a_list_names_in_vain_is_told(tmp_path: Path) -> None:
+    darknet(tmp_path)
+    with (tmp_path / "train.txt").open("a", encoding="utf-8") as file:
+        file.write("data/obj/99.jpg\n")
+    found = codes(tmp_path)
+    assert {code: [w["file"] for w in f.where] for code, f in found.items()} == {"dangling-reference": ["train.txt"]}
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("0 0.5 x 0.2 0.2", "parse-error"),
+        ("0 0.5 0.5 0.2", "parse-error"),
+        ("0.5 0.5 0.5 0.2 0.2", "parse-error"),
+        ("0 0.5 0.5 0.2 0", "box-degenerate"),
+        ("0 0.9 0.5 0.4 0.2", "box-outside"),
+        ("3 0.5 0.5 0.2 0.2", "label-out-of-range"),
+        ("-1 0.5 0.5 0.2 0.2", "label-out-of-range"),
+        ("0 0.5 0.5 0.2 0.2\n0 0.5 0.5 0.2 0.2", "duplicate-boxes"),
+    ],
+)
+def test_a_wrong_line_is_found_in_its_sample(tmp_path: Path, line: str, code: str) -> None:
+    """Our promise: one damaged label among sound ones neither stops the reading nor passes."""
+    darknet(tmp_path)
+    written(tmp_path / "obj" / "7.txt", line)
+    found = codes(tmp_path)
+    assert list(found) == [code]
+    assert {Path(str(w["file"])).stem for w in found[code].where} == {"7"}
+
+
+def test_labels_and_images_without_each_other(tmp_path: Path) -> None:
+    """An image without a file shows nothing; a file without its image is a loss."""
+    darknet(tmp_path)
+    (tmp_path / "obj" / "3.txt").unlink()
+    (tmp_path / "obj" / "4.jpg").unlink()
+    for name in ("train.txt", "valid.txt"):
+        path = tmp_path / name
+        written(path, path.read_text(encoding="utf-8").replace("data/obj/4.jpg\n", ""))
+    assert [f.where for f in codes(tmp_path).values()] == [({"file": "obj/4.txt"},)]
+
+
+SHARE = st.floats(0.05, 0.95).map(lambda x: round(x, 6))
+
+
+@given(st.lists(st.tuples(st.integers(0, 80), st.lists(st.tuples(SHARE, SHARE), min_size=3, max_size=9)), max_size=5))
+def test_an_outline_is_read_as_the_box_around_it(shapes: list[tuple[int, list[tuple[float, float]]]]) -> None:
+    text = "".join(f"{c} {' '.join(f'{x} {y}' for x, y in points)}\n" for c, points in shapes)
+    found = read_label(text)
+    assert found.classes == [c for c, _ in shapes] and not found.wrong
+    for box, (_, points) in zip(found.boxes, shapes, strict=True):
+        xs, ys = zip(*points, strict=True)
+        assert box == [min(xs), min(ys), max(xs), max(ys)]
+    assert found.outlines == bool(shapes)
+    assert is_yolo(text) == bool(shapes)
+
+
+@given(SHARE, SHARE, st.lists(SHARE, min_size=51, max_size=51))
+def test_key_points_are_no_outline(x: float, y: float, points: list[float]) -> None:
+    """Ultralytics: ``kpt_shape: [17, 3]`` puts 51 numbers behind each box."""
+    line = " ".join(map(str, (0, x, y, 0.1, 0.1, *points)))
+    assert read_label(line, (17, 3)).boxes[0] == pytest.approx([x - 0.05, y - 0.05, x + 0.05, y + 0.05])
+    short = " ".join(line.split()[: 5 + 34])
+    assert read_label(short, (17, 2)).boxes[0] == pytest.approx([x - 0.05, y - 0.05, x + 0.05, y + 0.05])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["5 1 2 3 4\n5 1 2 3 4\n", "a line of words and 0.5\n", "1 200.5 10.5 30.5 40.5\n", "", "0.25 0.5 0.5 0.5 0.5\n"],
+)
+def test_other_texts_are_no_labels(text: str) -> None:
+    assert not is_yolo(text)
+
+
+def test_folders_of_splits_by_other_names() -> None:
+    """COCO's years, words for the files themselves, and names of classes that only contain such a word."""
+    told = ["train2017", "val_images", "test-set", "Training", "images_train", "valid2", "TrainSet"]
+    assert [split_of_folder(name) for name in told] == ["train", "val", "test", "train", "train", "valid", "train"]
+    for name in (
+        "training_plane",
+        "steam train",
+        "tested positive",
+        "2017",
+        "train_test",
+        "images",
+        "trainers",
+        "испытание test",
+    ):
+        assert split_of_folder(name) is None
+
+
+def test_tables_called_after_splits_divide_the_images_of_one_folder(tmp_path: Path) -> None:
+    """As in many contests: all images in one folder, and a table for each split."""
+    for i in range(24):
+        picture(tmp_path / "images" / f"{i}.png")
+    for split, of in (("train", range(16)), ("test", range(16, 24))):
+        rows = "".join(f"{i}.png,{'ab'[i % 2]}\n" for i in of)
+        written(tmp_path / f"{split}.csv", "file,label\n" + rows)
+    source = opened(tmp_path)
+    assert source.splits == {"train": 16, "test": 8} and source.label == "label"
+
+
+def test_lists_without_suffixes_divide_classes_in_folders(tmp_path: Path) -> None:
+    """As Food-101 is stored: the same names in the folder of each class."""
+    for kind in ("pie", "soup"):
+        for i in range(12):
+            picture(tmp_path / "images" / kind / f"{i}.jpg")
+    for split, of in (("train", range(8)), ("test", range(8, 12))):
+        written(tmp_path / "meta" / f"{split}.txt", "".join(f"{kind}/{i}\n" for kind in ("pie", "soup") for i in of))
+    written(tmp_path / "meta" / "classes.txt", "pie\nsoup\n")
+    source = opened(tmp_path)
+    assert source.splits == {"train": 16, "test": 8} and source.classes == ("pie", "soup")
+    assert codes(tmp_path) == {}
+
+
+def test_hugging_faces_objects_are_boxes_with_classes(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+    for i in range(24):
+        picture(tmp_path / "train" / f"{i}.png")
+        boxes = [[20 + k, 12, 9, 9] for k in range(1 + i % 3)]
+        rows.append({"file_name": f"{i}.png", "objects": {"bbox": boxes, "categories": [*range(len(boxes))]}})
+    written(tmp_path / "train" / "metadata.jsonl", "\n".join(map(json.dumps, rows)))
+    source = opened(tmp_path)
+    assert source.modality == "detection"
+    rows[7]["objects"]["bbox"][0][0] = 30
+    written(tmp_path / "train" / "metadata.jsonl", "\n".join(map(json.dumps, rows)))
+    assert {c: [w["sample"] for w in f.where] for c, f in codes(tmp_path).items()} == {
+        "box-outside": [source_at(source, 7)]
+    }
+
+
+def source_at(source: Source, i: int) -> int:
+    return next(int(unit.start) for unit in source.units if unit.file.endswith(f"/{i}.png"))
+
+
+def test_coco_without_boxes_names_classes(tmp_path: Path) -> None:
+    """iNaturalist: one class for each image; and what is annotated but not listed is told."""
+    images = [{"id": i, "file_name": f"{i % 2}/{i}.jpg"} for i in range(24)]
+    for image in images:
+        picture(tmp_path / str(image["file_name"]))
+    categories = [{"id": i, "name": NAMES[i]} for i in range(3)]
+    held = {"images": images, "categories": categories}
+    held["annotations"] = [{"id": i, "image_id": i, "category_id": i % 3} for i in range(24)]
+    written(tmp_path / "train.json", json.dumps(held))
+    source = opened(tmp_path)
+    assert (source.label, source.modality) == ("category", "image")
+    assert codes(tmp_path) == {}
+    held["annotations"].append({"id": 99, "image_id": 99, "category_id": 0})
+    written(tmp_path / "train.json", json.dumps(held))
+    assert list(codes(tmp_path)) == ["dangling-reference"]
+
+
+def test_annotations_of_another_size_are_told(tmp_path: Path) -> None:
+    coco(tmp_path)
+    file = tmp_path / "annotations" / "instances_val2017.json"
+    held = json.loads(file.read_text(encoding="utf-8"))
+    for image in held["images"]:
+        image |= {"width": 32, "height": 24}
+    held["images"][3] |= {"width": 640, "height": 480}
+    written(file, json.dumps(held))
+    assert {c: [w["file"] for w in f.where] for c, f in codes(tmp_path).items()} == {
+        "length-mismatch": ["val2017/000000000003.jpg"]
+    }
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "names: ['cup, glass', 'it''s', \"a [x]\"]",
+        "names: {0: 'cup, glass', 1: \"it's\", 2: 'a [x]'}",
+        "names:\n  - cup, glass\n  - it's\n  - 'a [x]'\n",
+        "names:\n  '0': cup, glass\n  '1': it's  # so\n  '2': 'a [x]'\n",
+    ],
+)
+def test_names_in_yaml(tmp_path: Path, names: str) -> None:
+    yolo(tmp_path)
+    written(tmp_path / "data.yaml", names)
+    source = opened(tmp_path)
+    assert source.objects is not None
+    assert source.objects.names == {0: "cup, glass", 1: "it's", 2: "a [x]"}
+
+
+def test_images_whose_names_differ_in_a_dash_keep_their_own_labels(tmp_path: Path) -> None:
+    darknet(tmp_path)
+    for name, line in (("a-1", "0 0.5 0.5 0.2 0.2"), ("a_1", "1 0.5 0.5 0.4 0.4")):
+        picture(tmp_path / "obj" / f"{name}.jpg")
+        written(tmp_path / "obj" / f"{name}.txt", line)
+    source = opened(tmp_path)
+    classes = {
+        Path(unit.file).stem: source.decode(unit, source.read(unit)).columns["classes"].values[0].tolist()
+        for unit in source.units
+    }
+    assert (classes["a-1"], classes["a_1"]) == ([0], [1])
+    assert codes(tmp_path) == {}
+
+
+def test_texts_of_numbers_without_images_are_texts(tmp_path: Path) -> None:
+    for i in range(20):
+        written(
+            tmp_path / f"{i}.txt",
+            "".join(f"{k} {RNG.random():.3f} {RNG.random():.3f} 0.1 0.2 0.3 0.4\n" for k in range(5)),
+        )
+    assert opened(tmp_path).format == "text"
+
+
+def test_odd_numbers_end_no_call(tmp_path: Path) -> None:
+    """A class beyond 64 bits in one label, and a list of one endless line."""
+    darknet(tmp_path)
+    written(tmp_path / "obj" / "3.txt", "1e30 0.5 0.5 0.2 0.2")
+    assert [w["file"] for w in codes(tmp_path)["parse-error"].where] == ["obj/3.txt"]
+    written(tmp_path / "test.txt", "a/" * 500_000)
+    assert opened(tmp_path).samples == 24
