@@ -18,6 +18,7 @@ from tests.journeys.test_code import assert_same_samples, rendered, runs
 from tests.making.asking import Asker
 from tests.making.tiny import Made
 from tests.sources.test_annotations import WRITE, pictures, table
+from tests.sources.test_detection import darknet, labelme, voc, yolo
 
 pytestmark = pytest.mark.journey
 
@@ -94,6 +95,7 @@ SETS: dict[str, Callable[[Path], None]] = {
     **{made.__name__: made for made in (with_a_table_for_each_split, with_captions)},
     "several sizes": with_boxes_in_images_of_several_sizes,
     **{f"{write} boxes": boxes(write) for write in WRITE},
+    **{f"{write.__name__} in its own folders": write for write in (yolo, darknet, labelme, voc)},
 }
 
 

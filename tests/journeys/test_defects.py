@@ -24,7 +24,7 @@ from tests.making.sound import SOUND
 
 FOLDER = shared()
 GENERATOR = None if FOLDER is None or not (FOLDER / "corrupt.py").is_file() else FOLDER / "corrupt.py"
-COPIES = {"safetensors", "pt"}
+COPIES = {"safetensors", "pt", "h5", "feather"}
 """Of these the generator gives the damaged file alone: its sound neighbours are put beside it."""
 
 NOT_YET_SEEN: dict[str, set[str]] = {}

@@ -189,6 +189,16 @@ def test_a_hang_is_known_by_its_line(table: dict[Row, Seen], how: str, workers: 
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
+@pytest.mark.parametrize("how", ["segfault", "segfault later"])
+def test_a_crash_is_known_by_its_line(table: dict[Row, Seen], how: str, wire: str) -> None:
+    """Our promise: a process that a signal kills leaves the function and the line of the user's code that it was in."""
+    seen = table[how, 0, wire]
+    told = seen.text if seen.is_error else next(f["message"] for f in seen.findings if f["code"] == "sample-crashes")
+    assert "killed by SIGSEGV at sample 3, in segfault (" in told
+    assert "hostile.py:" in told
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
 def test_health_tells_a_hang_from_a_crash_and_both_from_an_error(table: dict[Row, Seen], wire: str) -> None:
     """Our promise: hung and crashed are set where it is so, and only there."""
     rows = {"hang later": (True, False), "segfault later": (False, True), "raises": (False, False)}

@@ -53,11 +53,13 @@ PARTS = {
             "jsonl": "array",
         }.items()
     },
+    "digits as HDF5": Part("arrays.digits", "h5", "hdf5", "image", group="digits"),
     "titanic as csv": Part("tabular.titanic", "titanic.csv", "csv", "tabular", group="titanic"),
     "titanic as parquet": Part("tabular.titanic", "titanic.parquet", "parquet", "tabular", group="titanic"),
     "penguins": Part("tabular.penguins", "penguins.csv", "csv", "tabular", file="penguins.csv"),
     "penguins, raw": Part("tabular.penguins", "penguins_raw.csv", "csv", "tabular", file="penguins_raw.csv"),
     "taxis as csv": Part("tabular.taxis", "taxis.csv", "csv", "tabular", "payment", group="taxis"),
+    "taxis as Feather": Part("tabular.taxis", "taxis.feather", "arrow", "tabular", "payment", group="taxis"),
     "taxis as parquet": Part("tabular.taxis", "parquet", "parquet", "tabular", "payment", group="taxis"),
     "diamonds": Part("tabular.diamonds", "", "parquet", "tabular", "cut"),
     "messages as tsv": Part("text.sms_spam", "*.tsv", "tsv", "text", split=False, group="messages"),
@@ -75,10 +77,8 @@ PARTS = {
     "turned images": Part("odd.exif_orientation", "", "image-folder", "image"),
 }
 UNREAD = {
-    "digits as HDF5": ("arrays.digits", "h5", ("HDF5",)),
     "digits in eight formats": ("arrays.digits", "", ("HDF5", "csv", "jsonl", "npy", "npz", "parquet", "pt")),
-    "taxis as Feather": ("tabular.taxis", "taxis.feather", ("Feather",)),
-    "taxis in three formats": ("tabular.taxis", "", ("Feather", "csv", "parquet")),
+    "taxis in three formats": ("tabular.taxis", "", ("arrow", "csv", "parquet")),
     "embeddings in three formats": ("embeddings.sms_lsa32", "", ("npy", "npz", "parquet")),
     "vowels as ts": ("sequences.japanese_vowels", "ts", (".ts",)),
     "blood cells as YOLO": ("detection.bccd", "labels", ("YOLO",)),
@@ -208,6 +208,7 @@ GROUP_OF = {
     **dict.fromkeys(("image-folder", "npz, shards", "parquet, images inside", "hf-disk", "webdataset"), "pictures"),
     **dict.fromkeys(("npz, ragged by offsets", "npy, one sample a file"), "sequences"),
     **dict.fromkeys(("npy, side by side", "pt", "safetensors", "parquet, lists inside"), "vectors"),
+    **dict.fromkeys(("hdf5", "hdf5, a group of datasets per split"), "vectors"),
     **dict.fromkeys(
         ("parquet, a folder of files", "parquet, hive partitions", "arrow, file", "arrow, stream"), "table"
     ),

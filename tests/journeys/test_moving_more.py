@@ -39,6 +39,7 @@ NET = {"batch_size": 4, "model": f"{USERS}:Net"}
 PLAIN: Ask = ("diagnose_io", "Arrays", {"batch_size": 4, "max_workers": 1, "step_ms": 1000})
 IMPATIENT: Ask = ("diagnose_io", "Arrays", {"batch_size": 4, "max_workers": 1, "step_ms": 1e-6})
 NAPS: Ask = ("diagnose_io", "Naps", {"batch_size": 4, "max_workers": 4})
+SLEEPS: Ask = ("diagnose_io", "Naps", {"batch_size": 4, "max_workers": 0, "source_args": {"seconds": 0.03}})
 BURNS: Ask = ("diagnose_io", "Burns", {"batch_size": 4, "max_workers": 0})
 SLOWLY: Ask = ("suggest_sampler", "Naps", {"batch_size": 4})
 QUICKLY: Ask = ("suggest_sampler", "Arrays", {"batch_size": 4})
@@ -53,7 +54,7 @@ def reports(quickly: Asker) -> Reports:
     def of(ask: Ask) -> Any:
         if repr(ask) not in known:
             tool, name, arguments = ask
-            known[repr(ask)] = quickly.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=10, **arguments)
+            known[repr(ask)] = quickly.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=30, **arguments)
         return known[repr(ask)]
 
     return of
@@ -207,7 +208,7 @@ TIMED: dict[str, tuple[Ask, Ask, Callable[[Any], float]]] = {
     "stages.ms_per_sample": (PLAIN, NAPS, lambda r: float(r.stages[0].ms_per_sample.value)),
     "stages.share": (NAPS, PLAIN, lambda r: stage(r, "collate")),
     "stages.cpu_ms": (NAPS, BURNS, lambda r: sum(s.cpu_ms for s in r.stages if s.name != "worker_transfer")),
-    "stages.wait_ms": (BURNS, NAPS, lambda r: sum(s.wait_ms for s in r.stages if s.name != "worker_transfer")),
+    "stages.wait_ms": (BURNS, SLEEPS, lambda r: sum(s.wait_ms for s in r.stages if s.name != "worker_transfer")),
     "current.throughput": (NAPS, PLAIN, lambda r: float(r.current.throughput.value)),
     "recommended.throughput": (NAPS, PLAIN, lambda r: float(r.recommended.throughput.value)),
     "trials.throughput": (NAPS, PLAIN, lambda r: float(r.trials[0].throughput.value)),
@@ -363,7 +364,7 @@ def test_one_cpu_another_interpreter_and_a_core_to_wait_for(reports: Reports, tm
     assert (naps.environment.python, naps.environment.torch) == (sys.version.split()[0], str(torch.__version__))
     tool, name, arguments = BURNS
     with elsewhere(tmp_path, str(CHECKOUT)) as asker:
-        planted: Any = asker.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=10, **arguments)
+        planted: Any = asker.ask(tool, f"{USERS}:{name}", str(CHECKOUT), budget_s=30, **arguments)
     assert 0 < planted.environment.cpus <= 1
     assert (planted.environment.python, planted.environment.torch) == ("3.10.99", "2.98.7+planted")
     crowded = planted.stages[0]

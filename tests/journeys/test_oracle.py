@@ -42,6 +42,7 @@ MADE = {
     "tiny npz a sample": Case("npz, one sample a file", "npz", (".npz",), rename=False),
     "tiny npy a sample": Case("npy, one sample a file", "npy", (".npy",)),
     "tiny pt": Case("pt", "pt", (".pt",)),
+    "tiny hdf5": Case("hdf5", "hdf5", (".h5",)),
     "tiny safetensors": Case("safetensors", "safetensors", (".safetensors",)),
     "tiny parquet": Case("parquet, a folder of files", "parquet", (".parquet",)),
     "tiny parquet with images": Case("parquet, images inside", "parquet", (".parquet",)),

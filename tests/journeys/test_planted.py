@@ -133,7 +133,10 @@ OF_USERS: dict[str, tuple[str, str, dict[str, Any], Moved, str | None]] = {
             (c := r.preprocessing.cache) is not None
             and (c.gain.how, c.throughput.how, c.bytes) == ("timed", "timed", 40 * 64)
             and c.throughput_cached.value > 2 * c.throughput.value
-            and c.advised == ("dataset" in {a.setting for a in r.advice}) == (c.fits == "memory") == (c.gain.low > 1.05)
+            and c.advised
+            and "dataset" in {a.setting for a in r.advice}
+            and c.fits == "memory"
+            and c.gain.low > 1.05
         ),
         "Fine",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -69,9 +68,3 @@ def _send(sender: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> 
     torch.set_num_threads(1)  # threads of the parent are not there
     sender.send(work(*arguments))
     sender.close()
-
-
-def resident() -> int:
-    """Bytes of this process that are in memory."""
-    with open("/proc/self/statm", encoding="ascii") as f:  # noqa: PTH123  # one word of one line
-        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -24,7 +24,7 @@ from dataloader_expert.sources.registry import open_source
 from tests.making.tiny import TINY, Made
 
 every_set = pytest.mark.parametrize("name", TINY)
-COLUMNS = ("npy, side by side", "pt", "safetensors", "parquet", "csv", "tsv", "json", "jsonl", "arrow")
+COLUMNS = ("npy, side by side", "pt", "safetensors", "hdf5", "parquet", "csv", "tsv", "json", "jsonl", "arrow")
 
 
 @pytest.fixture

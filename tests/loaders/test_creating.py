@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import pickle
 from collections.abc import Callable
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +307,34 @@ def test_photos_of_several_sizes_say_what_to_pass(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"size=\(height, width\)"):
         list(create_loader(photos.source, None, 8))
     assert next(iter(create_loader(photos.source, None, 8, size=(16, 20))))["image"].shape == (8, 3, 16, 20)
+
+
+def test_an_error_in_a_worker_does_not_keep_its_workers(tmp_path: Path) -> None:
+    """Once the error is dropped its workers end at once: torch's own frames would hold them until a garbage collection."""
+    photos = TINY["image-folder, jpeg of several sizes, no class, no split"](tmp_path)
+    before = {p.pid for p in active_children()}
+    gc.disable()
+    try:
+        with pytest.raises(ValueError) as raised:
+            list(create_loader(photos.source, None, 8, num_workers=2))
+        del raised
+        assert {p.pid for p in active_children()} <= before
+    finally:
+        gc.enable()
+
+
+def test_an_error_in_the_main_process_keeps_its_place(tmp_path: Path) -> None:
+    """A sampler is read here, workers or not: its line is in the traceback."""
+
+    class Fails(SequentialSampler):
+        def __iter__(self) -> Any:
+            yield from range(20)  # more than are prefetched
+            raise KeyError("missing")
+
+    loader = EpochLoader(TensorDataset(torch.zeros(40)), batch_size=2, sampler=Fails(range(40)), num_workers=2)
+    with pytest.raises(KeyError) as raised:
+        list(loader)
+    assert any(entry.name == "__iter__" and entry.path == Path(__file__) for entry in raised.traceback)
 
 
 def test_a_file_or_a_pattern_is_a_source(tmp_path: Path) -> None:

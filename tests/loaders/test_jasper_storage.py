@@ -19,7 +19,7 @@ from dataloader_expert.loaders import JASPERSteeringDataset, create_loader
 from dataloader_expert.loaders.building import rebuild
 from dataloader_expert.loaders.jasper import hdf5
 from dataloader_expert.loaders.jasper.stored import TENSORS
-from tests.loaders.looking import Batch, in_child, joined, resident, same
+from tests.loaders.looking import Batch, in_child, joined, same
 from tests.making import jasper
 from tests.making.jasper import Contents
 
@@ -423,14 +423,29 @@ def test_reload_reads_the_newer_of_both_formats(folder: Path) -> None:
 
 
 def growth(folder: Path, mapped: bool) -> int:
-    """Bytes in memory that opening takes and keeps."""
+    """Bytes in memory that opening takes and keeps: of the process's own, and of the folder's files. Code of libraries, which
+    comes into memory when it first runs in a forked process, does not count."""
     small = jasper.make(folder.parent / f"small, {mapped}")
-    JASPERSteeringDataset(small, "train", use_mmap=mapped).close()  # the code itself comes into memory when it is run
-    before = resident()
+    JASPERSteeringDataset(small, "train", use_mmap=mapped).close()
+    before = held(folder)
     dataset = JASPERSteeringDataset(folder, "train", use_mmap=mapped)
-    after = resident()
+    after = held(folder)
     assert len(dataset[0]["question_emb"]) == dataset.embedding_dim
     return after - before
+
+
+def held(folder: Path) -> int:
+    """Bytes of this process in memory that are its own, or map files of the folder."""
+    own, of_files, counts = 0, 0, False
+    for line in Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
+        name, _, rest = line.partition(" ")
+        if not name.endswith(":"):  # "7f00-7f10 r--p 00000000 08:01 123  /a/file" begins a mapping
+            counts = str(folder) in rest
+        elif name == "Anonymous:":
+            own += int(rest.split()[0])
+        elif name == "Rss:" and counts:
+            of_files += int(rest.split()[0])
+    return 1024 * (own + of_files)
 
 
 @pytest.fixture(scope="module")

@@ -87,3 +87,34 @@ def test_lengths_and_values_survive(rows: list[list[int]]) -> None:
     for line, row in zip(batch["x"].tolist(), rows, strict=True):
         assert line == row + [0] * (len(line) - len(row))
     assert varying_in({"x": row} for row in rows) == ({"x"} if len({len(row) for row in rows}) > 1 else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "filled"),
+    [
+        ("labels", torch.int64, -100),
+        ("ner_tags", torch.int32, -100),
+        ("labels", torch.float32, 0),
+        ("labels", torch.uint8, 0),
+        ("input_ids", torch.int64, 0),
+        ("target", torch.int64, 0),
+        ("item_tags", torch.int64, 0),
+    ],
+)
+def test_padded_labels_are_not_trained_on(name: str, dtype: torch.dtype, filled: int) -> None:
+    """Our promise: padding of labels is no class; a float, or what cannot be -100, is padded with 0 as all else."""
+    batch = pad_collate([{"more": {name: torch.ones(n, dtype=dtype)}} for n in (3, 5)])["more"]
+    assert batch[name].tolist() == [[1, 1, 1, filled, filled], [1] * 5]
+    assert batch[name].dtype == dtype
+    assert batch[f"{name}_lengths"].tolist() == [3, 5]
+
+
+def test_the_loss_ignores_padded_labels() -> None:
+    """Our promise: the loss over a padded batch is that over its samples, by torch's default."""
+    labels = [torch.tensor([2, 0, 1]), torch.tensor([1, 2])]
+    logits = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
+    padded = pad_collate([{"labels": one} for one in labels])["labels"]
+    alone = torch.nn.functional.cross_entropy(torch.cat([logits[0], logits[1, :2]]), torch.cat(labels))
+    assert torch.nn.functional.cross_entropy(logits.flatten(0, 1), padded.flatten()).item() == pytest.approx(
+        alone.item()
+    )

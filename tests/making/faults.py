@@ -182,6 +182,44 @@ def label_beyond(folder: Path) -> None:
     save_file({**tensors("test"), "y": np.full(SPLITS["test"], 7)}, folder / "test.safetensors")
 
 
+def in_hdf5(change: Callable[[Any], None]) -> Callable[[Path], None]:
+    def plant(folder: Path) -> None:
+        import h5py
+
+        with h5py.File(folder / "test.h5", "r+") as file:
+            change(file)
+
+    return plant
+
+
+def link_outside(file: Any) -> None:
+    import h5py
+
+    file["more"] = h5py.ExternalLink("/etc/hosts", "/")
+
+
+def link_to_itself(file: Any) -> None:
+    import h5py
+
+    file["again"] = h5py.SoftLink("/")
+
+
+def stored_elsewhere(file: Any) -> None:
+    file.create_dataset("z", (SPLITS["test"], 8), "u1", external=[("/etc/hosts", 0, 8 * SPLITS["test"])])
+
+
+def assembled(file: Any) -> None:
+    import h5py
+
+    layout = h5py.VirtualLayout((SPLITS["test"], 8), "u1")
+    layout[:] = h5py.VirtualSource("/etc/hosts", "x", (SPLITS["test"], 8))
+    file.create_virtual_dataset("z", layout)
+
+
+def unstored(file: Any) -> None:
+    file.create_dataset("huge", (10**9, 1000), "f8", chunks=(1000, 1000), fillvalue=1.0)
+
+
 FAULTS: dict[str, Fault] = {
     "jpeg cut": Fault("image_folder", "truncated", cut),
     "jpeg of 0 bytes": Fault("image_folder", "empty-file", emptied),
@@ -213,6 +251,13 @@ FAULTS: dict[str, Fault] = {
     "tar with a zeroed header": Fault("tar", "truncated", zeroed_header),
     "safetensors overlapping": Fault("safetensors", "header-mismatch", overlapping),
     "safetensors label beyond the classes": Fault("safetensors", "label-out-of-range", label_beyond),
+    "hdf5 cut": Fault("h5", "truncated", cut),
+    "hdf5 with a link out of the root": Fault("h5", "outside-root", in_hdf5(link_outside)),
+    "hdf5 with a group in itself": Fault("h5", "broken-link", in_hdf5(link_to_itself)),
+    "hdf5 with values in another file": Fault("h5", "outside-root", in_hdf5(stored_elsewhere)),
+    "hdf5 made of another file": Fault("h5", "outside-root", in_hdf5(assembled)),
+    "hdf5 of 8 TB": Fault("h5", "bomb", in_hdf5(unstored)),
+    "feather cut": Fault("feather", "truncated", cut),
     "pt cut": Fault("pt", "truncated", cut),
     "pt that runs code": Fault("pt", "executable-payload", torch_pickled),
     "pickle instead of pt": Fault("pt", "executable-payload", pickled),

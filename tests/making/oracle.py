@@ -117,6 +117,13 @@ def safetensors(file: Path) -> Found:
     yield from arrays(load_file(file).items())
 
 
+def hdf5(file: Path) -> Found:
+    import h5py
+
+    with h5py.File(file) as held:
+        yield from arrays((name, held[name][()]) for name in held)
+
+
 def cells(rows: Iterable[dict[str, Any]]) -> Found:
     columns: dict[str, list[Any]] = {}
     for row in rows:
@@ -207,6 +214,7 @@ READERS: dict[str, Callable[[Path], Found]] = {
     "npy": npy,
     "pt": pt,
     "safetensors": safetensors,
+    "hdf5": hdf5,
     "csv": separated(",", csv.QUOTE_MINIMAL, True),
     "tsv": separated("\t", csv.QUOTE_NONE, False),
     "tsv, with a header": separated("\t", csv.QUOTE_MINIMAL, True),

@@ -107,6 +107,14 @@ def safetensors_keys(file: Path, new: New) -> None:
     save_file({new(k): v for k, v in load_file(file).items()}, file)
 
 
+def hdf5_keys(file: Path, new: New) -> None:
+    import h5py
+
+    with h5py.File(file, "r+") as held:
+        for name in list(held):
+            held.move(name, new(name))
+
+
 RENAMES: dict[str, Callable[[Path, New], None]] = {
     ".csv": csv_columns,
     ".jsonl": jsonl_keys,
@@ -116,4 +124,5 @@ RENAMES: dict[str, Callable[[Path, New], None]] = {
     ".npz": npz_keys,
     ".pt": pt_keys,
     ".safetensors": safetensors_keys,
+    ".h5": hdf5_keys,
 }

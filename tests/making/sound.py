@@ -142,6 +142,23 @@ def pts(folder: Path) -> None:
         torch.save({k: torch.from_numpy(v) for k, v in tensors(split).items()}, folder / f"{split}.pt")
 
 
+def h5s(folder: Path) -> None:
+    import h5py
+
+    for split in SPLITS:
+        with h5py.File(folder / f"{split}.h5", "w") as file:
+            for name, values in tensors(split).items():
+                file.create_dataset(name, data=values, chunks=(8, *values.shape[1:]), compression="gzip")
+
+
+def feathers(folder: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.feather as pf
+
+    for split in SPLITS:
+        pf.write_feather(pa.table(table(split)), str(folder / f"{split}.feather"))
+
+
 SOUND: dict[str, Callable[[Path], None]] = {
     "image_folder": image_folder,
     "wav": wavs,
@@ -153,5 +170,7 @@ SOUND: dict[str, Callable[[Path], None]] = {
     "tar": tars,
     "safetensors": safetensors,
     "pt": pts,
+    "h5": h5s,
+    "feather": feathers,
 }
 """By the names that the generator of defects gives the formats."""

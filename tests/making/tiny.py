@@ -190,6 +190,20 @@ def npy_columns(folder: Path) -> Made:
     return named(folder, "npy", "embedding", 5, group="vectors")
 
 
+@tiny("idx")
+def idx_columns(folder: Path) -> Made:
+    numbered(folder)
+    for split in SPLITS:
+        for name, kind, array in (
+            ("x", 13, vectors(split).astype(">f4")),
+            ("y", 11, np.array(labels_of(split), ">i2")),
+        ):
+            head = bytes([0, 0, kind, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+            word = "float" if name == "x" else "short"
+            (folder / f"{split}-{name}-idx{array.ndim}-{word}").write_bytes(head + array.tobytes())
+    return named(folder, "idx", "embedding", 5, group="vectors")
+
+
 @tiny("npy, one sample a file")
 def npy_samples(folder: Path) -> Made:
     for split in SPLITS:
@@ -216,6 +230,43 @@ def safetensors_files(folder: Path) -> Made:
     for split in SPLITS:
         save_file({"x": vectors(split), "y": np.array(labels_of(split))}, folder / f"{split}.safetensors")
     return named(folder, "safetensors", "embedding", 3, group="vectors")
+
+
+@tiny("hdf5")
+def hdf5_files(folder: Path) -> Made:
+    import h5py
+
+    numbered(folder)
+    for split in SPLITS:
+        with h5py.File(folder / f"{split}.h5", "w") as file:
+            file.create_dataset("x", data=vectors(split), chunks=(4, 4), compression="gzip")
+            file["y"] = labels_of(split)
+    return named(folder, "hdf5", "embedding", 3, group="vectors")
+
+
+@tiny("hdf5, a group of datasets per split")
+def hdf5_splits(folder: Path) -> Made:
+    import h5py
+
+    with h5py.File(folder / "all.h5", "w") as file:
+        for split in SPLITS:
+            file[f"{split}/x"] = vectors(split)
+            file[f"{split}/label"] = [CLASSES[c] for c in labels_of(split)]
+        file["version"] = 3
+        file["best"] = h5py.SoftLink("/train/x")
+    return named(folder, "hdf5", "embedding", 1, group="vectors")
+
+
+@tiny("hdf5, a group per sample")
+def hdf5_groups(folder: Path) -> Made:
+    import h5py
+
+    for split in SPLITS:
+        with h5py.File(folder / f"{split}.hdf5", "w") as file:
+            for i, (values, c) in enumerate(zip(sequences(split), labels_of(split), strict=True)):
+                file[f"data/demo_{i}/x"] = values
+                file[f"data/demo_{i}/label"] = CLASSES[c]
+    return named(folder, "hdf5", "sequence", 2)
 
 
 def table(split: str) -> Any:

@@ -167,8 +167,12 @@ class Arrays(Dataset[Sample]):
 
 
 class Naps(Arrays):
+    def __init__(self, seconds: float = 0.004) -> None:
+        super().__init__()
+        self.seconds = seconds
+
     def __getitem__(self, index: int) -> Sample:
-        time.sleep(0.004)
+        time.sleep(self.seconds)  # a store that answers late: what is measured
         return super().__getitem__(index)
 
 

@@ -47,7 +47,10 @@ def collate_gathered(samples: Any) -> Any:
 
 
 def pad_collate(samples: Sequence[Any], varying: Collection[str] = ()) -> Any:
-    """Stacks what stacks, pads tensors of varying first dimension with zeros, and leaves the rest as lists.
+    """Stacks what stacks, pads tensors of varying first dimension, and leaves the rest as lists.
+
+    Padding is 0; of integer fields named as labels (``labels``, ``ner_tags``) it is -100, which
+    ``torch.nn.functional.cross_entropy`` ignores by default.
 
     Samples are mappings, tuples or dataclasses (which become mappings), nested or not, of tensors, arrays, numbers and other
     values. A padded ``x`` of a mapping has shape [batch, longest, …], and ``x_lengths``, int64 [batch], is added; of a tuple, it

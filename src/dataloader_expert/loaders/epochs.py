@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -361,6 +362,12 @@ class _Counted:
         except StopIteration:
             self._progress.ended = True
             raise
+        except Exception as error:  # whatever the user's code raises in a worker
+            if not _raised_again(error):
+                raise
+            # torch's frames hold the error and the iterator in a cycle: freed by the garbage collector, workers that miss
+            # their end stop the process for five seconds each; where the worker raised is in the message
+            raise error.with_traceback(None) from error.__cause__
         self._progress.batches += 1
         return batch
 
@@ -369,6 +376,12 @@ class _Counted:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._iterator, name)
+
+
+def _raised_again(error: BaseException) -> bool:
+    """Whether torch raised the error of a worker again in this process."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code.co_name == "reraise" and "torch" in frame.f_code.co_filename for frame, _ in frames)
 
 
 def _next_of(iterator: Any) -> Callable[[], Any]:

@@ -72,8 +72,17 @@ def arrays(values: list[Any], how: tuple[str, tuple[int | None, ...]]) -> Any:
     return numbers([blank if value is None or not len(value) else value for value in values], dtype)
 
 
+def as_text(value: Any) -> str:
+    """Lists and objects, such as the turns of a conversation, as JSON."""
+    import json
+
+    if not isinstance(value, list | tuple | dict):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
+
+
 def texts(values: list[Any], _: None) -> list[str]:
-    return ["" if value is None else str(value) for value in values]
+    return ["" if value is None else as_text(value) for value in values]
 
 
 def classes(values: list[Any], names: list[str]) -> torch.Tensor:
@@ -251,12 +260,15 @@ class Annotated(Dataset[Any]):
 
 
 class Arrays(Dataset[Any]):
-    """Rows of arrays side by side, one of each field, mapped into memory: a row is read when it is asked for."""
+    """Rows of arrays side by side, one of each field, mapped into memory if they are NPY: a row is read when it is asked for."""
 
     def __init__(self, paths: list[Path]) -> None:
         import numpy as np
 
-        self.arrays = {name: np.load(path, mmap_mode="r") for name, path in zip(FIELDS, paths, strict=True)}
+        self.arrays = {
+            name: np.load(path, mmap_mode="r") if path.suffix == ".npy" else next(read(path))["data"]
+            for name, path in zip(FIELDS, paths, strict=True)
+        }
 
     def __len__(self) -> int:
         return len(next(iter(self.arrays.values())))
@@ -323,9 +335,9 @@ def datasets_by_column() -> dict[str, Any]:
 
 
 def pad(samples: Any, varying: Any = None) -> Any:
-    """Stacks what stacks; pads what varies in its first dimension with zeros and keeps the lengths; lists the rest.
+    """Stacks what stacks; pads what varies in its first dimension and keeps the lengths; lists the rest.
 
-    Lengths of ``x`` in a mapping are ``x_lengths``; in a tuple, ``x`` becomes a pair with them. Those of the fields ``varying``
+    Padding is 0; of fields of whole numbers named labels it is -100. Lengths of ``x`` in a mapping are ``x_lengths``; in a tuple, ``x`` becomes a pair with them. Those of the fields ``varying``
     are in every batch. Keys that not all samples have are left out.
     """
     known = VARYING if varying is None else varying
@@ -371,10 +383,18 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
         return tensors, None
     try:
         dtype = functools.reduce(torch.promote_types, {value.dtype for value in tensors})
-        padded = torch.nn.utils.rnn.pad_sequence([value.to(dtype) for value in tensors], batch_first=True)
+        rows = [value.to(dtype) for value in tensors]
+        padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=filler(name, dtype))
     except (RuntimeError, TypeError):  # such as sparse ones
         return tensors, None
     return padded, torch.tensor([len(value) for value in tensors])
+
+
+def filler(name: str, dtype: Any) -> int:
+    """What a field is padded with: labels of whole numbers with -100, which torch's cross entropy ignores by default, else 0, as
+    targets and tags may be embedded."""
+    labels = name.lower().endswith(("label", "labels", "ner_tags", "pos_tags", "chunk_tags"))
+    return -100 if labels and dtype in (torch.int8, torch.int16, torch.int32, torch.int64) else 0
 
 
 def as_mapping(value: Any) -> Any:

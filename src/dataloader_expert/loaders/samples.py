@@ -13,7 +13,7 @@ from torch.utils.data import Dataset
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.loaders.collate import Gathered
-from dataloader_expert.loaders.plain import nearest, resized
+from dataloader_expert.loaders.plain import as_text, nearest, resized
 from dataloader_expert.loaders.seeding import NothingReadable, shared
 from dataloader_expert.samplers.rules import one_of
 from dataloader_expert.sources.arrays import pixel_boxes
@@ -302,7 +302,7 @@ class SourceDataset(Dataset[Any]):
             return torch.from_numpy((array[None] if array.ndim == 2 else array.transpose(2, 0, 1)).copy())
         if isinstance(value, np.ndarray | np.generic):
             if value.dtype.kind not in "biufc":
-                return str(value)
+                return as_text(value.tolist())
             array, field = np.asarray(value), self.source.field(name)
             if array.ndim and not array.size and field is not None:  # an empty list says neither dtype nor shape
                 return _missing(field) if _is_array(field) and None in field.shape else str(array.tolist())
@@ -314,7 +314,7 @@ class SourceDataset(Dataset[Any]):
                 array = array.astype(_floating(array.dtype), copy=False)
             native = np.array(array, array.dtype.newbyteorder("="), order="C")
             return torch.from_numpy(_supported(native))
-        return value if isinstance(value, bool | int | float | str) else str(value)
+        return value if isinstance(value, bool | int | float | str) else as_text(value)
 
     def _deep(self, image: Any, dtype: Any) -> torch.Tensor:
         """An image of more than 8 bits, with its values as stored: [channels, height, width]."""

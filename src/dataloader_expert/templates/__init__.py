@@ -105,7 +105,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        q=quoted, num=number, fig=figure, size=size, pct=percent, short=short, code=in_code,
+        q=quoted, num=number, fig=figure, share=share, size=size, pct=percent, short=short, code=in_code,
         ms=milliseconds, capital=capital, by_reason=by_reason,
     )  # fmt: skip
     return environment
@@ -151,9 +151,16 @@ def figure(value: Any) -> str:
         return "unknown"
     low, high = value.low, value.high
     parts = [f"95 % {number(low)} to {number(high)}"] if low is not None and high is not None else []
-    parts += [f"n={value.n}"] if value.n is not None else []
-    parts.append(value.how)
-    return f"{number(value.value)} {value.unit} ({', '.join(parts)})".replace("  ", " ")
+    return f"{number(value.value)} {value.unit} {_obtained(value, parts)}".replace("  ", " ")
+
+
+def share(value: Any) -> str:
+    """A fraction as a percentage, and how it was obtained: ``99.5 % (n=400, counted)``."""
+    return "unknown" if value is None else f"{number(round(100 * value.value, 2))} % {_obtained(value, [])}"
+
+
+def _obtained(value: Any, parts: list[str]) -> str:
+    return f"({', '.join([*parts, *([f'n={value.n}'] if value.n is not None else []), value.how])})"
 
 
 def milliseconds(value: float | None) -> str:

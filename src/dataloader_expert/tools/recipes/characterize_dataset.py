@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.advice.normalization import normalization, normalization_advice
-from dataloader_expert.checks.base import CLASS_COUNTS, HISTOGRAM, MISSING, SPLITS, STATISTICS
+from dataloader_expert.checks.base import CLASS_COUNTS, HISTOGRAM, MISSING, OBJECT_COUNTS, SPLITS, STATISTICS
 from dataloader_expert.checks.classes import IMBALANCE, LABELS_MISSING, SEVERE
 from dataloader_expert.checks.duplicates import DISTINCT
 from dataloader_expert.checks.integrity import SAMPLE_BYTES
 from dataloader_expert.checks.pairs import NEAR
 from dataloader_expert.checks.structure import CORRELATION, DIVERSITY_RANK
+from dataloader_expert.conclusions import number
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Facts, Unknown
+from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.probes.data.layout import (
     BYTES,
@@ -100,7 +101,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         ),
         Next(tool="check_quality", arguments={"source": request.source}, why="the checklist and every finding"),
     ]
-    if classes is not None and classes.severe_imbalance:
+    if classes is not None and classes.severe_imbalance and facts.find(CLASS_COUNTS) is not None:
         arguments = {"source": request.source, "objective": "balanced"}
         steps.insert(0, Next(tool="suggest_sampler", arguments=arguments, why="the class imbalance is over 10:1"))
     return Conclusion(fields, summary(facts, classes), normalization_advice(facts), steps, unknowns)
@@ -108,6 +109,9 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
 
 def classes_of(facts: Facts) -> Classes | None:
     counts = class_counts(facts)
+    objects = facts.find(OBJECT_COUNTS, split=None)
+    if counts is None and objects is not None:
+        return _of_objects(objects)
     if counts is None:
         return None
     ratio = facts.value(IMBALANCE)
@@ -121,11 +125,29 @@ def classes_of(facts: Facts) -> Classes | None:
     )
 
 
+def _of_objects(fact: Fact) -> Classes:
+    counts: dict[str, int] = fact.value
+    ratio = max(counts.values()) / min(counts.values())
+    return Classes(
+        label=str(fact.at["field"]),
+        count=len(counts),
+        counts=counts,
+        imbalance_ratio=round(ratio, 4),
+        severe_imbalance=ratio > SEVERE,
+        missing=0,
+    )
+
+
 def task_of(facts: Facts, classes: Classes | None) -> Task:
     modality = facts.value(MODALITY)
     if modality is None:
         return Task(name="unknown", how="no sample could be read")
     label = facts.value(LABEL, {"name": None, "how": ""})
+    if modality == "detection" and facts.find(CLASS_COUNTS) is None:
+        return Task(
+            name="object detection",
+            how="each image has boxes" + (f" of {number(classes.count, 'class')}" if classes else ""),
+        )
     if classes is not None:
         kind = {"array": "", "embedding": "embedding "}.get(modality, f"{modality} ")
         return Task(
@@ -138,8 +160,6 @@ def task_of(facts: Facts, classes: Classes | None) -> Task:
     if "mask" in kinds and "image" in kinds:
         name = "segmentation" if kinds["mask"] != "depth" else "depth estimation"
         return Task(name=f"image {name}", how=f"each image has a {kinds['mask']} file")
-    if modality == "detection":
-        return Task(name="object detection", how="each image has boxes")
     if modality in ("text", "tokens"):
         return Task(name="language modelling", how="texts without a label")
     return Task(name=f"{modality} data without labels", how="no label field was found")
@@ -194,7 +214,8 @@ def histograms_of(facts: Facts) -> list[Histogram] | None:
 
 def by_split(facts: Facts) -> dict[str, dict[str, int]] | None:
     """Class counts of each split, if there are several."""
-    found = {str(f.at["split"]): f.value for f in facts.all(CLASS_COUNTS) if f.at["split"] is not None}
+    what = CLASS_COUNTS if facts.find(CLASS_COUNTS) is not None else OBJECT_COUNTS
+    found = {str(f.at["split"]): f.value for f in facts.all(what) if f.at["split"] is not None}
     return found if len(found) > 1 else None
 
 
@@ -218,9 +239,8 @@ def summary(facts: Facts, classes: Classes | None) -> str:
     said = f"{scanned['read']:,}{of} {modality} samples read"
     said += f", {scanned['failed']:,} unreadable" if scanned["failed"] else ""
     if classes is not None:
-        said += (
-            f"; {classes.count} class{'es' * (classes.count != 1)}, largest to smallest {classes.imbalance_ratio:.1f}:1"
-        )
+        of = "" if facts.find(CLASS_COUNTS) is not None else " of objects"
+        said += f"; {classes.count} class{'es' * (classes.count != 1)}{of}, largest to smallest {classes.imbalance_ratio:.1f}:1"
     splits = facts.value(SPLITS)
     if splits:
         said += f"; split{'s' * (len(splits) != 1)} {', '.join(escaped(name, 40) for name in list(splits)[:5])}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dataloader_expert.checks.base import CLASS_COUNTS, ROLES, SPLITS
+from dataloader_expert.checks.base import CLASS_COUNTS, OBJECT_COUNTS, ROLES, SPLITS
 from dataloader_expert.checks.classes import IMBALANCE, SEVERE, TRAIN_IMBALANCE
 from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.checks.leakage import GROUPS, TIMES
@@ -185,7 +185,7 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
         aside.append(
             f"times across splits ({'the values of the time field could not be read' if timed else 'no time field was found'})"
         )
-    if facts.find(CLASS_COUNTS) is None:
+    if facts.find(CLASS_COUNTS) is None and facts.find(OBJECT_COUNTS) is None:
         aside.append("class labels (there are none)")
     nested = [escaped(f["name"]) for f in facts.value(FIELDS, []) if f["dtype"] == "dict"]
     if nested:
@@ -288,8 +288,17 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     known = facts.value(LABEL, {"name": None, "how": ""})
     label, how = known["name"], known["how"]
     sampler = facts.value(PRESENT, {"sampler": ""})["sampler"]
-    if ratio is None:
-        balance: Status = "unknown"
+    objects = facts.find(OBJECT_COUNTS, split="train") or facts.find(OBJECT_COUNTS, split=None)
+    if ratio is None and objects is not None:
+        apart = max(objects.value.values()) / min(objects.value.values())
+        balance: Status = clean if apart <= SEVERE else "unknown"
+        why["imbalance_strategy_defined"] = (
+            f"none is needed: objects by class {apart:.1f}:1, within 10:1{whole}"
+            if apart <= SEVERE
+            else f"objects by class are {apart:.1f}:1, but a sampler draws whole images: weight the loss by class"
+        )
+    elif ratio is None:
+        balance = "unknown"
         why["imbalance_strategy_defined"] = "there are no class labels"
     elif ratio.value <= SEVERE:
         balance = clean

@@ -23,6 +23,7 @@ from dataloader_expert.probes.experiments.malloc_retention import MallocRetentio
 from dataloader_expert.probes.experiments.packing import Packing
 from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
+from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_resources import WorkerResources
@@ -73,6 +74,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
     return (
         Environment(),
         Layout(),
+        OwnCache(),
         Scan(share=0.05, near=False, most=512),
         BatchLook(request.batch_size),
         MallocAsStarted(request.batch_size),
