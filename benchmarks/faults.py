@@ -112,6 +112,23 @@ def leaks():
     return seeded(Leaks())
 
 
+class Keeps(Plain):
+    """Keeps each sample, in whichever process reads it."""
+
+    def __init__(self):
+        super().__init__(seconds=0.002)
+        self.kept = {}
+
+    def __getitem__(self, index):
+        if index not in self.kept:
+            self.kept[index] = super().__getitem__(index)
+        return self.kept[index]
+
+
+def keeps():
+    return seeded(Keeps(), num_workers=2, timeout=60)
+
+
 class LeaksFiles(Plain):
     def __init__(self):
         super().__init__()
@@ -1100,6 +1117,7 @@ def small_temporaries():
 CASES = {
     "copy-on-write-growth": ("list_of_strings", "array_of_strings"),
     "memory-leak": ("leaks", "fine"),
+    "dataset-caches-samples": ("keeps", "fine_with_workers"),
     "rng-duplicated": ("noise_from_init", "noise_from_torch"),
     "rng-constant-seed": ("noise_seeded_constantly", "noise_seeded_right"),
     "iterable-not-sharded": ("stream_not_sharded", "stream_sharded"),
