@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFilter
 
-from dataloader_expert.sources.base import Objects
+from dataloader_expert.sources.base import Objects, Role, Roles
 from dataloader_expert.sources.references import FileNames, Naming, References
 from dataloader_expert.sources.vocabulary import Vocabulary
 from tests.checks.looking import Data, judged
@@ -321,6 +321,9 @@ SILENT = {
         "sorted ones with few levels": Data({"x": np.repeat(NOISE[:10], 40)}),
     },
     "keys": {
+        "an empty array among them": Data(
+            {"id": [*(f"k{i}" for i in range(39)), np.zeros(0)]}, context={"roles": Roles(keys=(Role("id", "by name"),))}
+        ),
         "a name that was distinct in the first rows": Data({"class_name": [f"c{i % 40}" for i in range(60)]}),
         "each of its own": Data({"id": np.arange(40), "x": NOISE[:40]}),
         "counted anew in each split": Data(

@@ -104,7 +104,9 @@ def _present(block: Block, name: str, salt: Any) -> Any:
     made = digests(block, [name], salt)
     absent = np.zeros(n, bool) if column.nulls is None else np.asarray(column.nulls[:n], bool)
     if isinstance(column.values, list):
-        absent = absent | np.array([value is None or value == "" for value in column.values[:n]], bool)
+        absent = absent | np.array(
+            [value is None or (isinstance(value, str) and not value) for value in column.values[:n]], bool
+        )
     elif column.values.dtype.kind == "f":
         absent = absent | np.isnan(column.values[:n])
     return np.where(absent, np.uint64(0), np.maximum(made, np.uint64(1)))
