@@ -322,7 +322,8 @@ SILENT = {
     },
     "keys": {
         "an empty array among them": Data(
-            {"id": [*(f"k{i}" for i in range(39)), np.zeros(0)]}, context={"roles": Roles(keys=(Role("id", "by name"),))}
+            {"id": [*(f"k{i}" for i in range(39)), np.zeros(0)]},
+            context={"roles": Roles(keys=(Role("id", "by name"),))},
         ),
         "a name that was distinct in the first rows": Data({"class_name": [f"c{i % 40}" for i in range(60)]}),
         "each of its own": Data({"id": np.arange(40), "x": NOISE[:40]}),

@@ -449,6 +449,22 @@ def text_files(folder: Path) -> Made:
     return named(folder, "text", "text", TOTAL, group="texts")
 
 
+@tiny("lines")
+def text_lines(folder: Path) -> Made:
+    for split in SPLITS:
+        (folder / f"{split}.txt").write_text("".join(f"{text}\n" for text in texts(split)), encoding="utf-8")
+    return named(folder, "lines", "text", 2, classes={}, group="lines")
+
+
+@tiny("lines, languages")
+def parallel_lines(folder: Path) -> Made:
+    for split in SPLITS:
+        for language, end in (("de", " und mehr"), ("en", "")):
+            lines = "".join(f"{text}{end}\n" for text in texts(split))
+            (folder / f"{split}.{language}").write_text(lines, encoding="utf-8")
+    return named(folder, "lines", "text", 4, classes={})
+
+
 def wav(path: Path, sound: Any, rate: int = 8000) -> None:
     """Sound as 16-bit PCM, shape [frames] or [frames, channels]."""
     values = np.asarray(sound, "<i2")

@@ -260,7 +260,7 @@ def test_a_list_is_no_sample_and_takes_no_text_with_it(tmp_path: Path) -> None:
 def test_texts_called_after_splits_are_samples(tmp_path: Path) -> None:
     for split in ("train", "val", "test"):
         written(tmp_path / f"{split}.txt", "".join(f"{split} and words {i}\n" for i in range(9)))
-    assert opened(tmp_path).samples == 3
+    assert opened(tmp_path).samples == 27 and set(opened(tmp_path).splits) == {"train", "val", "test"}
 
 
 def test_numbers_that_come_again_are_no_list(tmp_path: Path) -> None:

@@ -348,7 +348,7 @@ def _judge(fact: Fact, facts: Facts, context: Context) -> Iterable[Finding]:
     ):
         yield finding(
             "constant-field",
-            "warning",
+            "info" if context.objects is not None and kind == "sequence" else "warning",  # an attribute of objects
             f"{name} is missing in every sample"
             if s["min"] is None
             else f"{name} is {'the same' if text else format(s['min'], 'g')} in every sample",

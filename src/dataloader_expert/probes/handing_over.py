@@ -17,7 +17,7 @@ from dataloader_expert.sources.packed import unpacked_name
 from dataloader_expert.sources.plain import READERS
 from dataloader_expert.sources.samples import FileSamples
 
-PACKED = {**{kind: {".gz", ".bz2", ".xz"} for kind in ("csv", "tsv", "jsonl", "json")}, "idx": {".gz"}}
+PACKED = {**{kind: {".gz", ".bz2", ".xz"} for kind in ("csv", "tsv", "jsonl", "json", "lines")}, "idx": {".gz"}}
 """How files may be compressed that plain readers read."""
 Reader = Callable[[Path], Iterator[plain.Sample]]
 CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS", "OFFSETS", "CLASS_NAMES", "KEY_POINTS", "DEPTH")
@@ -89,4 +89,6 @@ def unread(source: Source) -> str | None:
         return "tables that are written in several ways"
     if any(d.repeated for d in getattr(source, "dialects", {}).values()):
         return "tables whose headers repeat a name"
+    if source.format == "lines" and [field.name for field in source.fields] != ["text"]:
+        return "lines that belong together, and tagged tokens"
     return None if source.format in READERS else f"the format {source.format}"

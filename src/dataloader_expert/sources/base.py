@@ -288,6 +288,8 @@ class Source(ABC):
     format: ClassVar[str]
     kinds: ClassVar[frozenset[str]]
     """Kinds of files (see ``magic``) that this format reads."""
+    instead_of: ClassVar[str | None] = None
+    """Another format that reads the same kinds of files; this one is chosen where ``fits`` says so, or on request."""
 
     fields: tuple[Field, ...] = ()
     label: str | None = None
@@ -306,6 +308,11 @@ class Source(ABC):
     with_nulls: frozenset[str] = frozenset()
     """Fields of which it is known, without decoding, that values are missing."""
     roles: Roles | None = None
+
+    @classmethod
+    def fits(cls, listing: Listing) -> bool:
+        """Whether these files are of this format rather than of the one that it stands in for."""
+        return False
 
     def __init__(self) -> None:
         self.problems: list[Unreadable] = []

@@ -69,7 +69,7 @@ def idle_files(source: Source, listing: Listing, entries: list[Entry]) -> list[U
     """Problems for shards that repeat another one or contain no samples."""
     if not any(unit.samples > 1 for unit in source.units):
         return []  # a file is a sample here, and checks compare samples
-    filled = {unit.file for unit in source.units if unit.samples}
+    filled = {unit.file for unit in source.units if unit.samples} | getattr(source, "aligned", frozenset())
     told = {str(problem.where.get("file")) for problem in (*source.problems, *listing.problems)}
     empty = (
         []

@@ -51,8 +51,8 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
                 ends = ends + at
                 gaps = np.diff(ends, prepend=last)
                 blank = gaps == 1
-                for i in np.flatnonzero(gaps == 2):  # an empty line with CRLF
-                    blank[i] = file.upto(int(ends[i]) - 1, 1) == b"\r"
+                for i in np.flatnonzero(gaps == 2):  # an empty line with CRLF, or a blank alone
+                    blank[i] = file.upto(int(ends[i]) - 1, 1) in (b"\r", b"" if quoted else b" ")
                 records += int((~blank).sum())
                 last = int(ends[-1])
                 ranges.append((start, last + 1, records))

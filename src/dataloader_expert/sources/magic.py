@@ -21,7 +21,7 @@ SUFFIXES: dict[str, str] = {
     ".json": "json",
     **dict.fromkeys((".arrow", ".feather"), "arrow"),
     ".tar": "tar",
-    ".txt": "text",
+    **dict.fromkeys((".txt", ".conll", ".conllu", ".bio", ".iob", ".iob2"), "text"),
     **dict.fromkeys((".h5", ".hdf5", ".he5"), "HDF5"),
     # recognised so that an error can name them; not read
     ".ts": "sktime .ts",

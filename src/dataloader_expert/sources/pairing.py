@@ -26,7 +26,9 @@ PARTNERS = {
     "panoptic": "panoptic",
     **dict.fromkeys(("gtfine", "gtcoarse"), "mask"),  # of Cityscapes
     **dict.fromkeys(("trimaps", "trimap", "gt", "groundtruth"), "mask"),
-    **dict.fromkeys(("labels", "label", "annotations", "annotation", "annots", "annot", "ann", "targets"), "target"),
+    **dict.fromkeys(
+        ("labels", "label", "annotations", "annotation", "annots", "annot", "ann", "targets", "labeltxt"), "target"
+    ),
     **dict.fromkeys(("depth", "depths", "disparity"), "depth"),
     **dict.fromkeys(
         ("transcripts", "transcript", "transcriptions", "captions", "caption", "texts", "text", "txt"), "text"

@@ -78,6 +78,11 @@ def read_text(path: Path) -> Iterator[Sample]:
     yield {"text": path.read_text(encoding="utf-8-sig")}
 
 
+def read_lines(path: Path) -> Iterator[Sample]:
+    with opened(path) as file:
+        yield from ({"text": line.rstrip("\r\n")} for line in file if line.strip())
+
+
 def opened(path: Path) -> Any:
     """A text file, compressed or not; line ends stay as they are."""
     import bz2
@@ -389,6 +394,7 @@ READERS: dict[str, tuple[Callable[[Path], Iterator[Sample]], str]] = {
     "image-folder": (read_image, "image"),
     "audio-folder": (read_audio, "audio"),
     "text": (read_text, "text"),
+    "lines": (read_lines, "text"),
     "csv": (read_csv, "csv"),
     "tsv": (read_csv, "tsv"),
     "jsonl": (read_jsonl, "jsonl"),

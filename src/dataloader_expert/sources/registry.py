@@ -170,7 +170,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
                 data = [e for e in data if e.path not in paired.beside or not (read or e.kind in READ)]
                 break
     counts = Counter(e.kind for e in data)
-    readable = {kind: cls for cls in known.values() for kind in cls.kinds if cls.format != "hf-disk"}
+    first = [cls for cls in known.values() if cls.format != "hf-disk" and cls.instead_of is None]
+    readable = {kind: cls for cls in first for kind in cls.kinds}
     total = sum(counts.values())
     if not total:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
@@ -184,14 +185,15 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     if not any(split_in_name(e.path.rpartition("/")[2]) for e in data if e.kind != kind):  # what is called so is data
         notes |= {"json", "YAML", VOC, None, *(("csv", "tsv") if kind in ("image", "audio") else ())}
         few = max(few, min(STRAYS, most // 2)) if set(counts) <= {kind, *notes} else few
-    if kind in readable and total - most <= few and not any(k in readable for k in counts if k not in (kind, *notes)):
-        return readable[kind], readable[kind].kinds
+    plain = total - most <= few and not any(k in readable for k in counts if k not in (kind, *notes))
     strays = sum(n for k, n in counts.items() if k in readable and k != kind)
-    if kind in readable and total - most <= total // 100 and strays <= 1:
-        return readable[kind], readable[kind].kinds
-    first = {e.kind: e.path for e in reversed(data)}
+    if kind in readable and (plain or (total - most <= total // 100 and strays <= 1)):
+        usual = readable[kind]
+        others = (cls for cls in known.values() if cls.instead_of == usual.format and cls.fits(listing))
+        return next(others, usual), usual.kinds
+    examples = {e.kind: e.path for e in reversed(data)}
     listed = ", ".join(
-        f"{n} {_plural(k)}" + (f" such as {escaped(first[k], 60)}" if k in first and k != kind else "")
+        f"{n} {_plural(k)}" + (f" such as {escaped(examples[k], 60)}" if k in examples and k != kind else "")
         for k, n in counts.most_common()
     )
     if len(counts) == 1:

@@ -19,6 +19,8 @@ class TextFiles(FileSamples):
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls(listing, ref, listing.of(cls.kinds))
+        if source.samples == 1:
+            source.sharding += '; format="lines" reads a sample per line'
         source.fields = (Field("text", "text", "str"), *source.other_fields())
         return source
 

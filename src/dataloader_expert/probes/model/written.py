@@ -228,6 +228,8 @@ def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
     notes, files = source.notes, [unit.file for unit in source.units]
     if any(name.removesuffix("_2") in RENAMED for name in source.given if name.endswith("_2")):
         raise NotWritten("annotations called like what they annotate")
+    if notes.by_line or any(table.objects for table in notes.joined):
+        raise NotWritten("objects in lines of text files, in several columns or in nested lists")
     constants: dict[str, Any] = {}
     parts: list[Any] = []
     tables = beside = ""

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from dataloader_expert.errors import Unreadable, escaped
+from dataloader_expert.sources.annotations.cvat import join_cvat
 from dataloader_expert.sources.annotations.labelme import join_labelme
+from dataloader_expert.sources.annotations.lines import join_lines
 from dataloader_expert.sources.annotations.listed import join_lists
 from dataloader_expert.sources.annotations.record import MOST_TOLD, Annotations, folder_of
 from dataloader_expert.sources.annotations.tables import join_tables
 from dataloader_expert.sources.annotations.voc import join_voc
+from dataloader_expert.sources.annotations.wider import join_wider
 from dataloader_expert.sources.annotations.yolo import join_yolo
 from dataloader_expert.sources.files import Entry, Listing
 from dataloader_expert.sources.pairing import key_of
@@ -31,7 +34,7 @@ def annotations_of(listing: Listing, samples: Iterable[Entry], keep: bool = Fals
 
 def _read(listing: Listing, paths: list[str]) -> Annotations:
     found = Annotations()
-    for join in (join_yolo, join_voc, join_labelme, join_lists, join_tables):
+    for join in (join_yolo, join_voc, join_cvat, join_labelme, join_lists, join_lines, join_wider, join_tables):
         join(found, listing, paths)
     folders = {folder_of(path) for path in found.rows}
     without = [path for path in paths if path not in found.rows and folder_of(path) in folders]

@@ -12,6 +12,7 @@ from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.base import Block, Column, Field, Objects, Unit
 from dataloader_expert.sources.dialects import Dialect
 from dataloader_expert.sources.files import MAX_DEPTH
+from dataloader_expert.sources.pairing import key_of
 
 Row = dict[str, Any]
 MOST_TOLD = 1_000
@@ -40,7 +41,8 @@ def folder_of(path: str) -> str:
 class Table:
     """A table that names files in its column ``naming``, without their suffix if ``by_stem``.
 
-    ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ.
+    ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ; ``objects``:
+    whether its columns or lists of objects were made boxes.
     """
 
     path: str
@@ -50,6 +52,7 @@ class Table:
     dialect: Dialect | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
     lists: frozenset[str] = frozenset()
+    objects: bool = False
 
 
 @dataclass
@@ -62,6 +65,8 @@ class Annotations:
     """The tables that name files, in the order in which they were read."""
     each: dict[str, dict[str, str]] = field(default_factory=dict)
     """By kind, ``yolo``, ``voc`` or ``labelme``, the file of annotations of each sample."""
+    by_line: dict[str, str] = field(default_factory=dict)
+    """The text file of each sample that has an object in each line, in another style than YOLO's."""
     names: tuple[str, ...] = ()
     """What the numbers of classes stand for that have names in Pascal VOC's and LabelMe's files."""
     problems: list[Unreadable] = field(default_factory=list)
@@ -91,7 +96,10 @@ class Annotations:
         """Boxes and the names of their classes, by the path of the sample; the names are numbered in their order."""
         import numpy as np
 
-        numbers = {name: i for i, name in enumerate(sorted({name for _, of in read.values() for name in of}))}
+        called = sorted(
+            {name for _, of in read.values() for name in of}, key=lambda n: (int(n) if n.isdigit() else -1, n)
+        )
+        numbers = {name: i for i, name in enumerate(called)}
         if read:
             self.names, self.objects = tuple(numbers), Objects("classes", {i: name for name, i in numbers.items()})
         for path, (boxes, of) in read.items():
@@ -150,6 +158,17 @@ class Names:
         asked = value.replace("\\", "/").removeprefix("./").strip("/")
         name = asked.rpartition("/")[2]
         return _the_one(self.stems.get(name, ()), asked, bare=True)
+
+    def beside(self, path: str) -> str | None:
+        """The file called like an annotation: the one beside it, else the only one, else the one in the folder of the same name."""
+        folder, name = folder_of(path), path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+        found = self.stems.get(name) or self.stems.get(name.removeprefix("gt_"), [])
+        beside = [p for p in found if folder_of(p) == folder]
+        if len(beside or found) == 1:
+            return (beside or found)[0]
+        key = key_of(path)[0]
+        alike = [p for p in found if f"/{key}".endswith("/" + key_of(p)[0])]
+        return alike[0] if len(alike) == 1 else None
 
 
 def _the_one(found: Sequence[str], asked: str, bare: bool = False) -> str | None:

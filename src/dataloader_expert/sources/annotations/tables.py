@@ -20,6 +20,7 @@ from typing import Any
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.bare import bare_rows
 from dataloader_expert.sources.annotations.coco import Images, images_of, slim
+from dataloader_expert.sources.annotations.objects import folded
 from dataloader_expert.sources.annotations.record import (
     LOOKED_AT,
     MOST_TOLD,
@@ -33,7 +34,7 @@ from dataloader_expert.sources.annotations.record import (
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
-from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.layout import read_folders, split_in_name, split_of_folder
 from dataloader_expert.sources.pairing import key_of
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
@@ -49,10 +50,16 @@ NAMELESS = re.compile(r"f\d+")
 """Columns of tables without a header."""
 FEW_TEXTS = 20
 """So many text files are always looked into, and more if there are many samples: they may name them."""
+MAY_NAME = {"labels.json", "labels.txt", "metadata.json"}
+"""Files that may hold the names of classes or a word about the data, or else name the files."""
 MARKS = ",;\t|"
 """What may separate the values of a table."""
+ENTRY = "entry"
+"""The column of the names under which the objects of a JSON file stand."""
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)")
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
+"""Numbers in a cell, as pandas writes a list."""
 
 
 def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
@@ -67,7 +74,7 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
         read = READERS.get(entry.kind or "") or (_separated if entry.path in bare else None)
         name = entry.path.rsplit("/", 1)[-1]
         most = min(MOST_JSON, listing.most_bytes // 8) if entry.kind == "json" else MOST_BYTES
-        if read is None or not 0 < entry.size <= most or is_about(entry.path) or name in SIDE_FILES:
+        if read is None or not 0 < entry.size <= most or is_about(entry.path) or name in SIDE_FILES - MAY_NAME:
             continue
         if "submission" in words(name):
             continue  # a form to fill in
@@ -95,8 +102,6 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
 
 def _take_over(found: Annotations, rows: Images, table: Table, files: Names, folder: str) -> None:
     """What a file in COCO's format says beyond its rows."""
-    sizes = {files.find(name, table.by_stem, folder): size for name, size in rows.sizes.items()}
-    found.sizes |= {path: size for path, size in sizes.items() if path is not None}
     if rows.lost:
         text = f"annotates images that it does not list, {rows.lost} time{'s' * (rows.lost > 1)}"
         found.problems.append(Unreadable("dangling-reference", text, file=table.path, field="image_id"))
@@ -187,6 +192,8 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
 
 def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
     """Adds the rows to the samples that they name, and returns these."""
+    made = folded(rows, table.naming)
+    rows = made.rows
     grouped: dict[str, list[Row]] = {}
     paths: dict[str, str] = {}
     lost: Counter[str] = Counter()
@@ -207,12 +214,15 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
         if len(of) > 1
         for field in fields
         if not _agree([r[field] for r in of if field in r])
-    }
+    } | made.lists
     for path, of in grouped.items():
         values = {field: [r[field] for r in of if field in r] for field in fields}
         found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
     found.tables.append(table.path)
-    found.joined.append(replace(table, paths=paths, lists=frozenset(several)))
+    found.joined.append(replace(table, paths=paths, lists=frozenset(several), objects=made.changed))
+    found.objects = found.objects or made.objects
+    sizes = {files.find(name, table.by_stem, folder): size for name, size in made.sizes.items()}
+    found.sizes |= {path: size for path, size in sizes.items() if path is not None}
     for value, n in lost.most_common(MOST_TOLD):
         what = f"names {escaped(value, 80)}, which is not there" if value else "names no file in a row"
         again = f" ({n} rows)" if n > 1 else ""
@@ -249,13 +259,23 @@ def typed(rows: list[Row], name: str) -> list[Row]:
         if column == name or not all(isinstance(cell, str | None) for cell in cells):
             continue
         there = [cell for cell in cells if cell is not None]
-        for pattern, convert in ((_WHOLE, int), (_NUMBER, float)):
+        for pattern, convert in ((_WHOLE, int), (_NUMBER, float), (_LIST, _numbers)):
             if there and all(pattern.fullmatch(cell) for cell in there):
                 for row in rows:
                     if row.get(column) is not None:
                         row[column] = convert(row[column])
                 break
     return rows
+
+
+def _alike(rows: list[Row]) -> bool:
+    """Whether nearly all of them have a key in common."""
+    counts = Counter(key for row in rows for key in row)
+    return bool(counts) and max(counts.values()) >= NEARLY_ALL * len(rows)
+
+
+def _numbers(cell: str) -> list[float]:
+    return [float(number) for number in cell[1:-1].split(",")]
 
 
 def _separated(data: bytes, cut: bool) -> list[Row]:
@@ -290,7 +310,25 @@ def _json(data: bytes, cut: bool) -> list[Row]:
     found = json.loads(data, object_hook=slim if len(data) > LARGE_JSON else None)
     if isinstance(found, dict) and isinstance(found.get("images"), list) and isinstance(found.get("annotations"), list):
         return images_of(found)
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    return _rows_in(found)
+
+
+def _rows_in(found: Any, deep: int = 2) -> list[Row]:
+    """A list of objects, or objects by name; where it stands in an object with other things, the longest."""
+    if isinstance(found, list):
+        return [row for row in found if isinstance(row, dict)]
+    if not isinstance(found, dict) or not found or not deep:
+        return []
+    split = {key: split_of_folder(key) for key in found}
+    if len(found) > 1 and all(split.values()):
+        parts = {key: _rows_in(value, deep - 1) for key, value in found.items()}
+        return [{"split": key, **row} for key, rows in parts.items() for row in rows]
+    if all(isinstance(value, dict) for value in found.values()) and _alike(list(found.values())):
+        return [{ENTRY: key, **value} for key, value in found.items()]
+    within = [_rows_in(value, deep - 1) for value in found.values() if isinstance(value, dict | list)]
+    if any(within):
+        return max(within, key=len)
+    return [{ENTRY: key, "value": value} for key, value in found.items()]
 
 
 HEAD = 1 << 18

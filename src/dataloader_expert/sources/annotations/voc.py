@@ -6,9 +6,8 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import ODD, Annotations, Names, folder_of
+from dataloader_expert.sources.annotations.record import ODD, Annotations, Names
 from dataloader_expert.sources.files import Listing
-from dataloader_expert.sources.pairing import key_of
 
 KIND = "XML (Pascal VOC annotations)"
 MOST_BYTES = 1 << 22
@@ -21,7 +20,7 @@ def join_voc(found: Annotations, listing: Listing, paths: list[str]) -> None:
     files = Names(paths if entries else ())
     read: dict[str, tuple[list[list[float]], list[str]]] = {}
     for entry in entries:
-        path = _image_of(entry.path, files)
+        path = files.beside(entry.path)
         if path is None:
             continue
         found.tables.append(entry.path)
@@ -36,26 +35,10 @@ def join_voc(found: Annotations, listing: Listing, paths: list[str]) -> None:
     found.add_named(read)
 
 
-def _image_of(path: str, files: Names) -> str | None:
-    """The image with the annotation's name: the one beside it, else the only one, else the one in the folder of the same name."""
-    folder, name = folder_of(path), path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    found = files.stems.get(name, [])
-    beside = [p for p in found if folder_of(p) == folder]
-    if len(beside or found) == 1:
-        return (beside or found)[0]
-    key = key_of(path)[0]
-    alike = [p for p in found if f"/{key}".endswith("/" + key_of(p)[0])]
-    return alike[0] if len(alike) == 1 else None
-
-
 def _objects(data: bytes) -> tuple[list[list[float]], list[str], tuple[int, int] | None]:
     """Boxes, the names of their classes, and the width and height of the image, if they are said."""
-    if b"\0" in data:
-        raise ValueError("it is not UTF-8")
-    if _DECLARES.search(data):  # entities may expand without end
-        raise ValueError("it declares a document type")
     boxes, names = [], []
-    root = ElementTree.fromstring(data)
+    root = parsed(data)
     sides = [root.findtext(f"size/{side}") or "" for side in ("width", "height")]
     size = (int(sides[0]), int(sides[1])) if all(side.isdigit() and int(side) for side in sides) else None
     for one in root.iter("object"):
@@ -64,3 +47,16 @@ def _objects(data: bytes) -> tuple[list[list[float]], list[str], tuple[int, int]
         boxes.append([float(side) if side else float("nan") for side in corners])
         names.append((one.findtext("name") or "").strip())
     return boxes, names, size
+
+
+def parsed(data: bytes) -> ElementTree.Element:
+    """The root of an XML file that declares nothing.
+
+    Raises:
+        ValueError, ElementTree.ParseError: if it does, or is none.
+    """
+    if b"\0" in data:
+        raise ValueError("it is not UTF-8")
+    if _DECLARES.search(data):  # entities may expand without end
+        raise ValueError("it declares a document type")
+    return ElementTree.fromstring(data)

@@ -1,0 +1,302 @@
+"""Texts of a line each: corpora for language models, parallel texts (a file for each language), and tagged sentences (CoNLL).
+
+Files are read so if each of several is a whole split: a split of one document is no data set. ``format="text"`` reads a file as
+one sample, ``format="lines"`` each line, wherever they lie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
+from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
+from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.lines import MAX_LINE, RANGE_BYTES, record_ranges, utf8
+from dataloader_expert.sources.tables import Table
+
+HEAD = 1 << 16
+"""The first bytes of a file, which tell how its lines are written."""
+LANGUAGE = re.compile(r"\.([a-z]{2,3}(?:[_-][A-Za-z]{2,4})?|src|tgt|trg|source|target)\Z")
+"""How files of parallel texts end."""
+FEW_COLUMNS, MANY_COLUMNS, LONGEST = 2, 12, 200
+"""Columns of tagged tokens, and the most tokens that sentences have on average."""
+ALIKE = 0.95
+"""The share of lines that have as many columns as the others from which these are tagged tokens."""
+FEW_TAGS = 0.5
+"""There are fewer tags than this share of the tokens."""
+Span = tuple[str, int, int]
+"""A file, and the first byte and the end of the lines."""
+
+
+class Lines(Table):
+    format = "lines"
+    kinds = frozenset({"text"})
+    instead_of = "text"
+    in_shards = True
+    modality = "text"
+    listing: Listing
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: tuple[str, ...] = ("text",)
+        """The fields: one, one for each language, or the columns of tagged tokens."""
+        self.tagged = False
+        self.aligned: frozenset[str] = frozenset()
+        """The files of other languages than the first, whose lines belong to its."""
+
+    @classmethod
+    def fits(cls, listing: Listing) -> bool:
+        """Whether each of several files is a whole split, or the text of one of several languages, and has several lines."""
+        entries = texts_of(listing)
+        if len(entries) < 2:
+            return False
+        if not grouped(entries)[1]:
+            splits, labels, _ = read_folders([entry.path for entry in entries])
+            named = [split_in_name(e.path.rsplit("/", 1)[-1]) or s for e, s in zip(entries, splits, strict=True)]
+            if any(labels) or None in named or len({*named}) < len(named):
+                return False
+        return all(len(listing.head(e.path, HEAD).strip().splitlines()) > 1 for e in entries)
+
+    @classmethod
+    def open(cls, listing: Listing, ref: SourceRef) -> Source:
+        source = cls()
+        source.listing = listing
+        entries = texts_of(listing)
+        groups, languages = grouped(entries)
+        columns = None if languages else tagged_columns(listing, entries)
+        source.tagged = columns is not None
+        source.names = languages or _columns_called(columns)
+        folders, _, _ = read_folders([of[0].path for of in groups])
+        units: list[Unit] = []
+        start = 0
+        for of, folder in zip(groups, folders, strict=True):
+            split = split_in_name(of[0].path.rsplit("/", 1)[-1] + ".txt") or folder
+            try:
+                if languages:
+                    ranges = list(source._aligned(of))
+                elif source.tagged:
+                    ranges = list(_sentence_ranges(listing, of[0].path))
+                else:
+                    path = of[0].path
+                    whole = record_ranges(listing, path, False, _mark(listing, path))
+                    ranges = [(((path, lo, hi),), n) for lo, hi, n in whole]
+            except Unreadable as problem:
+                source.problems.append(problem)
+                continue
+            for spans, n in ranges:
+                size = sum(hi - lo for _, lo, hi in spans)
+                units.append(Unit(len(units), of[0].path, start, n, size, split, None, spans))
+                start += n
+        if not units:
+            raise RequestError("format-unknown", "no lines of text; give a text file with a sample in each line")
+        source.units = tuple(units)
+        source.aligned = frozenset(entry.path for of in groups for entry in of[1:])
+        source.fields = tuple(Field(n, "other" if source.tagged else "text", "str") for n in source.names)
+        source.describe()
+        if not source.tagged:
+            source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
+            source.label, source.label_how = None, "lines of text have no label"
+        source.modality = "text"
+        what = "one sentence" if source.tagged else "one line of each language" if languages else "one text"
+        source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, {what} per " + (
+            "block of lines" if source.tagged else "line"
+        )
+        return source
+
+    def _aligned(self, of: Sequence[Entry]) -> Iterator[tuple[tuple[Span, ...], int]]:
+        """Runs of lines, and where they stand in each file; lines beyond the shortest file are told and not read."""
+        counts: list[int] = []
+        cuts = [list(_cuts(self.listing, of[0].path))]
+        for _, n in cuts[0]:
+            counts.append((counts[-1] if counts else 0) + n)
+        totals = [counts[-1] if counts else 0]
+        for entry in of[1:]:
+            ends, total = _ends_of(self.listing, entry.path, counts)
+            cuts.append(ends)
+            totals.append(total)
+        if len({*totals}) > 1:
+            each = ", ".join(f"{e.path.rpartition('/')[2]} {n:,}" for e, n in zip(of, totals, strict=True))
+            text = f"the files of a parallel text differ in their number of lines: {each}; from where one is missing, all are wrong"
+            self.problems.append(Unreadable("length-mismatch", text, file=of[totals.index(min(totals))].path))
+        starts = [_mark(self.listing, entry.path) for entry in of]
+        done = 0
+        for i, upto in enumerate(counts):
+            n = min(upto, min(totals)) - done
+            if n <= 0:
+                return
+            ends_here = [cut[i][0] for cut in cuts]
+            yield tuple((e.path, lo, hi) for e, lo, hi in zip(of, starts, ends_here, strict=True)), n
+            starts, done = ends_here, done + n
+
+    def read(self, unit: Unit) -> list[bytes]:
+        return [self.listing.span(*span) for span in unit.at]
+
+    def decode(self, unit: Unit, raw: Any) -> Block:
+        problems: list[Unreadable] = []
+        if self.tagged:
+            return self._sentences(unit, utf8(raw[0], unit.file, problems), problems)
+        columns = {}
+        for name, data, (file, *_) in zip(self.names, raw, unit.at, strict=True):
+            lines = utf8(data, file, problems, unit.start).decode("utf-8").split("\n")
+            lines = [line.removesuffix("\r") for line in lines]
+            if len(self.names) == 1:
+                lines = [line for line in lines if line.strip(" ")]
+            columns[name] = Column([*lines[: unit.samples]])
+        return Block(unit, columns, (), problems)
+
+    def _sentences(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Block:
+        import numpy as np
+
+        kept: list[int] = []
+        found: list[list[list[str]]] = []
+        for i, sentence in enumerate(sentences(data.decode("utf-8"), len(self.names))):
+            odd = next((row for row in sentence if len(row) != len(self.names)), None)
+            if odd is not None:
+                text = f"a line of {len(odd)} columns, and others have {len(self.names)}: {' '.join(odd)[:60]!a}"
+                problems.append(Unreadable("parse-error", text, file=unit.file, sample=unit.start + i))
+                continue
+            kept.append(i)
+            found.append(sentence)
+        columns = {n: Column([[row[k] for row in one] for one in found]) for k, n in enumerate(self.names)}
+        rows = np.array(kept, np.int64) if len(kept) < unit.samples else None
+        return Block(unit, columns, (), problems, rows=rows)
+
+
+def texts_of(listing: Listing) -> list[Entry]:
+    """The text files that hold something, without notes."""
+    return [
+        e
+        for e in listing.of(Lines.kinds)
+        if (e.size and not (is_about(e.path) or e.path.rsplit("/", 1)[-1] in SIDE_FILES)) or listing.single
+    ]
+
+
+def grouped(entries: Sequence[Entry]) -> tuple[list[list[Entry]], tuple[str, ...]]:
+    """The files that belong together and their languages; each alone, without languages, if they are not parallel texts."""
+    found: dict[str, dict[str, Entry]] = {}
+    for entry in entries:
+        match = LANGUAGE.search(entry.path)
+        if match is not None:
+            found.setdefault(entry.path[: match.start()], {})[match[1]] = entry
+    languages = {tuple(sorted(of)) for of in found.values()}
+    if len(languages) == 1 and sum(map(len, found.values())) == len(entries) and len(next(iter(languages))) > 1:
+        [names] = languages
+        return [[of[name] for name in names] for of in found.values()], names
+    return [[entry] for entry in entries], ()
+
+
+def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
+    """How many columns the lines have if they are tagged tokens with blank lines between sentences, in all files; else None."""
+    found = {_columns_in(listing.head(entry.path, HEAD).decode("utf-8", "replace")) for entry in entries}
+    return found.pop() if len(found) == 1 else None
+
+
+def _columns_in(head: str) -> int | None:
+    lines = head.replace("\r\n", "\n").split("\n")[:-1]
+    rows = [_cells(line) for line in lines if line.strip() and not line.startswith(("#", "-DOCSTART-"))]
+    if not rows:
+        return None
+    widths = [len(row) for row in rows]
+    n = max(set(widths), key=widths.count)
+    blocks = len(re.split(r"\n[ \t]*\n", "\n".join(lines).strip()))
+    tags = {row[-1] for row in rows}
+    if not FEW_COLUMNS <= n <= MANY_COLUMNS or blocks < 2 or len(rows) > LONGEST * blocks or len(rows) < 2 * blocks:
+        return None
+    return n if widths.count(n) >= ALIKE * len(rows) and len(tags) <= max(2, FEW_TAGS * len(rows)) else None
+
+
+def sentences(text: str, columns: int) -> list[list[list[str]]]:
+    """The cells of each line of each sentence, without comments and marks of documents."""
+    found: list[list[list[str]]] = [[]]
+    for line in text.split("\n"):
+        if not line.strip():
+            if found[-1]:
+                found.append([])
+        elif not line.startswith("-DOCSTART-") and not (line.startswith("#") and len(_cells(line)) != columns):
+            found[-1].append(_cells(line))
+    return found if found[-1] else found[:-1]
+
+
+def _cells(line: str) -> list[str]:
+    line = line.rstrip("\r")
+    return line.split("\t") if "\t" in line else line.split()
+
+
+def _columns_called(columns: int | None) -> tuple[str, ...]:
+    if columns is None:
+        return ("text",)
+    return ("tokens", *(f"column_{i + 1}" for i in range(1, columns - 1)), "tags")
+
+
+def _mark(listing: Listing, path: str) -> int:
+    """The length of a byte-order mark."""
+    return 3 if listing.head(path, 3) == b"\xef\xbb\xbf" else 0
+
+
+def _sentence_ranges(listing: Listing, path: str) -> Iterator[tuple[tuple[Span, ...], int]]:
+    """Ranges of about 4 MiB that end at blank lines, with the number of sentences in each."""
+    columns = _columns_in(listing.head(path, HEAD).decode("utf-8", "replace")) or FEW_COLUMNS
+    at = _mark(listing, path)
+    with listing.open(path) as file:
+        while at < file.size:
+            length = RANGE_BYTES
+            while True:
+                data = file.upto(at, length)
+                end = max(data.rfind(b"\n\n") + 2, data.rfind(b"\n\r\n") + 3)
+                if at + len(data) >= file.size or end > 3:
+                    break
+                length *= 2
+                if length > MAX_LINE:
+                    raise Unreadable("bomb", f"a sentence of over {MAX_LINE >> 20} MiB", file=path)
+            data = data if at + len(data) >= file.size else data[:end]
+            if not data:
+                break
+            n = len(sentences(data.decode("latin-1"), columns))
+            if n:
+                yield ((path, at, at + len(data)),), n
+            at += len(data)
+
+
+def _line_ends(listing: Listing, path: str) -> Iterator[Any]:
+    """The offsets behind each line, int64, chunk by chunk; the last line may have no newline."""
+    import numpy as np
+
+    at = _mark(listing, path)
+    with listing.open(path) as file:
+        last = b"\n"
+        while at < file.size:
+            data = file.upto(at, RANGE_BYTES)
+            if not data:
+                return
+            yield np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + (at + 1)
+            at, last = at + len(data), data[-1:]
+        if last != b"\n":
+            yield np.array([file.size], np.int64)
+
+
+def _cuts(listing: Listing, path: str) -> Iterator[tuple[int, int]]:
+    """The ends of runs of about 4 MiB of lines, and how many lines each has."""
+    for ends in _line_ends(listing, path):
+        if len(ends):
+            yield int(ends[-1]), len(ends)
+
+
+def _ends_of(listing: Listing, path: str, counts: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
+    """Where these many lines end, or the file if it has fewer; and how many it has."""
+    found: list[tuple[int, int]] = []
+    seen = end = 0
+    for ends in _line_ends(listing, path):
+        while len(found) < len(counts) and counts[len(found)] <= seen + len(ends):
+            n = counts[len(found)]
+            found.append((int(ends[n - seen - 1]), n))
+        seen += len(ends)
+        end = int(ends[-1]) if len(ends) else end
+    found += [(end, seen)] * (len(counts) - len(found))
+    return found, seen
+
+
+SOURCE = Lines

@@ -1,0 +1,306 @@
+"""Objects as data sets list them that follow neither COCO, Pascal VOC nor YOLO: columns for the sides of a box, nested lists,
+lines of text files, CVAT's and WIDER FACE's single files. Each is written with the same boxes, and must be read as these."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from dataloader_expert.conclusions import Finding
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.annotations.objects import box_of, sides_in
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
+from tests.making.scanning import scan
+
+RNG = np.random.default_rng()
+N, WIDTH, HEIGHT = 24, 64, 48
+NAMES = ("owl", "yak", "gnu")
+Boxes = list[list[tuple[int, int, int, int, int]]]
+"""Of each image: left, top, right, bottom and the class of each object."""
+
+
+def drawn() -> Boxes:
+    """One to three objects in each image, of which none equals another; the first three images show each class."""
+    made: Boxes = []
+    for i in range(N):
+        of = []
+        for k in range(1 + i % 3):
+            left, top = int(RNG.integers(0, 30)), int(RNG.integers(0, 20))
+            of.append(
+                (left, top, left + 5 + k, top + int(RNG.integers(5, 20)), i % 3 if not k else int(RNG.integers(3)))
+            )
+        made.append(of)
+    return made
+
+
+def picture(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(RNG.integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)).save(path)
+
+
+def written(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def table(root: Path, header: str, row: str, boxes: Boxes, mark: str = ",") -> None:
+    lines = [
+        row.format(i=i, x1=x1, y1=y1, x2=x2, y2=y2, w=x2 - x1, h=y2 - y1, c=NAMES[c], n=c, W=WIDTH, H=HEIGHT)
+        for i, of in enumerate(boxes)
+        for x1, y1, x2, y2, c in of
+    ]
+    written(root / "boxes.csv", "\n".join([*([header] if header else []), *lines]).replace(",", mark) + "\n")
+
+
+def openimages(root: Path, boxes: Boxes) -> None:
+    """Shares of the image, the sides in another order."""
+    rows = "".join(
+        f"img{i:03},xclick,{NAMES[c]},1,{x1 / WIDTH:.6f},{x2 / WIDTH:.6f},{y1 / HEIGHT:.6f},{y2 / HEIGHT:.6f},{i % 2},{x1 % 2}\n"
+        for i, of in enumerate(boxes)
+        for x1, y1, x2, y2, c in of
+    )
+    header = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated\n"
+    written(root / "boxes.csv", header + rows)
+
+
+def tensorflow(root: Path, boxes: Boxes) -> None:
+    header = "filename,width,height,class,xmin,ymin,xmax,ymax"
+    table(root, header, "img{i:03}.png,{W},{H},{c},{x1},{y1},{x2},{y2}", boxes)
+
+
+def retinanet(root: Path, boxes: Boxes) -> None:
+    table(root, "", "images/img{i:03}.png,{x1},{y1},{x2},{y2},{c}", boxes)
+
+
+def gtsdb(root: Path, boxes: Boxes) -> None:
+    """Numbered classes, semicolons, no header."""
+    table(root, "", "img{i:03}.png,{x1},{y1},{x2},{y2},{n}", boxes, ";")
+
+
+def wheat(root: Path, boxes: Boxes) -> None:
+    """A cell holds the box as text."""
+    rows = "".join(
+        f'img{i:03},"[{x1}.0, {y1}.0, {x2 - x1}.0, {y2 - y1}.0]"\n'
+        for i, of in enumerate(boxes)
+        for x1, y1, x2, y2, _ in of
+    )
+    written(root / "boxes.csv", "image_id,bbox\n" + rows)
+
+
+def prefixed(root: Path, boxes: Boxes) -> None:
+    header = "image,bbox_x,bbox_y,bbox_width,bbox_height,label"
+    table(root, header, "img{i:03}.png,{x1},{y1},{w},{h},{c}", boxes)
+
+
+def bdd(root: Path, boxes: Boxes) -> None:
+    """Lanes have no box."""
+    rows = [
+        {
+            "name": f"img{i:03}.png",
+            "attributes": {"weather": "clear"},
+            "labels": [
+                {"category": NAMES[c], "box2d": {"x1": x1, "y1": y1, "x2": x2, "y2": y2}, "id": k}
+                for k, (x1, y1, x2, y2, c) in enumerate(of)
+            ]
+            + [{"category": "lane", "poly2d": [[1, 2], [3, 4]], "id": 9}],
+        }
+        for i, of in enumerate(boxes)
+    ]
+    written(root / "labels.json", json.dumps(rows))
+
+
+def createml(root: Path, boxes: Boxes) -> None:
+    """A box is told by its centre."""
+    rows = [
+        {
+            "image": f"img{i:03}.png",
+            "annotations": [
+                {
+                    "label": NAMES[c],
+                    "coordinates": {"x": (a + x) / 2, "y": (b + y) / 2, "width": x - a, "height": y - b},
+                }
+                for a, b, x, y, c in of
+            ],
+        }
+        for i, of in enumerate(boxes)
+    ]
+    written(root / "images" / "_annotations.createml.json", json.dumps(rows))
+
+
+def via(root: Path, boxes: Boxes) -> None:
+    """A project with settings around, regions by number, rectangles and polygons."""
+    held = {}
+    for i, of in enumerate(boxes):
+        regions = {}
+        for k, (x1, y1, x2, y2, c) in enumerate(of):
+            shape: dict[str, Any] = {"name": "rect", "x": x1, "y": y1, "width": x2 - x1, "height": y2 - y1}
+            if k:
+                shape = {"name": "polygon", "all_points_x": [x1, x2, x1], "all_points_y": [y1, y1, y2]}
+            regions[str(k)] = {"shape_attributes": shape, "region_attributes": {"kind": NAMES[c]}}
+        name = f"img{i:03}.png"
+        held[f"{name}{1000 + i}"] = {"filename": name, "size": 1000 + i, "regions": regions, "file_attributes": {}}
+    written(
+        root / "via.json", json.dumps({"_via_settings": {"ui": {}}, "_via_img_metadata": held, "_via_attributes": {}})
+    )
+
+
+def by_file(row: str, folder: str, name: str = "img{i:03}.txt", above: str = "") -> Callable[[Path, Boxes], None]:
+    def write(root: Path, boxes: Boxes) -> None:
+        for i, of in enumerate(boxes):
+            lines = [
+                row.format(x1=x1, y1=y1, x2=x2, y2=y2, w=x2 - x1, h=y2 - y1, c=NAMES[c], n=c)
+                for x1, y1, x2, y2, c in of
+            ]
+            written(root / folder / name.format(i=i), above + "\n".join(lines) + "\n")
+
+    return write
+
+
+kitti = by_file("{c} 0.00 0 1.5 {x1}.00 {y1}.00 {x2}.00 {y2}.00 1.5 1.6 3.7 2.1 1.4 8.4 0.01", "label_2")
+dota = by_file("{x1} {y1} {x2} {y1} {x2} {y2} {x1} {y2} {c} 0", "labelTxt", above="imagesource:GoogleEarth\ngsd:0.1\n")
+visdrone = by_file("{x1},{y1},{w},{h},1,{n},0,0", "annotations")
+icdar = by_file("{x1},{y1},{x2},{y1},{x2},{y2},{x1},{y2},{c}, it says", "gt", "gt_img{i:03}.txt")
+cartucho = by_file("{c} {x1} {y1} {x2} {y2}", "ground-truth")
+
+
+def wider(root: Path, boxes: Boxes) -> None:
+    parts = [
+        f"img{i:03}.png\n{len(of)}\n" + "".join(f"{a} {b} {x - a} {y - b} 0 0 0 0 0 0 \n" for a, b, x, y, _ in of)
+        for i, of in enumerate(boxes)
+    ]
+    written(root / "wider_bbx_gt.txt", "".join(parts))
+
+
+def cvat(root: Path, boxes: Boxes) -> None:
+    images = "".join(
+        f'<image id="{i}" name="img{i:03}.png" width="{WIDTH}" height="{HEIGHT}">'
+        + "".join(
+            f'<box label="{NAMES[c]}" occluded="0" xtl="{a}" ytl="{b}" xbr="{x}" ybr="{y}"/>' for a, b, x, y, c in of
+        )
+        + "</image>"
+        for i, of in enumerate(boxes)
+    )
+    written(root / "annotations.xml", f"<annotations><version>1.1</version><meta><job/></meta>{images}</annotations>")
+
+
+TABLES = [openimages, tensorflow, retinanet, gtsdb, wheat, prefixed]
+NESTED = [bdd, createml, via]
+LINES = [kitti, dota, visdrone, icdar, cartucho]
+WRITERS = [*TABLES, *NESTED, *LINES, wider, cvat]
+IDS = [
+    *(w.__name__ for w in (*TABLES, *NESTED)),
+    *("kitti", "dota", "visdrone", "icdar", "cartucho"),
+    "wider",
+    "cvat",
+]
+WITHOUT_CLASSES = {"wheat", "icdar", "wider"}
+NUMBERED = {"gtsdb", "visdrone"}
+
+
+def made(root: Path, write: Callable[[Path, Boxes], None], name: str) -> Boxes:
+    boxes = drawn()
+    for i in range(N):
+        picture(root / ("image_2" if name == "kitti" else "images") / f"img{i:03}.png")
+    write(root, boxes)
+    return boxes
+
+
+def opened(folder: Path) -> Source:
+    return open_source(SourceRef(str(folder), (str(folder),)), [])
+
+
+def complaints(folder: Path) -> dict[str, Finding]:
+    return {f.code: f for f in scan(folder, folder).findings if f.severity != "info"}
+
+
+@pytest.mark.parametrize(("write", "name"), list(zip(WRITERS, IDS, strict=True)), ids=IDS)
+def test_the_boxes_are_those_that_were_written(tmp_path: Path, write: Callable[[Path, Boxes], None], name: str) -> None:
+    """Our promise: each image with its boxes and the classes of these, and no complaint."""
+    boxes = made(tmp_path, write, name)
+    source = opened(tmp_path)
+    assert (source.modality, source.samples) == ("multimodal" if name == "icdar" else "detection", N) or name == "icdar"
+    field = "bbox" if name == "wheat" else "boxes"
+    scale = np.array([WIDTH, HEIGHT, WIDTH, HEIGHT]) if name == "openimages" else 1
+    for unit in source.units:
+        i = int(unit.file.rsplit("img", 1)[1][:3])
+        block = source.decode(unit, source.read(unit))
+        own = np.array([box[:4] for box in boxes[i]], float)
+        if name == "wheat":
+            own[:, 2:] -= own[:, :2]
+        assert np.allclose(np.asarray(block.columns[field].values[0]) * scale, own, atol=1e-3)
+        if name not in WITHOUT_CLASSES:
+            names = {**dict(enumerate(map(str, range(3)))), **(source.objects.names if source.objects else {})}
+            told = [names[int(n)] for n in block.columns["classes"].values[0]]
+            assert told == [str(box[4]) if name in NUMBERED else NAMES[box[4]] for box in boxes[i]]
+    assert complaints(tmp_path) == {}
+
+
+@pytest.mark.parametrize(("write", "name"), list(zip(WRITERS, IDS, strict=True)), ids=IDS)
+def test_a_box_outside_its_image_is_found(tmp_path: Path, write: Callable[[Path, Boxes], None], name: str) -> None:
+    """Our promise: whatever the format, the sample whose box leaves the image is named."""
+    boxes = made(tmp_path, write, name)
+    left, top, _, bottom, kind = boxes[7][0]
+    boxes[7][0] = (left, top, WIDTH + 30, bottom, kind)
+    write(tmp_path, boxes)
+    source, found = opened(tmp_path), complaints(tmp_path)
+    at = next(int(u.start) for u in source.units if "img007" in u.file)
+    assert {code: [w["sample"] for w in f.where] for code, f in found.items()} == {"box-outside": [at]}
+
+
+@pytest.mark.parametrize(("write", "name"), list(zip(LINES, IDS[9:14], strict=True)), ids=IDS[9:14])
+def test_a_damaged_line_is_told_and_the_others_are_read(
+    tmp_path: Path, write: Callable[[Path, Boxes], None], name: str
+) -> None:
+    made(tmp_path, write, name)
+    path = next(p for p in sorted(tmp_path.rglob("*.txt")) if "img005" in p.name)
+    path.write_text(path.read_text(encoding="utf-8") + "1,2\n", encoding="utf-8")
+    found = complaints(tmp_path)
+    assert {c: [w["file"] for w in f.where] for c, f in found.items()} == {
+        "parse-error": [str(path.relative_to(tmp_path))]
+    }
+
+
+def test_one_sign_in_each_image_keeps_its_class(tmp_path: Path) -> None:
+    """GTSRB: a table in the folder of each class, semicolons, one sign in each image."""
+    for kind in ("00000", "00001"):
+        rows = ""
+        for i in range(12):
+            picture(tmp_path / kind / f"{kind}_{i:05}.png")
+            rows += f"{kind}_{i:05}.png;{WIDTH};{HEIGHT};5;6;{20 + i};30;{int(kind)}\n"
+        header = "Filename;Width;Height;Roi.X1;Roi.Y1;Roi.X2;Roi.Y2;ClassId\n"
+        written(tmp_path / kind / f"GT-{kind}.csv", header + rows)
+    source = opened(tmp_path)
+    assert source.label is not None and complaints(tmp_path) == {}
+    unit = source.units[3]
+    assert source.decode(unit, source.read(unit)).columns["boxes"].values[0].tolist() == [[5, 6, 23, 30]]
+
+
+SIDES = st.tuples(*[st.floats(-1e6, 1e6)] * 4)
+
+
+@given(SIDES, st.sampled_from(["", "bbox_", "Box.", "roi"]))
+def test_sides_say_the_same_in_any_spelling(sides: tuple[float, float, float, float], prefix: str) -> None:
+    x1, y1, x2, y2 = sides
+    corners = {
+        f"{prefix}{a}{b}": v
+        for (a, b), v in zip((("x", "Min"), ("y", "Min"), ("x", "Max"), ("y", "Max")), sides, strict=True)
+    }
+    assert box_of({"bbox": corners}) == [x1, y1, x2, y2] == box_of(corners)
+    size = {"x": x1, "y": y1, "width": x2, "height": y2}
+    assert box_of({"rect": size}) == [x1, y1, x1 + x2, y1 + y2]
+    assert box_of(size) is None  # a point, and the size of something
+
+
+@given(st.lists(st.text(max_size=8), max_size=12))
+def test_other_names_are_no_sides(names: list[str]) -> None:
+    found = sides_in(names)
+    assert found is None or set(found[1]) <= set(names)

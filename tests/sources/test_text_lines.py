@@ -1,0 +1,129 @@
+"""Texts of a line each: corpora, parallel texts and tagged sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources import text_lines
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
+from dataloader_expert.sources.text_lines import sentences
+from tests.making.scanning import scan
+
+RNG = np.random.default_rng()
+WORDS = [f"{a}{b}" for a in ("ba", "ku", "mi", "ro", "te") for b in ("lan", "nor", "sip", "tev", "zum", "qui")]
+
+
+def sentence(n: int = 9) -> str:
+    return " ".join(RNG.choice(WORDS, n))
+
+
+def written(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+
+
+def opened(folder: Path, **more: Any) -> Source:
+    return open_source(SourceRef(str(folder), (str(folder),), **more), [])
+
+
+def codes(folder: Path) -> dict[str, Any]:
+    return {f.code: f for f in scan(folder, folder).findings if f.severity != "info"}
+
+
+def values(source: Source, name: str) -> list[Any]:
+    return [v for unit in source.units for v in source.decode(unit, source.read(unit)).columns[name].values]
+
+
+def test_each_line_of_a_corpus_is_a_sample(tmp_path: Path) -> None:
+    """WikiText: blank lines between, one file for each split."""
+    held = {split: [sentence() for _ in range(n)] for split, n in (("train", 60), ("valid", 20), ("test", 20))}
+    for split, lines in held.items():
+        written(tmp_path / f"wiki.{split}.txt", " \n".join(f"{line}\n" for line in lines) + "\r\n\n")
+    source = opened(tmp_path)
+    assert (source.format, source.modality, source.samples) == ("lines", "text", 100)
+    assert source.splits == {"test": 20, "train": 60, "valid": 20}
+    assert sorted(values(source, "text")) == sorted(line for lines in held.values() for line in lines)
+    assert codes(tmp_path) == {}
+    assert opened(tmp_path, format="text").samples == 3
+
+
+def test_documents_stay_whole(tmp_path: Path) -> None:
+    """Several files of no split, or of classes, are a sample each."""
+    for i in range(6):
+        written(tmp_path / "books" / f"book{i}.txt", "\n".join(sentence() for _ in range(9)))
+        for kind in ("good", "bad"):
+            written(tmp_path / "reviews" / "train" / kind / f"{i}.txt", "\n".join(sentence() for _ in range(9)))
+    assert (opened(tmp_path / "books").format, opened(tmp_path / "books").samples) == ("text", 6)
+    assert opened(tmp_path / "reviews").samples == 12
+    assert opened(tmp_path / "books", format="lines").samples == 54
+
+
+@pytest.mark.parametrize("ends", [("en", "de"), ("src", "tgt")])
+def test_lines_of_languages_belong_together(
+    tmp_path: Path, ends: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """WMT: a file for each language; runs of lines of other lengths in bytes end at the same line."""
+    monkeypatch.setattr(text_lines, "RANGE_BYTES", 400)
+    held = {end: [sentence(4 + 9 * (end == ends[1])) for _ in range(80)] for end in ends}
+    for end, lines in held.items():
+        written(tmp_path / f"train.{end}", "\n".join(lines[:60]) + "\n")
+        written(tmp_path / f"valid.{end}", "\n".join(lines[60:]))
+    source = opened(tmp_path)
+    assert source.samples == 80 and source.splits == {"train": 60, "valid": 20} and len(source.units) > 4
+    for end, lines in held.items():
+        assert values(source, end) == lines
+    assert codes(tmp_path) == {}
+
+
+def test_a_lost_line_of_a_parallel_text_is_an_error(tmp_path: Path) -> None:
+    for split in ("train", "valid"):
+        for end in ("en", "fr"):
+            written(tmp_path / f"{split}.{end}", "".join(f"{sentence()}\n" for _ in range(40)))
+    lines = (tmp_path / "valid.fr").read_text().splitlines()
+    written(tmp_path / "valid.fr", "\n".join([*lines[:9], *lines[10:]]) + "\n")
+    found = codes(tmp_path)
+    assert {code: [w["file"] for w in f.where] for code, f in found.items()} == {"length-mismatch": ["valid.fr"]}
+    assert found["length-mismatch"].severity == "error"
+
+
+def tagged(n: int, columns: int = 4, mark: str = " ") -> str:
+    parts = ["-DOCSTART- -X- -X- O\n\n"] if columns == 4 else []
+    for _ in range(n):
+        rows = [
+            mark.join([word, *["NN"] * (columns - 2), str(RNG.choice(["O", "B-PER", "I-PER"]))])
+            for word in RNG.choice(WORDS, 8)
+        ]
+        parts.append("\n".join(rows) + "\n\n")
+    return "".join(parts)
+
+
+@pytest.mark.parametrize(("columns", "mark"), [(4, " "), (2, "\t")])
+def test_tagged_sentences_are_samples(tmp_path: Path, columns: int, mark: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CoNLL-2003: tokens with their tags, blank lines between sentences."""
+    monkeypatch.setattr(text_lines, "RANGE_BYTES", 700)
+    for split, n in (("train", 60), ("dev", 20)):
+        written(tmp_path / f"{split}.txt", tagged(n, columns, mark))
+    source = opened(tmp_path)
+    assert source.samples == 80 and [f.name for f in source.fields][:: columns - 1] == ["tokens", "tags"]
+    assert all(len(v) == 8 for name in ("tokens", "tags") for v in values(source, name))
+    assert codes(tmp_path) == {}
+    path = tmp_path / "train.txt"
+    lines = path.read_text().split("\n")
+    at = next(i for i in range(40, len(lines)) if lines[i])
+    lines[at] = lines[at].split(mark)[0]
+    written(path, "\n".join(lines))
+    assert [(c, w["file"]) for c, f in codes(tmp_path).items() for w in f.where] == [("parse-error", "train.txt")]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a X", "b Y", "c Z"]), max_size=4), max_size=8), st.integers(1, 3))
+def test_sentences_are_what_stands_between_blank_lines(blocks: list[list[str]], blanks: int) -> None:
+    text = ("\n" * (1 + blanks)).join("\n".join(block) for block in blocks)
+    assert sentences(text, 2) == [[row.split() for row in block] for block in blocks if block]
