@@ -19,6 +19,8 @@ from tests.making.asking import Asker
 from tests.making.tiny import Made
 from tests.sources.test_annotations import WRITE, pictures, table
 from tests.sources.test_detection import darknet, labelme, voc, yolo
+from tests.sources.test_objects import TABLES
+from tests.sources.test_objects import made as objects_made
 
 pytestmark = pytest.mark.journey
 
@@ -90,12 +92,20 @@ def with_boxes_in_images_of_several_sizes(root: Path) -> None:
     WRITE["voc"](root, NAMES, [[[2 + i % 5, 2, 10, 8]] * (i % 3) for i in range(N)])
 
 
+def objects(write: Callable[..., None]) -> Callable[[Path], None]:
+    def made(root: Path) -> None:
+        objects_made(root, write, write.__name__)
+
+    return made
+
+
 SETS: dict[str, Callable[[Path], None]] = {
     **{made.__name__: made for made in (with_paths, with_names_of_numbers, with_several_rows, with_classes_as_folders)},
     **{made.__name__: made for made in (with_a_table_for_each_split, with_captions)},
     "several sizes": with_boxes_in_images_of_several_sizes,
     **{f"{write} boxes": boxes(write) for write in WRITE},
     **{f"{write.__name__} in its own folders": write for write in (yolo, darknet, labelme, voc)},
+    **{write.__name__: objects(write) for write in TABLES if write.__name__ not in ("retinanet", "gtsdb", "wheat")},
 }
 
 

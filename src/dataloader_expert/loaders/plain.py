@@ -30,6 +30,9 @@ PARTNERS: dict[str, tuple[Any, dict[str, str], str, str]] = {}
 TABLES: dict[str, tuple[Any, str, str, bool, int, set[str]]] = {}
 """Of each table of annotations its reader, the folder of the files that it names, its column that does, whether it does so without
 suffix, how many folders come before the names there and not here, and its fields of which a file has several values."""
+SIDES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...], str | None, tuple[str, ...], bool]] = {}
+"""Of each table with a column for each side of a box how these say it, these columns, those of the image's size, the one of the
+class, the names of the classes unless they are numbers, and whether each file has one row."""
 SPLIT = ""
 SPLIT_NAMES: dict[Any, str] = {}
 SEED = 0
@@ -200,6 +203,7 @@ def annotated(paths: list[Path]) -> list[dict[str, Any]]:
     for place, (reader, folder, naming, by_stem, above, lists) in TABLES.items():
         of: dict[str, list[dict[str, Any]]] = {}
         for line in reader(Path(ROOT, place)):
+            line = with_box(line, *SIDES[place]) if place in SIDES else line
             of.setdefault(as_named(line.pop(naming, None), above), []).append(line)
         for path, row in zip(paths, found, strict=True):
             names = names_of(path, Path(ROOT, folder), by_stem)
@@ -207,6 +211,28 @@ def annotated(paths: list[Path]) -> list[dict[str, Any]]:
             values = {name: [one[name] for one in lines if name in one] for line in lines for name in line}
             row |= {name: v if name in lists else v[0] for name, v in values.items()} | row
     return found
+
+
+def with_box(
+    line: dict[str, Any],
+    how: str,
+    sides: tuple[str, ...],
+    size: tuple[str, ...],
+    kind: str | None,
+    names: Any,
+    one: bool,
+) -> dict[str, Any]:
+    """The row with its box, [left, top, right, bottom], and the number of its class; without the columns that hold them."""
+    told = [line.get(side) for side in sides]
+    made = {name: value for name, value in line.items() if name not in (*sides, *size, kind)}
+    if any(value is not None for value in told):
+        x, y, a, b = (float("nan") if value is None else float(value) for value in told)
+        box = [x, y, a, b] if how == "corners" else [x, y, x + a, y + b]
+        made["boxes"] = [box] if one else box
+        if kind is not None:
+            told_kind = line.get(kind)
+            made["classes"] = -1 if told_kind is None else names.index(str(told_kind)) if names else told_kind
+    return made
 
 
 def as_named(value: Any, above: int) -> str:

@@ -94,6 +94,8 @@ def written(bench: Bench) -> str:
     def ours(*functions: Any) -> str:
         """Their source, which alone is adapted: literals of the data stay as they are."""
         text = sources_of(functions, reader) + "\n\n"
+        if plain.with_box not in functions:
+            text = text.replace("            line = with_box(line, *SIDES[place]) if place in SIDES else line\n", "")
         text = text.replace("def datasets_by_column(", "def datasets(").replace("Samples(files(", f"{kind}(files(")
         text = text if at_random else text.replace("in split(datasets())", "in datasets()")
         return text.replace("collate_fn=COLLATE", f"collate_fn={'pad' if pads else None}")
@@ -148,6 +150,8 @@ def of_files(
             raise NotWritten("files that have both partners and annotations")
         kind, beside = plain.Annotated, [plain.partners, plain.as_named, plain.names_of, plain.annotated]
         more, readers, table = tables_of(source)
+        if "SIDES" in table:
+            beside.insert(0, plain.with_box)
         constants |= more
         parts = list(dict.fromkeys([*readers, *parts]))
     elif any(field.name in held for field in getattr(source, "partners", ())):
@@ -228,8 +232,8 @@ def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
     notes, files = source.notes, [unit.file for unit in source.units]
     if any(name.removesuffix("_2") in RENAMED for name in source.given if name.endswith("_2")):
         raise NotWritten("annotations called like what they annotate")
-    if notes.by_line or any(table.objects for table in notes.joined):
-        raise NotWritten("objects in lines of text files, in several columns or in nested lists")
+    if notes.by_line or any(table.nested for table in notes.joined):
+        raise NotWritten("objects in lines of text files or in nested lists")
     constants: dict[str, Any] = {}
     parts: list[Any] = []
     tables = beside = ""
@@ -251,6 +255,11 @@ def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
         lists = f"{{{', '.join(map(ascii, sorted(table.lists)))}}}" if table.lists else "set()"
         own = f"{parts[-1].__name__}, {folder!a}, {table.naming!a}, {table.by_stem}, {above}, {lists}"
         tables += f"    {table.path!a}: ({own}),\n"
+    sides = {table.path: table.sides for table in notes.joined if table.sides is not None}
+    boxes = "".join(
+        f"    {path!a}: {(of.how, of.columns, of.dropped, of.kind, of.names, of.one_each)!a},\n"
+        for path, of in sides.items()
+    )
     needed: list[Any] = []
     for reader in dict.fromkeys(parts):
         looked_up, helped = reading(source, reader)
@@ -258,7 +267,8 @@ def tables_of(source: Any) -> tuple[dict[str, Any], list[Any], str]:
         needed += helped
     if "TEXTS" in constants:
         constants["TEXTS"] = tuple(dict.fromkeys((*constants["TEXTS"], *(table.naming for table in notes.joined))))
-    return constants, needed, f"PARTNERS = {{\n{beside}}}\nTABLES = {{\n{tables}}}\n"
+    shown = f"PARTNERS = {{\n{beside}}}\nTABLES = {{\n{tables}}}\n"
+    return constants, needed, shown + (f"SIDES = {{\n{boxes}}}\n" if boxes else "")
 
 
 def names_alike(table: Table, files: list[str], folder: str, above: int) -> bool:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.sources.annotations.coco import Images
-from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, Row
+from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, Row, Sides
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.layout import label_by_name
 
@@ -48,7 +48,8 @@ class Folded:
     rows: list[Row]
     lists: frozenset[str] = frozenset()
     objects: Objects | None = None
-    changed: bool = False
+    sides: Sides | None = None
+    nested: bool = False
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Width and height of the image that a row names, as it says."""
 
@@ -88,7 +89,7 @@ def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folde
     for row, of, kinds in zip(rows, own, classes, strict=True):
         kept: Row = {k: v for k, v in row.items() if k != name} | {"boxes": [box for box, _ in of]}
         made.append(kept | ({"classes": [numbers.get(kind, -1) for kind in kinds]} if told else {}))
-    return Folded(made, objects=objects if told else None, changed=True)
+    return Folded(made, objects=objects if told else None, nested=True)
 
 
 def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
@@ -115,8 +116,9 @@ def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
     for row, box in zip(rows, boxes, strict=True):
         rest = {k: v for k, v in row.items() if k not in sides}
         made.append(rest if box is None else rest | {"boxes": [box] if one_each else box})
+    about = Sides(how, found[1], size, one_each=one_each)
     if one_each:
-        return Folded(made, changed=True, sizes=sizes)
+        return Folded(made, sides=about, sizes=sizes)
     left = [name for name in names if name not in sides and name != naming]
     # a column that never differs says something of the objects, if of anything
     same = {name for name in left if len(rows) > 1 and all(row.get(name) == rows[0].get(name) for row in rows)}
@@ -124,13 +126,14 @@ def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
     if label is None:
         label = left[0] if len(left) == 1 and NAMELESS.fullmatch(left[0]) else _class_among(left)
     if label is None:
-        return Folded(made, frozenset({"boxes", *same}), changed=True, sizes=sizes)
+        return Folded(made, frozenset({"boxes", *same}), sides=about, sizes=sizes)
     numbers, objects = _numbered([row[label] for row in made if "boxes" in row and row.get(label) is not None])
     for row in made:
         told = row.pop(label, None)
         if "boxes" in row:
             row["classes"] = numbers.get(told, -1)
-    return Folded(made, frozenset({"boxes", "classes", *same}), objects, changed=True, sizes=sizes)
+    about = replace(about, kind=label, names=tuple(objects.names.values()))
+    return Folded(made, frozenset({"boxes", "classes", *same}), objects, about, sizes=sizes)
 
 
 def _size_in(names: list[str], sides: tuple[str, ...]) -> tuple[str, ...]:

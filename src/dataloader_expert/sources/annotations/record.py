@@ -38,11 +38,27 @@ def folder_of(path: str) -> str:
 
 
 @dataclass(frozen=True)
+class Sides:
+    """Columns that hold the sides of a box, and what else its row says.
+
+    ``how``: ``corners`` or ``size``; ``dropped``: columns with the size of the image; ``kind``: the column with the class of the
+    object, ``names`` what its numbers stand for, if it holds names; ``one_each``: no file has several rows.
+    """
+
+    how: str
+    columns: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+    kind: str | None = None
+    names: tuple[str, ...] = ()
+    one_each: bool = False
+
+
+@dataclass(frozen=True)
 class Table:
     """A table that names files in its column ``naming``, without their suffix if ``by_stem``.
 
-    ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ; ``objects``:
-    whether its columns or lists of objects were made boxes.
+    ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ; ``sides``:
+    the columns that were made boxes; ``nested``: whether lists of objects were.
     """
 
     path: str
@@ -52,7 +68,8 @@ class Table:
     dialect: Dialect | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
     lists: frozenset[str] = frozenset()
-    objects: bool = False
+    sides: Sides | None = None
+    nested: bool = False
 
 
 @dataclass

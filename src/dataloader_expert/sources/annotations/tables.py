@@ -219,7 +219,7 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
         values = {field: [r[field] for r in of if field in r] for field in fields}
         found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
     found.tables.append(table.path)
-    found.joined.append(replace(table, paths=paths, lists=frozenset(several), objects=made.changed))
+    found.joined.append(replace(table, paths=paths, lists=frozenset(several), sides=made.sides, nested=made.nested))
     found.objects = found.objects or made.objects
     sizes = {files.find(name, table.by_stem, folder): size for name, size in made.sizes.items()}
     found.sizes |= {path: size for path, size in sizes.items() if path is not None}
