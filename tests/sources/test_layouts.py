@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import struct
+import tarfile
 import wave
 from pathlib import Path
 from typing import Any
@@ -389,3 +391,25 @@ def test_notes_beside_data_do_not_stop_the_reading(tmp_path: Path) -> None:
     written(tmp_path / "meta.csv", "speaker,sex\n1,f\n2,m\n")
     assert opened(tmp_path).samples == 12
     assert set(complaints(tmp_path)) == {"foreign-file"}
+
+
+def test_what_is_called_after_shards_is_no_data_of_its_own(tmp_path: Path) -> None:
+    """img2dataset writes the rows of each shard again as Parquet, and what became of them as JSON."""
+    for shard in range(2):
+        with tarfile.open(tmp_path / f"{shard:05}.tar", "w") as tar:
+            for i in range(12):
+                data = io.BytesIO()
+                Image.fromarray(RNG.integers(0, 256, (24, 32, 3), np.uint8)).save(data, "PNG")
+                member = tarfile.TarInfo(f"{shard:05}{i:04}.png")
+                member.size = data.tell()
+                data.seek(0)
+                tar.addfile(member, data)
+        (tmp_path / f"{shard:05}.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
+        written(tmp_path / f"{shard:05}_stats.json", '{"count": 12}')
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("webdataset", 24)
+    assert [f.code for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"] == []
+    (tmp_path / "00000_stats.json").rename(tmp_path / "other.json")
+    assert [f.where for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"] == [
+        ({"file": "other.json"},)
+    ]

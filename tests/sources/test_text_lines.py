@@ -114,7 +114,15 @@ def test_tagged_sentences_are_samples(tmp_path: Path, columns: int, mark: str, m
     source = opened(tmp_path)
     assert source.samples == 80 and [f.name for f in source.fields][:: columns - 1] == ["tokens", "tags"]
     assert all(len(v) == 8 for name in ("tokens", "tags") for v in values(source, name))
+    for name in ("vocab.txt", "words.txt"):
+        written(tmp_path / name, "\n".join(WORDS))
+    assert opened(tmp_path).samples == 80
     assert codes(tmp_path) == {}
+    assert [f.where for f in scan(tmp_path, tmp_path).findings if f.code == "foreign-file"] == [
+        ({"file": "words.txt"},)
+    ]
+    for name in ("vocab.txt", "words.txt"):
+        (tmp_path / name).unlink()
     path = tmp_path / "train.txt"
     lines = path.read_text().split("\n")
     at = next(i for i in range(40, len(lines)) if lines[i])

@@ -33,7 +33,7 @@ LABEL = "label"
 KNOWN = 0.98
 LEAST, RARE = 30, 5
 """The fewest rows to test on, and the fewest of them that a constant guess must get wrong."""
-SECOND_LABELS = {"label", "labels", "class", "category", "target", "species", "name"}
+SECOND_LABELS = {"label", "labels", "class", "classes", "cls", "category", "target", "targets", "species", "name"}
 
 
 class Giveaway(Check):

@@ -85,12 +85,13 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
         unknowns += [Unknown(f"field {name}", why) for name, why in getattr(source, "unread", {}).items()]
-        source.problems += idle_files(source, listing, listing.of(kinds))
+        data = [e for e in listing.of(kinds) if not _beside(e) or listing.single]
+        source.problems += idle_files(source, listing, data)
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged])
         source.problems = [
             *(p for p in listing.problems if p.where.get("file") not in getattr(source, "may_be_empty", ())),
-            *_foreign(listing, kinds, getattr(source, "beside", frozenset())),
+            *_foreign(listing, kinds, {*getattr(source, "beside", ()), *_beside_shards(listing)}),
             *_collisions(listing),
             *_odd_names(listing),
             *source.problems,
@@ -154,7 +155,8 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return known[ref.format], known[ref.format].kinds
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
         return known["hf-disk"], frozenset({"arrow", "json"})
-    data = [e for e in listing.entries if not _beside(e) or listing.single]
+    about = _beside_shards(listing)
+    data = [e for e in listing.entries if not (_beside(e) or e.path in about) or listing.single]
     kinds_there = {e.kind for e in data}
     if len(kinds_there) > 1 and not listing.single:  # what belongs to images or audio is not another kind of data
         for main in ("image", "audio"):
@@ -215,6 +217,13 @@ def _plural(kind: str | None) -> str:
 
 def _beside(entry: Entry) -> bool:
     return is_about(entry.path) or entry.path.rsplit("/", 1)[-1] in SIDE_FILES
+
+
+def _beside_shards(listing: Listing) -> set[str]:
+    """Tables and notes called after tar files, as img2dataset writes them: ``00000.parquet`` and ``00000_stats.json``."""
+    shards = {e.path.removesuffix(".tar") for e in listing.entries if e.kind == "tar"}
+    named = {e.path: e.path.rpartition(".")[0] for e in listing.entries if e.kind != "tar"} if shards else {}
+    return {path for path, stem in named.items() if stem in shards or stem.rpartition("_")[0] in shards}
 
 
 def _collisions(listing: Listing) -> list[Unreadable]:

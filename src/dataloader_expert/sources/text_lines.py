@@ -51,12 +51,12 @@ class Lines(Table):
     @classmethod
     def fits(cls, listing: Listing) -> bool:
         """Whether each of several files is a whole split, or the text of one of several languages, and has several lines."""
-        entries = texts_of(listing)
+        entries, _ = texts_of(listing)
         if len(entries) < 2:
             return False
         if not grouped(entries)[1]:
             splits, labels, _ = read_folders([entry.path for entry in entries])
-            named = [split_in_name(e.path.rsplit("/", 1)[-1]) or s for e, s in zip(entries, splits, strict=True)]
+            named = [_split_of(e) or s for e, s in zip(entries, splits, strict=True)]
             if any(labels) or None in named or len({*named}) < len(named):
                 return False
         return all(len(listing.head(e.path, HEAD).strip().splitlines()) > 1 for e in entries)
@@ -65,7 +65,9 @@ class Lines(Table):
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls()
         source.listing = listing
-        entries = texts_of(listing)
+        entries, notes = texts_of(listing)
+        text = "stands beside the files of the splits: not read"
+        source.problems += [Unreadable("foreign-file", text, file=e.path) for e in notes]
         groups, languages = grouped(entries)
         columns = None if languages else tagged_columns(listing, entries)
         source.tagged = columns is not None
@@ -74,7 +76,7 @@ class Lines(Table):
         units: list[Unit] = []
         start = 0
         for of, folder in zip(groups, folders, strict=True):
-            split = split_in_name(of[0].path.rsplit("/", 1)[-1] + ".txt") or folder
+            split = _split_of(of[0]) or folder
             try:
                 if languages:
                     ranges = list(source._aligned(of))
@@ -166,13 +168,20 @@ class Lines(Table):
         return Block(unit, columns, (), problems, rows=rows)
 
 
-def texts_of(listing: Listing) -> list[Entry]:
-    """The text files that hold something, without notes."""
-    return [
+def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry]]:
+    """The text files that hold something, and the others beside them: notes, such as vocabularies, beside files of splits."""
+    there = [
         e
         for e in listing.of(Lines.kinds)
         if (e.size and not (is_about(e.path) or e.path.rsplit("/", 1)[-1] in SIDE_FILES)) or listing.single
     ]
+    named = [e for e in there if _split_of(e) is not None]
+    notes = [e for e in there if _split_of(e) is None]
+    return (named, notes) if len(named) > max(1, len(notes)) else (there, [])
+
+
+def _split_of(entry: Entry) -> str | None:
+    return split_in_name(entry.path.rsplit("/", 1)[-1]) or split_in_name(entry.path.rsplit("/", 1)[-1] + ".txt")
 
 
 def grouped(entries: Sequence[Entry]) -> tuple[list[list[Entry]], tuple[str, ...]]:
