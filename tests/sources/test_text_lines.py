@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,35 @@ def test_tagged_sentences_are_samples(tmp_path: Path, columns: int, mark: str, m
 def test_sentences_are_what_stands_between_blank_lines(blocks: list[list[str]], blanks: int) -> None:
     text = ("\n" * (1 + blanks)).join("\n".join(block) for block in blocks)
     assert sentences(text, 2) == [[row.split() for row in block] for block in blocks if block]
+
+
+def running_text(n: int) -> list[str]:
+    """Paragraphs with headings between them, which recur."""
+    headings = ["= References =", "= History =", "= Early life =", "= Plot =", "= Reception ="]
+    return [line for _ in range(n) for line in (str(RNG.choice(headings)), sentence(40))]
+
+
+@pytest.mark.parametrize("format", ["txt", "jsonl"])
+def test_phrases_that_recur_are_no_copies(tmp_path: Path, format: str) -> None:
+    """Our promise: headings in both splits are no leak, a paragraph in both is."""
+
+    def write(name: str, lines: list[str]) -> None:
+        rows = lines if format == "txt" else [json.dumps({"text": line}) for line in lines]
+        written(tmp_path / f"{name}.{format}", "\n".join(rows))
+
+    train, valid = running_text(120), running_text(40)
+    write("train", train)
+    write("valid", valid)
+    assert codes(tmp_path) == {}
+    valid[21] = train[41]
+    write("valid", valid)
+    found = codes(tmp_path)
+    assert set(found) == {"duplicate-samples", "splits-overlap"} and found["splits-overlap"].count == 1
+
+
+def test_texts_that_are_there_several_times_are_copies(tmp_path: Path) -> None:
+    lines = [sentence() for _ in range(60)] * 3
+    written(tmp_path / "train.txt", "\n".join(lines))
+    written(tmp_path / "test.txt", "\n".join(sentence() for _ in range(60)))
+    found = codes(tmp_path)
+    assert found["duplicate-samples"].count >= 40

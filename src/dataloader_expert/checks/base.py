@@ -69,6 +69,8 @@ class Context:
     """The field with the classes of a sample's objects."""
     conversations: frozenset[str] = frozenset()
     """Fields whose values are lists of turns."""
+    phrase: int = 0
+    """Characters of the longest texts that recur by nature: they are not compared."""
     copies: frozenset[str] = frozenset()
     """Files that are byte-identical to another one."""
     pivots: dict[str, float] = field(default_factory=dict)
@@ -91,6 +93,7 @@ class Context:
             vocabulary=beside(getattr(source, "listing", None)),
             objects=source.objects or objects_in(source.fields),
             conversations=frozenset(source.conversations),
+            phrase=source.phrase,
             copies=frozenset(source.copies),
         )
 

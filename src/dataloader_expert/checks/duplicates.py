@@ -12,7 +12,7 @@ from dataloader_expert.checks.fingerprint import DIGEST, blank, digest64
 from dataloader_expert.checks.pairs import DUPLICATES, MOST_SHOWN, Seen
 from dataloader_expert.checks.spilling import HELD, Rows
 from dataloader_expert.conclusions import Finding, Severity, finding
-from dataloader_expert.facts import Fact, Facts, Json, Quantity
+from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block
 
 PLACES = 4
@@ -174,7 +174,7 @@ class Duplicates(Check):
         self.seen += block.samples
         self.kept.see(block)
         self.chance.see(block)
-        even = blank(block, self.kept.names)
+        even = blank(block, self.kept.names, self.context.phrase)
         self.raw += [digest64(r) for i, r in enumerate(block.raw) if even is None or not even[i]]
 
     def merge(self, other: Check) -> None:
@@ -267,6 +267,11 @@ class Duplicates(Check):
                 g["conflict_where"],
                 g["conflicts"],
             )
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if self.context.phrase:
+            n = self.context.phrase
+            yield Unknown("copies of short texts", f"texts of up to {n} characters were not compared: many recur often")
 
     def _aside(self, keys: list[str]) -> str:
         """What is left out where samples are compared, in words."""

@@ -106,19 +106,27 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
     return total
 
 
-def blank(block: Block, names: Sequence[str]) -> Any:
-    """Which samples' content is one value throughout, such as digital silence: equal, but no copies; bool [n], None if none is."""
+def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
+    """Which samples are equal to others, but no copies: one value throughout, such as digital silence, or texts of up to ``phrase``
+    characters; bool [n], None if none is."""
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
     if not columns or not all(isinstance(values, list) for values in columns):
         return None
-    found = np.array([all(map(_even, sample)) for sample in zip(*columns, strict=True)], bool)
+    found = np.array([all(_even(v, phrase) for v in sample) for sample in zip(*columns, strict=True)], bool)
     return found if found.any() else None
 
 
-def _even(value: Any) -> bool:
-    """Whether an array of several values holds a single one, or an image a single colour."""
+def short(value: Any, phrase: int) -> bool:
+    """Whether it is a text of no more than so many characters, if there are any."""
+    return isinstance(value, str) and len(value.strip()) <= phrase > 0
+
+
+def _even(value: Any, phrase: int) -> bool:
+    """Whether an array of several values holds a single one, or an image a single colour; or a text is so short."""
+    if isinstance(value, str):
+        return short(value, phrase)
     if hasattr(value, "getbands"):
         first = value.getpixel((0, 0))
         if first != value.getpixel((value.width - 1, value.height - 1)):

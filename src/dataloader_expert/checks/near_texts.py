@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import digest64, mix
+from dataloader_expert.checks.fingerprint import digest64, mix, short
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.checks.wording import said, unsaid
 from dataloader_expert.conclusions import Finding
@@ -118,6 +118,8 @@ class NearTexts(Check):
         parts: list[Any] = [np.zeros(0, np.uint64)]
         known = _Digests()
         for i, row in enumerate(zip(*columns, strict=True)):
+            if self.context.phrase and all(short(value, self.context.phrase) for value in row):
+                continue  # it recurs by nature
             for value in row:
                 if hasattr(value, "dtype") and value.dtype.kind in "iu":
                     parts += [known.of(words), mix(value.reshape(-1).astype(np.uint64))]

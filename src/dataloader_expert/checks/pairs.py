@@ -58,7 +58,7 @@ class Seen:
         split = int(known[0]) if len(names) == 1 else known[codes]
         rows = None if block.rows is None else block.rows[:n]
         digest = content_digests(block, self.measured, self.exact)
-        even = blank(block, self.names)
+        even = blank(block, self.names, self.context.phrase)
         if even is not None:  # equal to no other
             own = mix(block.unit.start + (np.arange(n) if rows is None else rows).astype(np.uint64))
             digest = np.where(even[:n], digest ^ own, digest)

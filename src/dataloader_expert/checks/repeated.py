@@ -25,6 +25,8 @@ GROUP: str | None = None
 CONTENT: tuple[str, ...] = ()
 SPLIT_WORDS: dict[str, str] = {}
 MOST_IMBALANCE = 10.0
+PHRASE = 0
+"""Characters of the longest texts that recur by nature, such as headings."""
 SHARED = 0
 """Contents that several splits share by chance, as rows have few distinct values."""
 
@@ -105,7 +107,7 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
     where = f"sample {found.samples} ({path})"
     found.samples += 1
     digest = hashlib.blake2b(digest_size=16)
-    even = True  # of one value throughout, such as silence: equal, but no copy
+    even = True  # of one value throughout, such as silence, or a phrase: equal, but no copy
     for name, value in sorted(sample.items()):
         found.having[name] += 1
         if value is None:
@@ -120,7 +122,9 @@ def look(found: Seen, path: Path, sample: dict[str, Any]) -> None:
         if name in CONTENT:
             digest.update(parts_of(value))
             several = isinstance(value, np.ndarray) and value.size > 1
-            even = even and several and bool((value == (value.reshape(-1) if first == 0 else value)[first]).all())
+            phrase = isinstance(value, str) and len(value.strip()) <= PHRASE > 0
+            even = even and (phrase or several)
+            even = even and (phrase or bool((value == (value.reshape(-1) if first == 0 else value)[first]).all()))
     split = split_of(path, sample)
     if split is not None:
         if not even:

@@ -27,6 +27,8 @@ MOST_TRIED = 64
 """Units that may be damaged before one that shows the content of the data."""
 TALKS = 64
 """Values of a field that show whether it holds conversations."""
+PHRASES, OFTEN = 5, 3
+"""The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, from which the label is guessed."""
 RAREST = 0.005
@@ -325,6 +327,8 @@ class Table(Source):
         self.conversations = frozenset(f.name for f in self.fields if _has_turns(f, blocks))
         if self.conversations and self.modality in ("tabular", "array"):
             self.modality = "text"
+        if self.label is None and all(f.kind == "text" for f in self.fields):
+            self.phrase = phrase_length([v for b in blocks for v in b.columns[self.fields[0].name].values])
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""
@@ -413,6 +417,18 @@ def _with_values(field: Field, blocks: list[Block]) -> Field:
         return field
     found = (field_of(field.name, b.columns[field.name]) for b in blocks if field.name in b.columns)
     return next((f for f in found if f.dtype != "null"), field)
+
+
+def phrase_length(values: list[Any]) -> int:
+    """Up to which length lines of running text recur by nature: headings, greetings. 0 if fewer than ``PHRASES`` come again often.
+
+    Less than the median of all, so that texts that are there several times as a whole do not pass for such.
+    """
+    counts = Counter(value.strip() for value in values if isinstance(value, str) and value.strip())
+    often = sorted(len(text) for text, n in counts.items() if n >= OFTEN)
+    if len(often) < PHRASES:
+        return 0
+    return min(often[-1], sorted(map(len, counts))[len(counts) // 2] - 1)
 
 
 def _has_turns(field: Field, blocks: list[Block]) -> bool:

@@ -16,7 +16,7 @@ from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
 from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.lines import MAX_LINE, RANGE_BYTES, record_ranges, utf8
-from dataloader_expert.sources.tables import Table
+from dataloader_expert.sources.tables import Table, phrase_length
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell how its lines are written."""
@@ -28,6 +28,8 @@ ALIKE = 0.95
 """The share of lines that have as many columns as the others from which these are tagged tokens."""
 FEW_TAGS = 0.5
 """There are fewer tags than this share of the tokens."""
+LOOKED_AT = 4
+"""Runs of lines that tell which of them recur."""
 Span = tuple[str, int, int]
 """A file, and the first byte and the end of the lines."""
 
@@ -102,6 +104,8 @@ class Lines(Table):
         if not source.tagged:
             source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
             source.label, source.label_how = None, "lines of text have no label"
+            some = [source.peek(unit) for unit in source.units[:LOOKED_AT]]
+            source.phrase = phrase_length([v for block in some for v in block.columns[source.names[0]].values])
         source.modality = "text"
         what = "one sentence" if source.tagged else "one line of each language" if languages else "one text"
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, {what} per " + (

@@ -110,8 +110,9 @@ def written(bench: Bench) -> str:
     context = Context.of(source, 0)
     taken = {r["role"]: r["field"] for r in bench.facts.value(ROLES, [])}
     whole = Path(bench.ref.name.rpartition(":")[0] or bench.ref.name).resolve()
+    own = {Path(unit.file).suffix.lower() for unit in source.units[:64] if kind == "text"} - {""}
     named: dict[str, Any] = {
-        "SUFFIXES": tuple(sorted(s for s, k in SUFFIXES.items() if k == kind)),
+        "SUFFIXES": tuple(sorted({s for s, k in SUFFIXES.items() if k == kind} | own)),
         "SAMPLES": source.samples,
         "LABEL": source.label,
         "SPLIT": taken.get("split"),
@@ -119,6 +120,7 @@ def written(bench: Bench) -> str:
         "CONTENT": tuple(content_fields(context)),
         "SPLIT_WORDS": SPLITS if source.splits else {},
         "MOST_IMBALANCE": repeated.MOST_IMBALANCE,
+        "PHRASE": source.phrase,
         "SHARED": sum(f.count for f in bench.findings if f.code == "splits-overlap" and f.severity == "info"),
     }
     if reader is plain.read_dataset:
@@ -130,10 +132,10 @@ def written(bench: Bench) -> str:
     else:
         constants, readers = reading(source, reader)
         named |= constants
-    own = [repeated.Seen, repeated.files, repeated.split_of, repeated.form_of, repeated.parts_of, repeated.seen]
+    parts = [repeated.Seen, repeated.files, repeated.split_of, repeated.form_of, repeated.parts_of, repeated.seen]
     tests = [test for tests in repeated.TESTS.values() for test in tests]
     head = HEAD + f'DATA = os.environ.get("DATA", {str(whole)!a})\nMOST = int(os.environ.get("MOST", "0"))\n'
-    return head + literals(named) + "\n\n" + sources_of((*readers, *own, repeated.look, *tests), reader)
+    return head + literals(named) + "\n\n" + sources_of((*readers, *parts, repeated.look, *tests), reader)
 
 
 def _run(code: str, seconds: float, most: int | None) -> list[str] | None:
