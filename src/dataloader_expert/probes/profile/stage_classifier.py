@@ -21,7 +21,8 @@ from typing import Any
 
 from dataloader_expert.probes.profile.remote_stack import Stack
 
-OURS = str(Path(__file__).parent.parent)
+OURS, PACKAGE = str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)
+"""What measures, and all of this package, which may be installed as a checkout."""
 FETCHING = "torch/utils/data/_utils"
 STANDARD = str(Path(importlib.__file__).parent.parent)
 
@@ -92,7 +93,7 @@ def place_of(stack: Stack) -> Place | None:
 
 
 def is_users(file: str) -> bool:
-    return not file.startswith((OURS, STANDARD, "<")) and "site-packages" not in file
+    return not file.startswith((PACKAGE, STANDARD, "<")) and "site-packages" not in file
 
 
 class Namer:
