@@ -11,9 +11,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from benchmarks.plants import arrays, files, pictures, shards, sounds, tables  # noqa: F401  # each registers its kinds
+from benchmarks.plants import arrays, files, objects, pictures, shards, sounds, tables, texts  # noqa: F401  # each registers its kinds
+from benchmarks.plants.objects import WRITE, sound_objects
 from benchmarks.plants.sound import SOUND, write_table
+from benchmarks.plants.texts import SOUND_TEXTS
 from benchmarks.plants.tree import PLANTS, Expected, Tree
+
+SOUND |= SOUND_TEXTS | dict.fromkeys(WRITE, sound_objects)
 
 __all__ = ["PLANTS", "SOUND", "Expected", "made"]
 

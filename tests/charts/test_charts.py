@@ -7,7 +7,7 @@ import math
 import xml.etree.ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -163,6 +163,7 @@ ANY = st.floats(allow_nan=False, allow_infinity=False)
 COUNT = st.floats(0, 1e300)
 
 
+@example([0.0, 1.0], [0.0, 0.0, 0.0, 0.0, 5e-324])
 @given(st.lists(ANY, min_size=2, max_size=6, unique=True), st.lists(COUNT, min_size=5, max_size=5))
 def test_whatever_is_measured_can_be_drawn(values: list[float], counts: list[float]) -> None:
     """Our promise: no figure, however large or small, keeps a reader from the page."""

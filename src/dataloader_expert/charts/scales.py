@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+TINY, LARGE = 1e-300, 1e300
+"""Spans below the first have no parts; numbers beyond the second may differ by more than a float holds."""
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
@@ -18,13 +20,14 @@ class Scale:
     end: float
 
     def at(self, value: float) -> float:
-        span = self.high / 2 - self.low / 2  # halved: the full range may exceed a float
-        return self.start + (self.end - self.start) * ((value / 2 - self.low / 2) / span if span else 0.5)
+        by = 2.0 if max(abs(self.low), abs(self.high)) > LARGE else 1.0  # the full range may exceed a float
+        span = self.high / by - self.low / by
+        return self.start + (self.end - self.start) * ((value / by - self.low / by) / span if span else 0.5)
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Round values (1, 2 or 5 times a power of ten apart) that cover ``low … high``; the first and last lie outside."""
-    if not math.isfinite(high - low) or high - low <= 1e-9 * max(abs(low), abs(high)):
+    if not math.isfinite(high - low) or high - low <= max(1e-9 * max(abs(low), abs(high)), TINY):
         near = low if math.isfinite(low) and abs(low) < 1e15 else 0.0
         low, high = near, near + max(1.0, abs(near))
     raw = (high - low) / about

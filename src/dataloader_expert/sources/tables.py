@@ -421,6 +421,7 @@ def _with_values(field: Field, blocks: list[Block]) -> Field:
 
 def phrase_length(values: list[Any]) -> int:
     """Up to which length lines of running text recur by nature: headings, greetings. 0 if fewer than ``PHRASES`` come again often.
+    Rarer ones are longer than those: twice as long at most.
 
     Less than the median of all, so that texts that are there several times as a whole do not pass for such.
     """
@@ -428,7 +429,7 @@ def phrase_length(values: list[Any]) -> int:
     often = sorted(len(text) for text, n in counts.items() if n >= OFTEN)
     if len(often) < PHRASES:
         return 0
-    return min(often[-1], sorted(map(len, counts))[len(counts) // 2] - 1)
+    return min(2 * often[-1], sorted(map(len, counts))[len(counts) // 2] - 1)
 
 
 def _has_turns(field: Field, blocks: list[Block]) -> bool:
