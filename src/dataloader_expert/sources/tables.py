@@ -27,7 +27,7 @@ MOST_TRIED = 64
 """Units that may be damaged before one that shows the content of the data."""
 TALKS = 64
 """Values of a field that show whether it holds conversations."""
-PHRASES, OFTEN = 5, 3
+PHRASES, OFTEN = 3, 3
 """The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, from which the label is guessed."""
@@ -421,15 +421,15 @@ def _with_values(field: Field, blocks: list[Block]) -> Field:
 
 def phrase_length(values: list[Any]) -> int:
     """Up to which length lines of running text recur by nature: headings, greetings. 0 if fewer than ``PHRASES`` come again often.
-    Rarer ones are longer than those: twice as long at most.
 
-    Less than the median of all, so that texts that are there several times as a whole do not pass for such.
+    Twice the upper quartile of those, as rarer ones are longer, and a few may be copies after all; less than the median of all,
+    so that texts that are there several times as a whole do not pass for such.
     """
     counts = Counter(value.strip() for value in values if isinstance(value, str) and value.strip())
     often = sorted(len(text) for text, n in counts.items() if n >= OFTEN)
     if len(often) < PHRASES:
         return 0
-    return min(2 * often[-1], sorted(map(len, counts))[len(counts) // 2] - 1)
+    return min(2 * often[3 * (len(often) - 1) // 4], sorted(map(len, counts))[len(counts) // 2] - 1)
 
 
 def _has_turns(field: Field, blocks: list[Block]) -> bool:
