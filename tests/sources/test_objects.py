@@ -304,3 +304,104 @@ def test_sides_say_the_same_in_any_spelling(sides: tuple[float, float, float, fl
 def test_other_names_are_no_sides(names: list[str]) -> None:
     found = sides_in(names)
     assert found is None or set(found[1]) <= set(names)
+
+
+def images(root: Path, n: int = 12) -> list[str]:
+    names = [f"img{i:03}.png" for i in range(n)]
+    for name in names:
+        picture(root / name)
+    return names
+
+
+NOT_BOXES = {
+    "landmarks": ("file,x0,y0,x1,y1,x2,y2", "{n},{i},5,9,7,11,{i}"),
+    "segments": ("file,x1,y1,x2,y2", "{n},{i},30,9,7"),
+    "a point and the size": ("file,width,height,x1,y1", "{n},64,48,{i},7"),
+    "margins": ("file,left,top,right,bottom", "{n},{i},4,{i},4"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_BOXES)
+def test_other_numbers_stay_columns(tmp_path: Path, name: str) -> None:
+    header, row = NOT_BOXES[name]
+    rows = [row.format(n=n, i=i) for i, n in enumerate(images(tmp_path))]
+    written(tmp_path / "t.csv", "\n".join([header, *rows]))
+    assert {f.name for f in opened(tmp_path).fields} == {"image", *header.split(",")[1:]}
+
+
+def test_texts_beside_images_that_are_no_labels_stay_texts(tmp_path: Path) -> None:
+    """Shares of the image may be a centre and a size; eight numbers may be anything."""
+    for line in ("cat 0.3 0.3 0.4 0.4", "37,117,46,117,46,130,38,130", "hello 1 2"):
+        for name in images(tmp_path):
+            written(tmp_path / name.replace(".png", ".txt"), f"{line}\n")
+        assert {f.name for f in opened(tmp_path).fields} == {"image", "text"}
+
+
+def test_labels_stand_beside_other_texts(tmp_path: Path) -> None:
+    """KITTI as it is: a file of calibration for each image, too."""
+    boxes = made(tmp_path, kitti, "kitti")
+    for i in range(N):
+        written(tmp_path / "calib" / f"img{i:03}.txt", "P0: 7.2e+02 0.0 6.0e+02\nP1: 7.2e+02 0.0 6.0e+02\n")
+    source = opened(tmp_path)
+    assert source.modality == "detection"
+    unit = next(u for u in source.units if "img004" in u.file)
+    assert len(source.decode(unit, source.read(unit)).columns["boxes"].values[0]) == len(boxes[4])
+
+
+def test_many_swapped_corners_are_found(tmp_path: Path) -> None:
+    """Names of columns say that they are corners, however few are in order."""
+    rows = [f"{n},{30 if i % 3 else 5},5,{10 if i % 3 else 40},40,owl" for i, n in enumerate(images(tmp_path))]
+    written(tmp_path / "t.csv", "\n".join(["filename,xmin,ymin,xmax,ymax,class", *rows]))
+    found = complaints(tmp_path)["box-degenerate"]
+    assert found.count == 8
+
+
+@pytest.mark.parametrize("odd", ["1,2,30,40", [1, 2, 3], None])
+def test_an_odd_object_is_told_and_the_others_are_read(tmp_path: Path, odd: Any) -> None:
+    rows: list[dict[str, Any]] = [
+        {"file": n, "objects": [{"label": "owl", "bbox": [1 + i, 2, 30, 40]}]} for i, n in enumerate(images(tmp_path))
+    ]
+    rows[3]["objects"].append(odd if odd is None else {"label": "owl", "bbox": odd})
+    rows[5]["objects"] = rows[5]["objects"][0]  # the only one, without a list
+    written(tmp_path / "t.json", json.dumps(rows))
+    source, found = opened(tmp_path), complaints(tmp_path)
+    assert {w["sample"] for w in found["box-degenerate"].where} == {3}
+    unit = source.units[5]
+    assert len(source.decode(unit, source.read(unit)).columns["boxes"].values[0]) == 1
+
+
+def test_one_damaged_shape_of_cvat_costs_no_other(tmp_path: Path) -> None:
+    made(tmp_path, cvat, "cvat")
+    path = tmp_path / "annotations.xml"
+    text = path.read_text(encoding="utf-8")
+    at = text.index("<box", text.index("img003"))
+    path.write_text(text[:at] + '<polygon label="owl" points="1,2;3"/>' + text[at:], encoding="utf-8")
+    found = complaints(tmp_path)
+    assert {w["sample"] for w in found["box-degenerate"].where} == {3} and "missing-pair" not in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<dataset><images><image file='img000.png'><box top='1' left='2'/></image></images></dataset>",
+        "<annotations><meta/><track id='0' label='a'><box frame='0' xtl='1' ytl='1' xbr='3' ybr='3'/></track></annotations>",
+        "<!DOCTYPE html><html><head><meta charset='x'/></head></html>",
+    ],
+)
+def test_other_xml_is_told_once(tmp_path: Path, text: str) -> None:
+    images(tmp_path)
+    written(tmp_path / "other.xml", text)
+    assert {c: f.where for c, f in complaints(tmp_path).items()} == {"foreign-file": ({"file": "other.xml"},)}
+
+
+def test_names_beside_numbers_are_those_of_the_classes(tmp_path: Path) -> None:
+    rows = [f"{n},{k},{NAMES[k]},{1 + k},2,30,40" for n in images(tmp_path) for k in range(3)]
+    written(tmp_path / "t.csv", "\n".join(["file,label,class_name,xmin,ymin,xmax,ymax", *rows]))
+    source = opened(tmp_path)
+    assert source.objects is not None and source.objects.names == dict(enumerate(NAMES))
+
+
+def test_a_word_about_one_file_is_no_table(tmp_path: Path) -> None:
+    images(tmp_path)
+    written(tmp_path / "cover.json", '{"image": "img000.png"}')
+    assert [f.name for f in opened(tmp_path).fields] == ["image"]

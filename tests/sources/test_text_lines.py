@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources import lines as ranges
 from dataloader_expert.sources import text_lines
 from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.plain import read_lines
 from dataloader_expert.sources.registry import open_source
 from dataloader_expert.sources.text_lines import sentences
 from tests.making.scanning import scan
@@ -132,7 +134,7 @@ def test_tagged_sentences_are_samples(tmp_path: Path, columns: int, mark: str, m
 @given(st.lists(st.lists(st.sampled_from(["a X", "b Y", "c Z"]), max_size=4), max_size=8), st.integers(1, 3))
 def test_sentences_are_what_stands_between_blank_lines(blocks: list[list[str]], blanks: int) -> None:
     text = ("\n" * (1 + blanks)).join("\n".join(block) for block in blocks)
-    assert sentences(text, 2) == [[row.split() for row in block] for block in blocks if block]
+    assert sentences(text) == [[row.split() for row in block] for block in blocks if block]
 
 
 def running_text(n: int) -> list[str]:
@@ -165,3 +167,93 @@ def test_texts_that_are_there_several_times_are_copies(tmp_path: Path) -> None:
     written(tmp_path / "test.txt", "\n".join(sentence() for _ in range(60)))
     found = codes(tmp_path)
     assert found["duplicate-samples"].count >= 40
+
+
+def sizes(source: Source) -> tuple[int, int]:
+    """What was declared, and what is there."""
+    name = source.fields[0].name
+    return source.samples, len(values(source, name))
+
+
+BLANK = st.sampled_from(["", " ", "  ", "\t", "\r", " \r", "\x0c", "\u00a0", "\u2028"])
+LINE = st.one_of(BLANK, st.sampled_from(["a b", "x\ry", "caf\u00e9", "# 1", "w O", "10\u00a0000 O"]))
+
+
+@given(
+    lines=st.lists(LINE, min_size=2, max_size=30), size=st.integers(3, 40), end=st.sampled_from(["", "\n", "\r\n\n"])
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_as_many_lines_are_read_as_were_counted(tmp_path: Path, lines: list[str], size: int, end: str) -> None:
+    """Our promise: whatever counts as blank does so for the count, the reader and the written code."""
+    text = "\n".join(["first line", *lines]) + end
+    written(tmp_path / "some.txt", text)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (text_lines, ranges):
+            patch.setattr(module, "RANGE_BYTES", size)
+        source = opened(tmp_path / "some.txt", format="lines")
+        declared, there = sizes(source)
+    assert declared == there
+    if source.fields[0].name == "text":
+        whole = [line.removesuffix("\r") for line in text.split("\n") if line.strip(" \t\n\r\x0b\x0c")]
+        assert values(source, "text") == whole
+        assert [row["text"] for row in read_lines(tmp_path / "some.txt")] == whole or "\r" in text
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("ner.trn", "ner.dev", "ner.tst"),
+        ("doc0.txt", "doc0.ann", "doc1.txt", "doc1.ann"),
+        ("a.sh", "a.log", "b.sh", "b.log"),
+        ("train/alice.txt", "test/moby.txt"),
+        ("speech_train.txt", "letter_test.txt"),
+    ],
+)
+def test_other_texts_stay_whole(tmp_path: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        written(tmp_path / name, "".join(f"{sentence()}\n" for _ in range(5)))
+    source = opened(tmp_path)
+    assert (source.format, source.samples) == ("text", len(names))
+
+
+def test_what_stands_beside_a_parallel_text_is_told(tmp_path: Path) -> None:
+    """IWSLT: sets without a word for a split, vocabularies; a comma in each line makes no table."""
+    for name in ("train", "tst2012"):
+        for end in ("en", "vi"):
+            written(tmp_path / f"{name}.{end}", "".join(f"{sentence()}, {sentence()}\n" for _ in range(9)))
+    for end in ("en", "vi"):
+        written(tmp_path / f"vocab.{end}", "\n".join(WORDS))
+    source = opened(tmp_path)
+    assert source.samples == 18 and [f.name for f in source.fields] == ["en", "vi"]
+    found = codes(tmp_path)
+    assert {c: {w["file"] for w in f.where} for c, f in found.items()} == {"foreign-file": {"vocab.en", "vocab.vi"}}
+    with (tmp_path / "train.vi").open("a") as file:
+        file.write("\n\n")
+    assert set(codes(tmp_path)) == {"foreign-file"}
+
+
+def test_comments_of_conllu_are_no_tokens(tmp_path: Path) -> None:
+    """``# text =`` has as many words as a token has columns."""
+    for split, n in (("train", 30), ("dev", 9)):
+        blocks = []
+        for _ in range(n):
+            tokens = RNG.choice(WORDS, 7).tolist()
+            rows = [f"{i}\t{w}\t{w}\tX\t_\t_\t0\tdep\t_\t_" for i, w in enumerate(tokens, 1)]
+            blocks.append("\n".join([f"# text = {' '.join(tokens)}", *rows]))
+        written(tmp_path / f"xx-ud-{split}.conllu", "\n\n".join(blocks) + "\n\n")
+    source = opened(tmp_path)
+    assert source.samples == 39 and source.fields[1].name == "tokens"
+    assert all(len(v) == 7 for v in values(source, "tokens"))
+
+
+def test_another_encoding_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_bytes("".join(f"{sentence()}\n" for _ in range(9)).encode("utf-16-le"))
+    written(tmp_path / "test.txt", "".join(f"{sentence()}\n" for _ in range(9)))
+    assert "not-the-format" in codes(tmp_path)
+
+
+def test_the_place_of_a_line_counts_samples(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_bytes(b"one\ntwo\n\n\n\ncaf\xe9 x\nfour\n")
+    written(tmp_path / "test.txt", "five\nsix\n")
+    [where] = codes(tmp_path)["encoding-error"].where
+    assert (where["file"], where["row"]) == ("train.txt", 2)

@@ -69,6 +69,8 @@ class Context:
     """The field with the classes of a sample's objects."""
     conversations: frozenset[str] = frozenset()
     """Fields whose values are lists of turns."""
+    corners: bool = False
+    """Whether ``boxes`` are known to be left, top, right and bottom."""
     phrase: int = 0
     """Characters of the longest texts that recur by nature: they are not compared."""
     copies: frozenset[str] = frozenset()
@@ -93,6 +95,7 @@ class Context:
             vocabulary=beside(getattr(source, "listing", None)),
             objects=source.objects or objects_in(source.fields),
             conversations=frozenset(source.conversations),
+            corners=source.corners,
             phrase=source.phrase,
             copies=frozenset(source.copies),
         )

@@ -99,7 +99,7 @@ class Boxes(Check):
         for name, parts in self.parts.items():
             boxes, sizes, samples = (np.concatenate([p[k] for p in parts]) for k in range(3))
             files = [p[3] for p in parts for _ in range(len(p[0]))]
-            form, unit, flat, out = judged(boxes, sizes)
+            form, unit, flat, out = judged(boxes, sizes, name == "boxes" and self.context.corners)
             value: dict[str, Json] = {"boxes": len(boxes), "format": form, "unit": unit}
             for key, wrong in (("degenerate", flat), ("outside", out)):
                 at = sorted(np.flatnonzero(wrong).tolist(), key=lambda i: int(samples[i]))
@@ -133,13 +133,14 @@ class Boxes(Check):
                 )
 
 
-def judged(boxes: Any, sizes: Any) -> tuple[str, str, Any, Any]:
-    """The boxes' format and unit, which are degenerate, and which extend beyond the image."""
+def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any, Any]:
+    """The boxes' format and unit, which are degenerate, and which extend beyond the image. ``corners``: they are known to be such."""
     import numpy as np
 
     whole = np.isfinite(boxes).all(1)
     known = boxes[whole]
-    corners = bool(len(known)) and float(((known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])).mean()) >= CORNERS
+    beyond = (known[:, 2] > known[:, 0]) & (known[:, 3] > known[:, 1])
+    corners = corners or (bool(len(known)) and float(beyond.mean()) >= CORNERS)
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
     slack = 0.01 if shares else ROUNDED

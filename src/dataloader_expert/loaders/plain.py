@@ -226,7 +226,7 @@ def with_box(
     told = [line.get(side) for side in sides]
     made = {name: value for name, value in line.items() if name not in (*sides, *size, kind)}
     if any(value is not None for value in told):
-        x, y, a, b = (float("nan") if value is None else float(value) for value in told)
+        x, y, a, b = (float(value) if isinstance(value, int | float) else float("nan") for value in told)
         box = [x, y, a, b] if how == "corners" else [x, y, x + a, y + b]
         made["boxes"] = [box] if one else box
         if kind is not None:

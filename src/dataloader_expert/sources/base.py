@@ -320,6 +320,8 @@ class Source(ABC):
         """Files that are byte-identical to an earlier one."""
         self.objects: Objects | None = None
         """For object detection."""
+        self.corners = False
+        """Whether ``boxes`` are known to be left, top, right and bottom."""
         self.phrase = 0
         """Characters of the longest texts that recur by nature, such as headings; 0: none do."""
         self.conversations: frozenset[str] = frozenset()

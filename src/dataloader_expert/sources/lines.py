@@ -14,6 +14,8 @@ MAX_LINE = 64 << 20
 MAX_DEPTH = 200
 MOST_ODD = 1000
 """The most odd rows of a range that are located: in a file with another encoding, every row may be odd."""
+BLANKS = " \t\n\r\x0b\x0c"
+"""What a blank line consists of: what ``bytes.strip`` takes away."""
 OPENING, CLOSING = list(b"[{"), list(b"]}")
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 Range = tuple[int, int, int]
@@ -32,6 +34,8 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
     """
     import numpy as np
 
+    spaces = np.zeros(256, bool)
+    spaces[list(BLANKS.encode())] = True
     ranges: list[Range] = []
     with listing.open(path) as file:
         size = file.size
@@ -51,8 +55,12 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
                 ends = ends + at
                 gaps = np.diff(ends, prepend=last)
                 blank = gaps == 1
-                for i in np.flatnonzero(gaps == 2):  # an empty line with CRLF, or a blank alone
-                    blank[i] = file.upto(int(ends[i]) - 1, 1) in (b"\r", b"" if quoted else b" ")
+                first = np.concatenate([[last + 1], ends[:-1] + 1]) - at  # of each line
+                before = np.where(first < 0, b" "[0], bytes_[np.clip(first, 0, None)])
+                for i in np.flatnonzero(~blank & spaces[before] & ((gaps == 2) | (not quoted))):
+                    lo, hi = int(first[i]), int(ends[i]) - at
+                    line = chunk[lo:hi] if lo >= 0 else file.upto(at + lo, hi - lo)
+                    blank[i] = not line.strip(b"\r" if quoted else None)  # an empty one with CRLF, or spaces
                 records += int((~blank).sum())
                 last = int(ends[-1])
                 ranges.append((start, last + 1, records))

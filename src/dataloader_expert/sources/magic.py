@@ -106,7 +106,8 @@ def kind_of(name: str, head: bytes) -> str | None:
     if seen is None:
         if named == "text" and _BOXES.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
             return "YOLO label"
-        return named if named is not None else guess_text(head)
+        guess = named if named is not None else guess_text(head)
+        return "text" if guess in ("csv", "tsv") and LANGUAGE.search(name) else guess
     family = seen.split("/")[0]
     if seen == "zip":
         return (
@@ -121,6 +122,18 @@ def kind_of(name: str, head: bytes) -> str | None:
     return family
 
 
+_CODES = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en eo es et"
+    " eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl"
+    " km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj"
+    " om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to"
+    " tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
+)
+"""ISO 639-1."""
+LANGUAGE = re.compile(
+    rf"\.((?:{'|'.join(_CODES.split())})(?:[_-][A-Za-z]{{2,4}})?|[a-z]{{3}}_[A-Z][a-z]{{3}}|src|tgt|trg|source|target)\Z"
+)
+"""How files of parallel texts end: in a language, or its part in the translation."""
 _BOXES = re.compile(r"(?:\d+(?: -?\d*\.\d+){4}\s*)+\Z")
 """A class and a box in each line; what else labels may hold is numbers that may mean anything, if no image is beside it."""
 

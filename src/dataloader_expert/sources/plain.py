@@ -80,7 +80,7 @@ def read_text(path: Path) -> Iterator[Sample]:
 
 def read_lines(path: Path) -> Iterator[Sample]:
     with opened(path) as file:
-        yield from ({"text": line.rstrip("\r\n")} for line in file if line.strip())
+        yield from ({"text": line.rstrip("\r\n")} for line in file if line.strip(" \t\r\n\x0b\x0c"))
 
 
 def opened(path: Path) -> Any:

@@ -134,7 +134,7 @@ class FileSamples(Source):
         self.with_nulls = frozenset(n for n, column in self.given.items() if column.nulls is not None)
         if found.negatives:
             self.may_be_empty = frozenset(found.tables)
-        self.objects = found.objects
+        self.objects, self.corners = found.objects, found.corners
         if self.objects is not None:
             of = self.objects.field
             self.annotated = tuple(replace(f, kind="sequence") if f.name == of else f for f in self.annotated)

@@ -6,7 +6,9 @@ one sample, ``format="lines"`` each line, wherever they lie.
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,18 +16,24 @@ from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
-from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import MAX_LINE, RANGE_BYTES, record_ranges, utf8
+from dataloader_expert.sources.layout import read_folders, split_in_name, without_split
+from dataloader_expert.sources.lines import BLANKS, MAX_LINE, RANGE_BYTES, record_ranges, utf8, without_nul
+from dataloader_expert.sources.magic import LANGUAGE
+from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import Table, phrase_length
 
 HEAD = 1 << 16
 """The first bytes of a file, which tell how its lines are written."""
-LANGUAGE = re.compile(r"\.([a-z]{2,3}(?:[_-][A-Za-z]{2,4})?|src|tgt|trg|source|target)\Z")
-"""How files of parallel texts end."""
+LISTS = {"vocab", "vocabulary", "dict", "dictionary", "lexicon", "codes", "bpe"}
+"""Words of names of files that list words."""
+CONLLU = ("id", "tokens", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_SENTENCE_END = re.compile(rb"\n[ \t\x0b\x0c\r]*\n")
 FEW_COLUMNS, MANY_COLUMNS, LONGEST = 2, 12, 200
 """Columns of tagged tokens, and the most tokens that sentences have on average."""
 ALIKE = 0.95
 """The share of lines that have as many columns as the others from which these are tagged tokens."""
+MOST_NUL = 0.2
+"""The share of NUL bytes beyond which a text is in another encoding, such as UTF-16."""
 FEW_TAGS = 0.5
 """There are fewer tags than this share of the tokens."""
 LOOKED_AT = 4
@@ -52,14 +60,14 @@ class Lines(Table):
 
     @classmethod
     def fits(cls, listing: Listing) -> bool:
-        """Whether each of several files is a whole split, or the text of one of several languages, and has several lines."""
-        entries, _ = texts_of(listing)
+        """Whether each of several files is a whole split of one text, or in one of several languages, and has several lines."""
+        entries, _, languages = texts_of(listing)
         if len(entries) < 2:
             return False
-        if not grouped(entries)[1]:
-            splits, labels, _ = read_folders([entry.path for entry in entries])
-            named = [_split_of(e) or s for e, s in zip(entries, splits, strict=True)]
-            if any(labels) or None in named or len({*named}) < len(named):
+        if not languages:
+            named = [_split_of(entry) for entry in entries]
+            texts = {without_split(entry.path.rsplit("/", 1)[-1].rpartition(".")[0]) for entry in entries}
+            if None in named or len({*named}) < len(named) or len(texts) > 1:
                 return False
         return all(len(listing.head(e.path, HEAD).strip().splitlines()) > 1 for e in entries)
 
@@ -67,10 +75,10 @@ class Lines(Table):
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         source = cls()
         source.listing = listing
-        entries, notes = texts_of(listing)
-        text = "stands beside the files of the splits: not read"
+        entries, notes, languages = texts_of(listing)
+        text = "stands beside the files of the splits or languages: not read"
         source.problems += [Unreadable("foreign-file", text, file=e.path) for e in notes]
-        groups, languages = grouped(entries)
+        groups = grouped(entries, languages)
         columns = None if languages else tagged_columns(listing, entries)
         source.tagged = columns is not None
         source.names = languages or _columns_called(columns)
@@ -95,6 +103,8 @@ class Lines(Table):
                 size = sum(hi - lo for _, lo, hi in spans)
                 units.append(Unit(len(units), of[0].path, start, n, size, split, None, spans))
                 start += n
+        if not units and source.problems:
+            raise source.problems[-1]
         if not units:
             raise RequestError("format-unknown", "no lines of text; give a text file with a sample in each line")
         source.units = tuple(units)
@@ -104,8 +114,11 @@ class Lines(Table):
         if not source.tagged:
             source.fields = tuple(Field(field.name, "text", "str") for field in source.fields)
             source.label, source.label_how = None, "lines of text have no label"
-            some = [source.peek(unit) for unit in source.units[:LOOKED_AT]]
-            source.phrase = phrase_length([v for block in some for v in block.columns[source.names[0]].values])
+            some: list[str] = []
+            for unit in source.units[:LOOKED_AT]:
+                with contextlib.suppress(Unreadable):  # the scan reports it
+                    some += source.peek(unit).columns[source.names[0]].values
+            source.phrase = phrase_length(some)
         source.modality = "text"
         what = "one sentence" if source.tagged else "one line of each language" if languages else "one text"
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, {what} per " + (
@@ -124,9 +137,9 @@ class Lines(Table):
             ends, total = _ends_of(self.listing, entry.path, counts)
             cuts.append(ends)
             totals.append(total)
-        if len({*totals}) > 1:
+        if len({n - _blank_at_end(self.listing, e.path) for e, n in zip(of, totals, strict=True)}) > 1:
             each = ", ".join(f"{e.path.rpartition('/')[2]} {n:,}" for e, n in zip(of, totals, strict=True))
-            text = f"the files of a parallel text differ in their number of lines: {each}; from where one is missing, all are wrong"
+            text = f"the files of a parallel text differ in their number of lines: {each}; lines behind a lost one are no translations"
             self.problems.append(Unreadable("length-mismatch", text, file=of[totals.index(min(totals))].path))
         starts = [_mark(self.listing, entry.path) for entry in of]
         done = 0
@@ -147,11 +160,15 @@ class Lines(Table):
             return self._sentences(unit, utf8(raw[0], unit.file, problems), problems)
         columns = {}
         for name, data, (file, *_) in zip(self.names, raw, unit.at, strict=True):
-            lines = utf8(data, file, problems, unit.start).decode("utf-8").split("\n")
-            lines = [line.removesuffix("\r") for line in lines]
+            lines = data.split(b"\n")
             if len(self.names) == 1:
-                lines = [line for line in lines if line.strip(" ")]
-            columns[name] = Column([*lines[: unit.samples]])
+                lines = [line for line in lines if line.strip()]
+            whole = b"\n".join(lines)
+            if whole.count(0) > MOST_NUL * len(whole):
+                raise Unreadable("not-the-format", "contains NUL bytes, so it is not UTF-8", file=file)
+            whole = without_nul(whole, file, problems, unit.start)
+            texts = utf8(whole, file, problems, unit.start).decode("utf-8").split("\n")
+            columns[name] = Column([text.removesuffix("\r") for text in texts[: unit.samples]])
         return Block(unit, columns, (), problems)
 
     def _sentences(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Block:
@@ -159,7 +176,7 @@ class Lines(Table):
 
         kept: list[int] = []
         found: list[list[list[str]]] = []
-        for i, sentence in enumerate(sentences(data.decode("utf-8"), len(self.names))):
+        for i, sentence in enumerate(sentences(data.decode("utf-8"))):
             odd = next((row for row in sentence if len(row) != len(self.names)), None)
             if odd is not None:
                 text = f"a line of {len(odd)} columns, and others have {len(self.names)}: {' '.join(odd)[:60]!a}"
@@ -172,34 +189,45 @@ class Lines(Table):
         return Block(unit, columns, (), problems, rows=rows)
 
 
-def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry]]:
-    """The text files that hold something, and the others beside them: notes, such as vocabularies, beside files of splits."""
+def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry], tuple[str, ...]]:
+    """The text files that hold something, the others beside them, and the languages of parallel texts.
+
+    Others are notes, such as vocabularies, beside files of splits, and files without a partner beside parallel texts.
+    """
     there = [
         e
         for e in listing.of(Lines.kinds)
         if (e.size and not (is_about(e.path) or e.path.rsplit("/", 1)[-1] in SIDE_FILES)) or listing.single
     ]
+    found: dict[str, dict[str, Entry]] = {}
+    for entry in there:
+        match = LANGUAGE.search(entry.path)
+        if match is not None and not set(words(entry.path.rsplit("/", 1)[-1])) & LISTS:
+            found.setdefault(entry.path[: match.start()], {})[match[1]] = entry
+    together = Counter(tuple(sorted(of)) for of in found.values() if len(of) > 1)
+    languages = together.most_common(1)[0][0] if together else ()
+    told = [e for of in found.values() if tuple(sorted(of)) == languages for e in of.values()] if languages else []
+    if languages and 2 * len(told) > len(there):
+        paths = {entry.path for entry in told}
+        return [e for e in there if e.path in paths], [e for e in there if e.path not in paths], languages
     named = [e for e in there if _split_of(e) is not None]
     notes = [e for e in there if _split_of(e) is None]
-    return (named, notes) if len(named) > max(1, len(notes)) else (there, [])
+    return (named, notes, ()) if len(named) > max(1, len(notes)) else (there, [], ())
 
 
 def _split_of(entry: Entry) -> str | None:
     return split_in_name(entry.path.rsplit("/", 1)[-1]) or split_in_name(entry.path.rsplit("/", 1)[-1] + ".txt")
 
 
-def grouped(entries: Sequence[Entry]) -> tuple[list[list[Entry]], tuple[str, ...]]:
-    """The files that belong together and their languages; each alone, without languages, if they are not parallel texts."""
+def grouped(entries: Sequence[Entry], languages: tuple[str, ...]) -> list[list[Entry]]:
+    """The files of one text in their languages; each alone, if there are none."""
+    if not languages:
+        return [[entry] for entry in entries]
     found: dict[str, dict[str, Entry]] = {}
     for entry in entries:
-        match = LANGUAGE.search(entry.path)
-        if match is not None:
-            found.setdefault(entry.path[: match.start()], {})[match[1]] = entry
-    languages = {tuple(sorted(of)) for of in found.values()}
-    if len(languages) == 1 and sum(map(len, found.values())) == len(entries) and len(next(iter(languages))) > 1:
-        [names] = languages
-        return [[of[name] for name in names] for of in found.values()], names
-    return [[entry] for entry in entries], ()
+        stem, _, language = entry.path.rpartition(".")
+        found.setdefault(stem, {})[language] = entry
+    return [[of[name] for name in languages] for of in found.values()]
 
 
 def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
@@ -210,38 +238,49 @@ def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
 
 def _columns_in(head: str) -> int | None:
     lines = head.replace("\r\n", "\n").split("\n")[:-1]
-    rows = [_cells(line) for line in lines if line.strip() and not line.startswith(("#", "-DOCSTART-"))]
+    told = [line for line in lines if line.strip(BLANKS) and not line.startswith("-DOCSTART-")]
+    tabbed = 2 * sum("\t" in line for line in told) > len(told)
+    rows = [_cells(line) for line in told if not _is_comment(line, tabbed)]
     if not rows:
         return None
     widths = [len(row) for row in rows]
     n = max(set(widths), key=widths.count)
-    blocks = len(re.split(r"\n[ \t]*\n", "\n".join(lines).strip()))
+    blocks = len(re.split(r"\n[ \t]*\n", "\n".join(lines).strip(BLANKS)))
     tags = {row[-1] for row in rows}
     if not FEW_COLUMNS <= n <= MANY_COLUMNS or blocks < 2 or len(rows) > LONGEST * blocks or len(rows) < 2 * blocks:
         return None
+    if sum(" " in row[0] for row in rows) > (1 - ALIKE) * len(rows):
+        return None  # texts, and no tokens
     return n if widths.count(n) >= ALIKE * len(rows) and len(tags) <= max(2, FEW_TAGS * len(rows)) else None
 
 
-def sentences(text: str, columns: int) -> list[list[list[str]]]:
+def _is_comment(line: str, tabbed: bool) -> bool:
+    return line.startswith("#") and (len(_cells(line)) == 1 or (tabbed and "\t" not in line))
+
+
+def sentences(text: str) -> list[list[list[str]]]:
     """The cells of each line of each sentence, without comments and marks of documents."""
     found: list[list[list[str]]] = [[]]
+    tabbed = "\t" in text
     for line in text.split("\n"):
-        if not line.strip():
+        if not line.strip(BLANKS):
             if found[-1]:
                 found.append([])
-        elif not line.startswith("-DOCSTART-") and not (line.startswith("#") and len(_cells(line)) != columns):
+        elif not line.startswith("-DOCSTART-") and not _is_comment(line, tabbed):
             found[-1].append(_cells(line))
     return found if found[-1] else found[:-1]
 
 
 def _cells(line: str) -> list[str]:
     line = line.rstrip("\r")
-    return line.split("\t") if "\t" in line else line.split()
+    return line.split("\t") if "\t" in line else [cell for cell in line.split(" ") if cell]
 
 
 def _columns_called(columns: int | None) -> tuple[str, ...]:
     if columns is None:
         return ("text",)
+    if columns == len(CONLLU):
+        return CONLLU
     return ("tokens", *(f"column_{i + 1}" for i in range(1, columns - 1)), "tags")
 
 
@@ -252,15 +291,14 @@ def _mark(listing: Listing, path: str) -> int:
 
 def _sentence_ranges(listing: Listing, path: str) -> Iterator[tuple[tuple[Span, ...], int]]:
     """Ranges of about 4 MiB that end at blank lines, with the number of sentences in each."""
-    columns = _columns_in(listing.head(path, HEAD).decode("utf-8", "replace")) or FEW_COLUMNS
     at = _mark(listing, path)
     with listing.open(path) as file:
         while at < file.size:
             length = RANGE_BYTES
             while True:
                 data = file.upto(at, length)
-                end = max(data.rfind(b"\n\n") + 2, data.rfind(b"\n\r\n") + 3)
-                if at + len(data) >= file.size or end > 3:
+                end = max((m.end() for m in _SENTENCE_END.finditer(data)), default=0)
+                if at + len(data) >= file.size or end:
                     break
                 length *= 2
                 if length > MAX_LINE:
@@ -268,10 +306,16 @@ def _sentence_ranges(listing: Listing, path: str) -> Iterator[tuple[tuple[Span, 
             data = data if at + len(data) >= file.size else data[:end]
             if not data:
                 break
-            n = len(sentences(data.decode("latin-1"), columns))
+            n = _sentences_in(data)
             if n:
                 yield ((path, at, at + len(data)),), n
             at += len(data)
+
+
+def _sentences_in(data: bytes) -> int:
+    """How many ``sentences`` there are; only what begins like a comment is parsed for it."""
+    blocks = (block.strip() for block in _SENTENCE_END.split(data))
+    return sum(block[:1] not in b"#-" or bool(sentences(block.decode("latin-1"))) for block in blocks if block)
 
 
 def _line_ends(listing: Listing, path: str) -> Iterator[Any]:
@@ -280,13 +324,16 @@ def _line_ends(listing: Listing, path: str) -> Iterator[Any]:
 
     at = _mark(listing, path)
     with listing.open(path) as file:
-        last = b"\n"
+        last, start = b"\n", at
         while at < file.size:
             data = file.upto(at, RANGE_BYTES)
             if not data:
                 return
-            yield np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + (at + 1)
-            at, last = at + len(data), data[-1:]
+            ends = np.flatnonzero(np.frombuffer(data, np.uint8) == 10) + (at + 1)
+            yield ends
+            at, last, start = at + len(data), data[-1:], int(ends[-1]) if len(ends) else start
+            if at - start > MAX_LINE:
+                raise Unreadable("bomb", f"a line of over {MAX_LINE >> 20} MiB", file=path)
         if last != b"\n":
             yield np.array([file.size], np.int64)
 
@@ -296,6 +343,14 @@ def _cuts(listing: Listing, path: str) -> Iterator[tuple[int, int]]:
     for ends in _line_ends(listing, path):
         if len(ends):
             yield int(ends[-1]), len(ends)
+
+
+def _blank_at_end(listing: Listing, path: str) -> int:
+    """How many blank lines a file ends with, of those in its last part."""
+    with listing.open(path) as file:
+        lo = max(0, file.size - HEAD)
+        tail = file.upto(lo, file.size - lo)
+    return max(0, tail[len(tail.rstrip()) :].count(b"\n") - 1)
 
 
 def _ends_of(listing: Listing, path: str, counts: Sequence[int]) -> tuple[list[tuple[int, int]], int]:

@@ -6,45 +6,56 @@ import xml.etree.ElementTree as ElementTree
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, Names
-from dataloader_expert.sources.annotations.voc import KIND, parsed
+from dataloader_expert.sources.annotations.voc import KIND, elements
 from dataloader_expert.sources.files import Listing
 
-MOST_BYTES = 1 << 28
+MOST_BYTES = 1 << 26
 SHAPES = ("box", "polygon", "polyline", "points", "ellipse")
 SIDES = ("xtl", "ytl", "xbr", "ybr")
+Objects = tuple[list[list[float]], list[str]]
 
 
 def join_cvat(found: Annotations, listing: Listing, paths: list[str]) -> None:
     """Outlines are read as the boxes around them."""
-    entries = [e for e in listing.entries if e.kind == KIND and e.path not in {*found.tables} and e.size <= MOST_BYTES]
+    aside = {*found.tables}
+    entries = [e for e in listing.entries if e.kind == KIND and e.path not in aside and e.size <= MOST_BYTES]
     files = Names(paths if entries else ())
-    read: dict[str, tuple[list[list[float]], list[str]]] = {}
+    read: dict[str, Objects] = {}
     for entry in entries:
-        lost = []
+        own: dict[str, Objects] = {}
+        lost: list[str] = []
         try:
-            if b"<image" not in (head := listing.head(entry.path)) and b"<meta" not in head:
+            if b"<annotations" not in listing.head(entry.path):
                 continue
-            for image in parsed(listing.read(entry.path)).iter("image"):
-                name = image.get("name") or ""
+            for image in elements(listing.read(entry.path), "image"):
+                name = image.get("name")
+                if name is None:
+                    continue  # another format's
                 path = files.find(name, False)
                 if path is None:
                     lost.append(name)
                     continue
-                boxes, names = read.setdefault(path, ([], []))
+                boxes, names = own.setdefault(path, ([], []))
                 for shape in image:
                     if shape.tag in SHAPES:
                         found.outlines = found.outlines or shape.tag != "box"
                         boxes.append(_box(shape))
                         names.append((shape.get("label") or "").strip())
                 sides = [image.get(side) or "" for side in ("width", "height")]
-                if all(map(str.isdigit, sides)):
+                if all(side.isascii() and side.isdigit() for side in sides):
                     found.sizes[path] = int(sides[0]), int(sides[1])
         except ODD as e:
-            found.problems.append(
-                Unreadable("parse-error", f"is no CVAT annotation: {escaped(e, 120)}", file=entry.path)
-            )
+            if own:
+                text = f"is damaged, and the rest is not read: {escaped(e, 120)}"
+                found.problems.append(Unreadable("parse-error", text, file=entry.path))
+        if not own:
+            continue  # it names none of the images
         found.tables.append(entry.path)
-        found.by_line |= dict.fromkeys(read, entry.path)
+        for path, (boxes, names) in own.items():
+            every = read.setdefault(path, ([], []))
+            every[0].extend(boxes)
+            every[1].extend(names)
+            found.by_line[path] = entry.path
         found.problems += [
             Unreadable("dangling-reference", f"names {escaped(name, 80)}, which is not there", file=entry.path)
             for name in lost[:MOST_TOLD]
@@ -53,14 +64,15 @@ def join_cvat(found: Annotations, listing: Listing, paths: list[str]) -> None:
 
 
 def _box(shape: ElementTree.Element) -> list[float]:
-    """Left, top, right and bottom; NaN for what is not said."""
-    if shape.tag == "box":
-        return [float(shape.get(side) or "nan") for side in SIDES]
-    if shape.tag == "ellipse":
-        x, y, rx, ry = (float(shape.get(name) or "nan") for name in ("cx", "cy", "rx", "ry"))
-        return [x - rx, y - ry, x + rx, y + ry]
-    points = [tuple(map(float, point.split(","))) for point in (shape.get("points") or "").split(";") if point]
-    if not points:
+    """Left, top, right and bottom; NaN for what is not said, or is no number."""
+    try:
+        if shape.tag == "box":
+            return [float(shape.get(side) or "nan") for side in SIDES]
+        if shape.tag == "ellipse":
+            x, y, rx, ry = (float(shape.get(name) or "nan") for name in ("cx", "cy", "rx", "ry"))
+            return [x - rx, y - ry, x + rx, y + ry]
+        points = [[*map(float, point.split(","))] for point in (shape.get("points") or "").split(";") if point]
+        xs, ys = zip(*points, strict=True)
+        return [min(xs), min(ys), max(xs), max(ys)]
+    except ValueError:
         return [float("nan")] * 4
-    xs, ys = zip(*points, strict=True)
-    return [min(xs), min(ys), max(xs), max(ys)]

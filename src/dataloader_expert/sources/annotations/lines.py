@@ -12,13 +12,15 @@ Line = tuple[list[float], str]
 """Left, top, right and bottom in pixels, and the class, or what a text says."""
 MOST_BYTES, LOOKED_AT = 1 << 20, 50
 """The largest file, and the files that tell the style."""
+MOST_CLASSES = 11
+"""The last class of VisDrone."""
+SCRIPTS = {"Arabic", "Latin", "Chinese", "Japanese", "Korean", "Bangla", "Hindi", "Symbols", "Mixed", "None"}
+"""What ICDAR's lines of several scripts have before the text."""
 ABOUT = ("imagesource:", "gsd:", "acquisition dates:")
 """What lines of DOTA begin with that tell of the image."""
 
 
 def join_lines(found: Annotations, listing: Listing, paths: list[str]) -> None:
-    import numpy as np
-
     aside = {*found.tables}
     texts = [
         entry
@@ -26,16 +28,32 @@ def join_lines(found: Annotations, listing: Listing, paths: list[str]) -> None:
         if entry.kind in ("text", None) and entry.path.endswith(".txt") and entry.path not in aside
     ]
     files = Names(paths if texts else ())
-    of: dict[str, Entry] = {}
+    alone: list[Entry] = []
+    groups: dict[tuple[str, ...], dict[str, Entry]] = {}
+    """By what the folders of texts have that those of their images do not."""
     for entry in texts:
         name = entry.path.rsplit("/", 1)[-1]
         if entry.size <= MOST_BYTES and name not in SIDE_FILES and not is_about(entry.path):
             path = files.beside(entry.path)
-            if path is not None:
-                of.setdefault(path, entry)
-    style = _style(listing, [entry for entry in of.values() if entry.size][:LOOKED_AT])
-    if style is None:
-        return
+            if path is None:
+                alone.append(entry)
+            else:
+                own = set(path.split("/"))
+                folders = tuple(part for part in entry.path.split("/")[:-1] if part not in own)
+                groups.setdefault(folders, {}).setdefault(path, entry)
+    for of in groups.values():
+        style = _style(listing, [entry for entry in of.values() if entry.size][:LOOKED_AT])
+        if style is not None:
+            _join(found, listing, of, style, alone)
+            return
+
+
+def _join(
+    found: Annotations, listing: Listing, of: dict[str, Entry], style: Callable[[str], Line], alone: list[Entry]
+) -> None:
+    """Takes over the files in this style; of those without an image, the ones in the same folders are told."""
+    import numpy as np
+
     read: dict[str, tuple[list[list[float]], list[str]]] = {}
     for path, entry in of.items():
         boxes, names, wrong = [], [], []
@@ -63,8 +81,7 @@ def join_lines(found: Annotations, listing: Listing, paths: list[str]) -> None:
         found.add_named(read)
     found.outlines = found.outlines or style in (dota, icdar)
     homes = {entry.path.rpartition("/")[0] for entry in of.values()}
-    alone = [e for e in texts if e.path.rpartition("/")[0] in homes and files.beside(e.path) is None]
-    alone = [e for e in alone if e.size and _style(listing, [e]) is style]
+    alone = [e for e in alone if e.size and e.path.rpartition("/")[0] in homes and _style(listing, [e]) is style]
     found.tables += [entry.path for entry in alone]
     found.problems += [Unreadable("missing-pair", "has no image", file=e.path) for e in alone[:MOST_TOLD]]
 
@@ -94,7 +111,7 @@ def _fits(style: Callable[[str], Line], lines: list[str]) -> bool:
 
 def _lines(data: bytes) -> Iterator[tuple[int, str]]:
     """The lines that may tell of an object, with their numbers."""
-    for at, line in enumerate(data.decode("utf-8-sig").splitlines(), 1):
+    for at, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
         if line.strip() and not line.lower().startswith(ABOUT):
             yield at, line.strip()
 
@@ -119,7 +136,14 @@ def dota(line: str) -> Line:
 def visdrone(line: str) -> Line:
     """Left, top, width and height, a score, the class's number, how truncated and how occluded (Zhu et al., "VisDrone", 2018)."""
     cells = line.removesuffix(",").split(",")
-    left, top, width, height, _, number, _, _ = map(int, cells)
+    left, top, width, height, score, number, truncated, occluded = map(int, cells)
+    if (
+        score not in (0, 1)
+        or not 0 <= number <= MOST_CLASSES
+        or truncated not in (0, 1, 2)
+        or occluded not in (0, 1, 2)
+    ):
+        raise ValueError("not what VisDrone's labels say")
     return [float(left), float(top), float(left + width), float(top + height)], str(number)
 
 
@@ -128,7 +152,8 @@ def icdar(line: str) -> Line:
     *corners, text = line.split(",", 8)
     if len(corners) != 8:
         raise ValueError("not as many columns as ICDAR's labels have")
-    return around([float(cell) for cell in corners]), text
+    script, mark, rest = text.partition(",")
+    return around([float(cell) for cell in corners]), rest if mark and script in SCRIPTS else text
 
 
 def sided(line: str) -> Line:
@@ -137,8 +162,8 @@ def sided(line: str) -> Line:
     if values and values[-1] == "difficult":
         values.pop()
     left, top, right, bottom = map(float, values)
-    if not (left <= right and top <= bottom):
-        raise ValueError("the sides are not in order")
+    if not (left <= right and top <= bottom) or max(right, bottom) <= 1:
+        raise ValueError("the sides are not in order, or shares of the image, which may be a centre and a size")
     return [left, top, right, bottom], _word(name)
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.sources.annotations.coco import Images
-from dataloader_expert.sources.annotations.record import LOOKED_AT, NEARLY_ALL, Row, Sides
+from dataloader_expert.sources.annotations.record import LOOKED_AT, MOST_FIELDS, NEARLY_ALL, Row, Sides
 from dataloader_expert.sources.base import Objects
-from dataloader_expert.sources.layout import label_by_name
+from dataloader_expert.sources.layout import label_by_name, split_of_folder
 
 CORNERS, SIZE, CENTRE = "corners", "size", "centre"
 SIDES = {
@@ -31,11 +31,15 @@ SIDES = {
     ("x", "y", "w", "h"): SIZE,
 }
 """What four names say together, by letters and digits alone."""
-BARE = {("x", "y", "width", "height"), ("x", "y", "w", "h"), ("left", "top", "width", "height")}
+BARE = {four for four, how in SIDES.items() if how == SIZE}
 """Those that may be of anything, unless something calls them a box: a point, and the size of the image."""
+LOOSE = {("x1", "y1", "x2", "y2"), ("x0", "y0", "x1", "y1"), ("left", "top", "right", "bottom")}
+"""Those that may be the ends of a line, or margins, unless the second corner is beyond the first."""
+_POINT = re.compile(r"[xy]\d")
 _BOX = re.compile(r"(?:bounding|bbox|bndbox|box|bb|roi|rect)+(?=.)")
-HOLDERS = ("bbox", "box", "box2d", "boundingbox", "bndbox", "rect", "roi", "coordinates", "shapeattributes", "position")
-"""Keys of an object under which its box stands."""
+LISTS = ("bbox", "box", "boundingbox", "bndbox")
+HOLDERS = (*LISTS, "box2d", "rect", "roi", "coordinates", "shapeattributes", "position")
+"""Keys of an object under which its box stands; under the first also as a list."""
 OTHERS = ("category", "name", "type", "title", "tag")
 """Keys that may hold the class of an object where none is called like a label."""
 NAMELESS = re.compile(r"f\d+")
@@ -50,6 +54,8 @@ class Folded:
     objects: Objects | None = None
     sides: Sides | None = None
     nested: bool = False
+    corners: bool = True
+    """Whether each box is left, top, right and bottom: not known of lists."""
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Width and height of the image that a row names, as it says."""
 
@@ -59,11 +65,12 @@ def folded(rows: list[Row], naming: str) -> Folded:
     names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name in row)
     if isinstance(rows, Images):
         return Folded(rows, sizes=rows.sizes)
-    if "boxes" in names:
+    if "boxes" in names or len(names) > MOST_FIELDS:
         return Folded(rows)
+    lists = {name for row in rows[:LOOKED_AT] for name, value in row.items() if _several(value)}
     for name in names:
-        values = [_several(row.get(name)) for row in rows]
-        if any(values) and all(isinstance(one, dict) for of in values for one in of or ()):
+        values = [_several(row.get(name)) for row in rows] if name in lists else []
+        if any(values) and all(isinstance(one, dict | None) for of in values for one in of or ()):
             made = _listed(rows, name, values)
             if made is not None:
                 return made
@@ -71,16 +78,20 @@ def folded(rows: list[Row], naming: str) -> Folded:
 
 
 def _several(value: Any) -> list[Any] | None:
-    """A list of objects; VIA's project files number them."""
+    """A list of objects; VIA's project files number them. An object alone is the only one, if it has a box."""
     if isinstance(value, dict) and value and all(key.isdigit() for key in value):
         return list(value.values())
+    if isinstance(value, dict) and box_of(value) is not None:
+        return [value]
     return value if isinstance(value, list) else None
 
 
 def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folded | None:
-    """Rows of which each has a list of objects; without those that have no box, if others have one."""
-    own = [[(box, one) for one in of or () if (box := box_of(one)) is not None] for of in values]
-    if not any(own):
+    """Rows of which each has a list of objects; without those that have no box, if others have one. What is no object has a box that
+    is none."""
+    nothing: dict[str, Any] = {"box": None}
+    own = [[(box, one or {}) for one in of or () if (box := box_of(one or nothing)) is not None] for of in values]
+    if not any(one for of in own for _, one in of):
         return None
     classes = [[class_of(one) for _, one in of] for of in own]
     told = [one for of in classes for one in of if one is not None]
@@ -89,7 +100,10 @@ def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folde
     for row, of, kinds in zip(rows, own, classes, strict=True):
         kept: Row = {k: v for k, v in row.items() if k != name} | {"boxes": [box for box, _ in of]}
         made.append(kept | ({"classes": [numbers.get(kind, -1) for kind in kinds]} if told else {}))
-    return Folded(made, objects=objects if told else None, nested=True)
+    corners = not any(
+        _letters(key) in LISTS and isinstance(v, list) for of in own for _, one in of for key, v in one.items()
+    )
+    return Folded(made, objects=objects if told else None, nested=True, corners=corners)
 
 
 def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
@@ -104,7 +118,10 @@ def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
     there = [box for box in boxes if box is not None]
     if sum(not any(map(math.isnan, box)) for box in there) < max(1, NEARLY_ALL * len(there)):
         return Folded(rows)
-    one_each = len({row.get(naming) for row in rows}) == len(rows)
+    beyond = sum(box[0] < box[2] and box[1] < box[3] for box in there)
+    if {_bare(side) for side in sides} in map(set, LOOSE) and beyond < NEARLY_ALL * len(there):
+        return Folded(rows)
+    one_each = len({str(row.get(naming)) for row in rows}) == len(rows)
     size = _size_in(names, sides)
     sizes = {
         str(row.get(naming)): (width, height)
@@ -120,20 +137,42 @@ def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
     if one_each:
         return Folded(made, sides=about, sizes=sizes)
     left = [name for name in names if name not in sides and name != naming]
-    # a column that never differs says something of the objects, if of anything
-    same = {name for name in left if len(rows) > 1 and all(row.get(name) == rows[0].get(name) for row in rows)}
+    # what never differs says something of the objects, if of anything, unless it is the split of this table
+    marks = [name for name in left if split_of_folder(str(rows[0].get(name))) is None]
+    same = {name for name in marks if all(row.get(name) == rows[0].get(name) for row in rows)}
     label = label_by_name([name for name in left if not any(isinstance(row.get(name), float) for row in rows)])[0]
     if label is None:
         label = left[0] if len(left) == 1 and NAMELESS.fullmatch(left[0]) else _class_among(left)
-    if label is None:
+    if label is None or _of_files(rows, naming, label):
         return Folded(made, frozenset({"boxes", *same}), sides=about, sizes=sizes)
-    numbers, objects = _numbered([row[label] for row in made if "boxes" in row and row.get(label) is not None])
+    numbers, objects = _numbered(
+        [row[label] for row in made if "boxes" in row and isinstance(row.get(label), str | int)]
+    )
     for row in made:
         told = row.pop(label, None)
         if "boxes" in row:
-            row["classes"] = numbers.get(told, -1)
+            row["classes"] = numbers.get(told, -1) if isinstance(told, str | int) else -1
     about = replace(about, kind=label, names=tuple(objects.names.values()))
+    if not objects.names:
+        objects = replace(objects, names=_names_beside(rows, label, _class_among([n for n in left if n != label])))
     return Folded(made, frozenset({"boxes", "classes", *same}), objects, about, sizes=sizes)
+
+
+def _of_files(rows: list[Row], naming: str, label: str) -> bool:
+    """Whether the column says one thing of each file, and not the same of all: it is no class of its objects."""
+    told: dict[str, set[str]] = {}
+    for row in rows:
+        told.setdefault(str(row.get(naming)), set()).add(str(row.get(label)))
+    return all(len(of) == 1 for of in told.values()) and len(set().union(*told.values())) > 1
+
+
+def _names_beside(rows: list[Row], label: str, column: str | None) -> dict[int, str]:
+    """What the numbers of classes stand for, if another column says it of each alike."""
+    if column is None:
+        return {}
+    both = {(row.get(label), row[column]) for row in rows if isinstance(row.get(column), str)}
+    names = {number: name for number, name in both if isinstance(number, int)}
+    return {n: str(names[n]) for n in sorted(names)} if len(names) == len(both) else {}
 
 
 def _size_in(names: list[str], sides: tuple[str, ...]) -> tuple[str, ...]:
@@ -166,26 +205,41 @@ def sides_in(names: Iterable[str], a_box: bool = False) -> tuple[str, tuple[str,
     plain: dict[str, str] = {}
     called: set[str] = set()
     for name in names:
-        letters = re.sub(r"[^a-z0-9]", "", name.lower())
-        bare = _BOX.sub("", letters, count=1) if _BOX.match(letters) else letters
+        letters = _letters(name)
+        bare = _bare(name)
         if bare != letters:
             called.add(bare)
         if bare not in plain or bare != letters:
             plain[bare] = name
+    points = {name for name in plain if _POINT.fullmatch(name)}
     for four, how in SIDES.items():
+        if points and points != {side for side in four if _POINT.fullmatch(side)}:
+            continue  # there are more points than two
         if set(four) <= plain.keys() and (a_box or four not in BARE or set(four) <= called):
             return how, tuple(plain[name] for name in four)
     return None
 
 
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _bare(name: str) -> str:
+    """Its letters and digits, without a word for a box before others."""
+    letters = _letters(name)
+    return _BOX.sub("", letters, count=1) if _BOX.match(letters) else letters
+
+
 def box_of(one: Mapping[str, Any]) -> list[float] | None:
-    """The box of an object, [left, top, right, bottom] unless it is a list, which stays as it is; None if it has none."""
+    """The box of an object, [left, top, right, bottom] unless it is a list, which stays as it is; None if it has none, NaN if what is
+    called so is no box."""
     for key, value in one.items():
-        bare = re.sub(r"[^a-z0-9]", "", key.lower())
+        bare = _letters(key)
         if bare not in HOLDERS:
             continue
-        if isinstance(value, list) and len(value) == 4:
-            return [_number(side) for side in value]
+        if bare in LISTS and not isinstance(value, dict):
+            whole = isinstance(value, list) and len(value) == 4
+            return [_number(side) for side in value] if whole else [math.nan] * 4
         if isinstance(value, dict):
             around = _outline(value)
             if around is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from dataloader_expert.errors import Unreadable, escaped
@@ -22,20 +22,22 @@ _READ: WeakKeyDictionary[Listing, tuple[list[str], Annotations]] = WeakKeyDictio
 """What was read to choose the format, until it is used. COCO's file alone takes seconds."""
 
 
-def annotations_of(listing: Listing, samples: Iterable[Entry], keep: bool = False) -> Annotations:
+def annotations_of(listing: Listing, samples: Sequence[Entry], keep: bool = False) -> Annotations:
     """``keep``: for the next call with these samples."""
     paths = _without_partners([entry.path for entry in samples])
     known = _READ.pop(listing, None)
-    found = known[1] if known is not None and known[0] == paths else _read(listing, paths)
+    images = all(entry.kind == "image" for entry in samples)
+    found = known[1] if known is not None and known[0] == paths else _read(listing, paths, images)
     if keep:
         _READ[listing] = paths, found
     return found
 
 
-def _read(listing: Listing, paths: list[str]) -> Annotations:
-    found = Annotations()
+def _read(listing: Listing, paths: list[str], images: bool) -> Annotations:
+    found = Annotations(images=images)
     for join in (join_yolo, join_voc, join_cvat, join_labelme, join_lists, join_lines, join_wider, join_tables):
-        join(found, listing, paths)
+        if images or join not in (join_cvat, join_lines, join_wider):
+            join(found, listing, paths)
     folders = {folder_of(path) for path in found.rows}
     without = [path for path in paths if path not in found.rows and folder_of(path) in folders]
     if not found.negatives and 2 * len(without) < len(found.rows):  # of more, they are left unlabelled on purpose

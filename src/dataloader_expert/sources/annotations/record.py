@@ -18,6 +18,9 @@ Row = dict[str, Any]
 MOST_TOLD = 1_000
 LOOKED_AT, NEARLY_ALL = 200, 0.9
 """First rows of a table or list, and the least share of them that must name files."""
+DIGITS = 19
+"""Names with as many digits are no numbers of classes."""
+MOST_FIELDS = 1_000
 LONGEST = 4096
 """The longest path (PATH_MAX of Linux)."""
 ODD = (
@@ -95,6 +98,10 @@ class Annotations:
     """How many numbers of key points follow each box of YOLO."""
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Width and height of images, as annotations say."""
+    images: bool = True
+    """Whether the samples are images, which alone have boxes."""
+    corners: bool = True
+    """Whether ``boxes`` are known to be left, top, right and bottom."""
     uneven: bool = False
     """Whether tables without a header differ in their number of columns, so that equal names mean nothing."""
     outlines: bool = False
@@ -113,9 +120,7 @@ class Annotations:
         """Boxes and the names of their classes, by the path of the sample; the names are numbered in their order."""
         import numpy as np
 
-        called = sorted(
-            {name for _, of in read.values() for name in of}, key=lambda n: (int(n) if n.isdigit() else -1, n)
-        )
+        called = sorted({name for _, of in read.values() for name in of}, key=_in_order)
         numbers = {name: i for i, name in enumerate(called)}
         if read:
             self.names, self.objects = tuple(numbers), Objects("classes", {i: name for name, i in numbers.items()})
@@ -137,6 +142,11 @@ class Annotations:
         self.rows[path] = {**row, **self.rows.get(path, {})}
 
 
+def _in_order(name: str) -> tuple[int, str]:
+    """Numbers in their order, before them the other names."""
+    return (int(name) if name.isascii() and name.isdigit() and len(name) < DIGITS else -1), name
+
+
 class Names:
     """Files by what may name them: a path from any folder on the way, or the name with or without its suffix. A name that several
     files have names none of them."""
@@ -150,6 +160,9 @@ class Names:
             name = path.rsplit("/", 1)[-1]
             self.named.setdefault(name, []).append(path)
             self.stems.setdefault(name.rsplit(".", 1)[0], []).append(path)
+        self.keys: dict[str, list[str]] = {}
+        self.places: dict[tuple[str, str], list[str]] = {}
+        """By key, and by folder and name without suffix: filled when first needed."""
 
     def find(self, value: str, by_stem: bool, folder: str = "") -> str | None:
         """``folder``: of the table, from which paths may begin; with its final slash."""
@@ -179,12 +192,20 @@ class Names:
     def beside(self, path: str) -> str | None:
         """The file called like an annotation: the one beside it, else the only one, else the one in the folder of the same name."""
         folder, name = folder_of(path), path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-        found = self.stems.get(name) or self.stems.get(name.removeprefix("gt_"), [])
-        beside = [p for p in found if folder_of(p) == folder]
-        if len(beside or found) == 1:
-            return (beside or found)[0]
-        key = key_of(path)[0]
-        alike = [p for p in found if f"/{key}".endswith("/" + key_of(p)[0])]
+        name = name if name in self.stems else name.removeprefix("gt_")
+        found = self.stems.get(name, ())
+        if len(found) < 2:
+            return found[0] if found else None
+        if not self.keys:
+            for one in self.paths:
+                at = folder_of(one), one.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+                self.places.setdefault(at, []).append(one)
+                self.keys.setdefault(key_of(one)[0], []).append(one)
+        beside = self.places.get((folder, name), ())
+        if len(beside) == 1:
+            return beside[0]
+        parts = key_of(f"{folder}/{name}.x")[0].split("/")
+        alike = [one for i in range(len(parts)) for one in self.keys.get("/".join(parts[i:]), ())]
         return alike[0] if len(alike) == 1 else None
 
 

@@ -20,9 +20,10 @@ from typing import Any
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.bare import bare_rows
 from dataloader_expert.sources.annotations.coco import Images, images_of, slim
-from dataloader_expert.sources.annotations.objects import folded
+from dataloader_expert.sources.annotations.objects import Folded, folded
 from dataloader_expert.sources.annotations.record import (
     LOOKED_AT,
+    MOST_FIELDS,
     MOST_TOLD,
     NEARLY_ALL,
     ODD,
@@ -40,7 +41,7 @@ from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
 
 MOST_BYTES, MOST_JSON, LARGE_JSON = 1 << 26, 1 << 29, 1 << 25
-MOST_CELLS, MOST_FIELDS = 10_000_000, 1_000
+MOST_CELLS = 10_000_000
 Reader = Callable[[bytes, bool], list[Row]]
 NAMING = {"id", "ids", "file", "filename", "image", "img", "name", "path", "picture", "photo", "audio", "clip", "key"}
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
@@ -54,8 +55,10 @@ MAY_NAME = {"labels.json", "labels.txt", "metadata.json"}
 """Files that may hold the names of classes or a word about the data, or else name the files."""
 MARKS = ",;\t|"
 """What may separate the values of a table."""
-ENTRY = "entry"
-"""The column of the names under which the objects of a JSON file stand."""
+ENTRY, VALUE = "entry", "value"
+"""The columns of the names under which the objects of a JSON file stand, and of what is no object."""
+FEWEST = 3
+"""The fewest values by name that are rows."""
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)")
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
@@ -128,9 +131,11 @@ def _read(
         naming = naming_of(few, files, folder)
     if separated and (naming is None or files.find(*naming, folder) is not None):  # or a row was taken for its header
         bare = bare_rows(listing.read(entry.path).decode("utf-8-sig", "replace"), files, folder)
-        return None if bare is None else (Table(entry.path, BARE, *bare[1]), typed(bare[0], bare[1][0]), files)
-    if naming is None:
-        return None
+        if bare is None or (bare[1][1] and entry.path.rsplit("/", 1)[-1] in MAY_NAME):
+            return None  # names of classes may be those of files
+        return (Table(entry.path, BARE, *bare[1]), typed(bare[0], bare[1][0]), files)
+    if naming is None or (few[0].keys() == {ENTRY, VALUE} and (naming[0] != ENTRY or len(few) < FEWEST)):
+        return None  # what a value names is something else than a row
     rows = _flat(read(listing.read(entry.path), False) if large else few)
     if not separated:
         return Table(entry.path, "coco" if isinstance(rows, Images) else str(entry.kind), *naming), rows, files
@@ -192,7 +197,7 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
 
 def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
     """Adds the rows to the samples that they name, and returns these."""
-    made = folded(rows, table.naming)
+    made = folded(rows, table.naming) if found.images else Folded(rows)
     rows = made.rows
     grouped: dict[str, list[Row]] = {}
     paths: dict[str, str] = {}
@@ -221,6 +226,8 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
     found.tables.append(table.path)
     found.joined.append(replace(table, paths=paths, lists=frozenset(several), sides=made.sides, nested=made.nested))
     found.objects = found.objects or made.objects
+    own = made.sides is not None or made.nested or isinstance(rows, Images)
+    found.corners = found.corners and (made.corners if own else "boxes" not in fields)
     sizes = {files.find(name, table.by_stem, folder): size for name, size in made.sizes.items()}
     found.sizes |= {path: size for path, size in sizes.items() if path is not None}
     for value, n in lost.most_common(MOST_TOLD):
@@ -328,7 +335,7 @@ def _rows_in(found: Any, deep: int = 2) -> list[Row]:
     within = [_rows_in(value, deep - 1) for value in found.values() if isinstance(value, dict | list)]
     if any(within):
         return max(within, key=len)
-    return [{ENTRY: key, "value": value} for key, value in found.items()]
+    return [{ENTRY: key, VALUE: value} for key, value in found.items()]
 
 
 HEAD = 1 << 18

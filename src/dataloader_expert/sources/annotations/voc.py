@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 
 from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.record import ODD, Annotations, Names
@@ -49,14 +51,31 @@ def _objects(data: bytes) -> tuple[list[list[float]], list[str], tuple[int, int]
     return boxes, names, size
 
 
+def elements(data: bytes, tag: str) -> Iterator[ElementTree.Element]:
+    """Such elements of a file one after another: all of a large one would take many times its size.
+
+    Raises:
+        ValueError, ElementTree.ParseError: as of ``parsed``.
+    """
+    _declares_nothing(data)
+    for _, element in ElementTree.iterparse(io.BytesIO(data)):
+        if element.tag == tag:
+            yield element
+            element.clear()
+
+
 def parsed(data: bytes) -> ElementTree.Element:
     """The root of an XML file that declares nothing.
 
     Raises:
         ValueError, ElementTree.ParseError: if it does, or is none.
     """
+    _declares_nothing(data)
+    return ElementTree.fromstring(data)
+
+
+def _declares_nothing(data: bytes) -> None:
     if b"\0" in data:
         raise ValueError("it is not UTF-8")
     if _DECLARES.search(data):  # entities may expand without end
         raise ValueError("it declares a document type")
-    return ElementTree.fromstring(data)

@@ -6,7 +6,7 @@ from dataloader_expert.errors import Unreadable, escaped
 from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, Names
 from dataloader_expert.sources.files import Listing, is_about
 
-MOST_BYTES = 1 << 26
+MOST_BYTES, LOOKED_AT = 1 << 26, 10
 
 
 def join_wider(found: Annotations, listing: Listing, paths: list[str]) -> None:
@@ -19,6 +19,8 @@ def join_wider(found: Annotations, listing: Listing, paths: list[str]) -> None:
         try:
             head = listing.head(entry.path).decode("utf-8", "replace").splitlines()
             if entry.size > MOST_BYTES or len(head) < 3 or not head[1].strip().isdigit() or not _path(head[0]):
+                continue
+            if not any(_face(line) for line in head[2:LOOKED_AT]):
                 continue
             if files.find(head[0].strip(), False) is None and files.find(head[0].strip(), False, "images/") is None:
                 continue
@@ -58,12 +60,22 @@ def images_of(lines: list[str]) -> dict[str, list[list[float]]]:
         if not _path(name) or at + 1 >= len(lines):
             raise ValueError(f"line {at + 1} should name an image: {name[:60]}")
         n = int(lines[at + 1])
-        rows = [[float(cell) for cell in line.split()[:4]] for line in lines[at + 2 : at + 2 + n]]
-        if len(rows) < n or any(len(row) < 4 for row in rows):
+        rows = [row for line in lines[at + 2 : at + 2 + n] if (row := _face(line)) is not None]
+        if len(rows) < n:
             raise ValueError(f"line {at + 2} says {n} faces, and fewer follow")
         found[name] = [[x, y, x + width, y + height] for x, y, width, height in rows]
-        at += 2 + max(n, 1)  # a line of zeros where there is none
+        at += 2 + n
+        at += n == 0 and at < len(lines) and _face(lines[at]) is not None  # a line of zeros where there is none
     return found
+
+
+def _face(line: str) -> list[float] | None:
+    """Left, top, width and height; None if these are not what the line begins with."""
+    try:
+        x, y, width, height, *_ = map(float, line.split())
+    except ValueError:
+        return None
+    return [x, y, width, height]
 
 
 def _path(line: str) -> bool:
