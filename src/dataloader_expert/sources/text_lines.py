@@ -54,7 +54,8 @@ class Lines(Table):
         super().__init__()
         self.names: tuple[str, ...] = ("text",)
         """The fields: one, one for each language, or the columns of tagged tokens."""
-        self.tagged = False
+        self.tagged = self.tabbed = False
+        """Whether lines are tagged tokens, and whether tabs separate their columns."""
         self.aligned: frozenset[str] = frozenset()
         """The files of other languages than the first, whose lines belong to its."""
 
@@ -81,6 +82,7 @@ class Lines(Table):
         groups = grouped(entries, languages)
         columns = None if languages else tagged_columns(listing, entries)
         source.tagged = columns is not None
+        source.tabbed = _is_tabbed(listing.head(entries[0].path, HEAD).decode("latin-1")) if entries else False
         source.names = languages or _columns_called(columns)
         folders, _, _ = read_folders([of[0].path for of in groups])
         units: list[Unit] = []
@@ -91,7 +93,7 @@ class Lines(Table):
                 if languages:
                     ranges = list(source._aligned(of))
                 elif source.tagged:
-                    ranges = list(_sentence_ranges(listing, of[0].path))
+                    ranges = list(_sentence_ranges(listing, of[0].path, source.tabbed))
                 else:
                     path = of[0].path
                     whole = record_ranges(listing, path, False, _mark(listing, path))
@@ -176,7 +178,7 @@ class Lines(Table):
 
         kept: list[int] = []
         found: list[list[list[str]]] = []
-        for i, sentence in enumerate(sentences(data.decode("utf-8"))):
+        for i, sentence in enumerate(sentences(data.decode("utf-8"), self.tabbed)):
             odd = next((row for row in sentence if len(row) != len(self.names)), None)
             if odd is not None:
                 text = f"a line of {len(odd)} columns, and others have {len(self.names)}: {' '.join(odd)[:60]!a}"
@@ -239,7 +241,7 @@ def tagged_columns(listing: Listing, entries: Sequence[Entry]) -> int | None:
 def _columns_in(head: str) -> int | None:
     lines = head.replace("\r\n", "\n").split("\n")[:-1]
     told = [line for line in lines if line.strip(BLANKS) and not line.startswith("-DOCSTART-")]
-    tabbed = 2 * sum("\t" in line for line in told) > len(told)
+    tabbed = _is_tabbed(head)
     rows = [_cells(line) for line in told if not _is_comment(line, tabbed)]
     if not rows:
         return None
@@ -254,14 +256,18 @@ def _columns_in(head: str) -> int | None:
     return n if widths.count(n) >= ALIKE * len(rows) and len(tags) <= max(2, FEW_TAGS * len(rows)) else None
 
 
+def _is_tabbed(head: str) -> bool:
+    lines = [line for line in head.split("\n") if line.strip(BLANKS)]
+    return 2 * sum("\t" in line for line in lines) > len(lines)
+
+
 def _is_comment(line: str, tabbed: bool) -> bool:
     return line.startswith("#") and (len(_cells(line)) == 1 or (tabbed and "\t" not in line))
 
 
-def sentences(text: str) -> list[list[list[str]]]:
-    """The cells of each line of each sentence, without comments and marks of documents."""
+def sentences(text: str, tabbed: bool) -> list[list[list[str]]]:
+    """The cells of each line of each sentence, without comments and marks of documents. ``tabbed``: tabs separate columns."""
     found: list[list[list[str]]] = [[]]
-    tabbed = "\t" in text
     for line in text.split("\n"):
         if not line.strip(BLANKS):
             if found[-1]:
@@ -289,7 +295,7 @@ def _mark(listing: Listing, path: str) -> int:
     return 3 if listing.head(path, 3) == b"\xef\xbb\xbf" else 0
 
 
-def _sentence_ranges(listing: Listing, path: str) -> Iterator[tuple[tuple[Span, ...], int]]:
+def _sentence_ranges(listing: Listing, path: str, tabbed: bool) -> Iterator[tuple[tuple[Span, ...], int]]:
     """Ranges of about 4 MiB that end at blank lines, with the number of sentences in each."""
     at = _mark(listing, path)
     with listing.open(path) as file:
@@ -306,16 +312,16 @@ def _sentence_ranges(listing: Listing, path: str) -> Iterator[tuple[tuple[Span, 
             data = data if at + len(data) >= file.size else data[:end]
             if not data:
                 break
-            n = _sentences_in(data)
+            n = _sentences_in(data, tabbed)
             if n:
                 yield ((path, at, at + len(data)),), n
             at += len(data)
 
 
-def _sentences_in(data: bytes) -> int:
+def _sentences_in(data: bytes, tabbed: bool) -> int:
     """How many ``sentences`` there are; only what begins like a comment is parsed for it."""
     blocks = (block.strip() for block in _SENTENCE_END.split(data))
-    return sum(block[:1] not in b"#-" or bool(sentences(block.decode("latin-1"))) for block in blocks if block)
+    return sum(block[:1] not in b"#-" or bool(sentences(block.decode("latin-1"), tabbed)) for block in blocks if block)
 
 
 def _line_ends(listing: Listing, path: str) -> Iterator[Any]:
