@@ -405,3 +405,34 @@ def test_a_word_about_one_file_is_no_table(tmp_path: Path) -> None:
     images(tmp_path)
     written(tmp_path / "cover.json", '{"image": "img000.png"}')
     assert [f.name for f in opened(tmp_path).fields] == ["image"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_classes_are_numbered_alike_in_all_tables(tmp_path: Path, nested: bool) -> None:
+    """A split without the first class: its second one keeps its number."""
+    for split, kinds in (("train", NAMES), ("test", NAMES[1:])):
+        names = [f"{split}{i}.png" for i in range(12)]
+        boxes = {n: [((i + k) % len(kinds), [1 + k, 2, 30, 40]) for k in range(2)] for i, n in enumerate(names)}
+        for name in names:
+            picture(tmp_path / split / name)
+        if nested:
+            rows = [
+                {
+                    "name": n,
+                    "labels": [
+                        {"category": kinds[c], "box2d": dict(zip(("x1", "y1", "x2", "y2"), b, strict=True))}
+                        for c, b in of
+                    ],
+                }
+                for n, of in boxes.items()
+            ]
+            written(tmp_path / f"{split}.json", json.dumps(rows))
+        else:
+            lines = [f"{n},{kinds[c]},{','.join(map(str, b))}" for n, of in boxes.items() for c, b in of]
+            written(tmp_path / f"{split}_labels.csv", "\n".join(["filename,class,xmin,ymin,xmax,ymax", *lines]))
+    source = opened(tmp_path)
+    assert source.objects is not None and source.objects.names == {0: "gnu", 1: "owl", 2: "yak"}
+    for unit in source.units:
+        i, kinds = int(unit.file.rsplit(str(unit.split), 1)[1][:-4]), NAMES if unit.split == "train" else NAMES[1:]
+        told = source.decode(unit, source.read(unit)).columns["classes"].values[0].tolist()
+        assert [source.objects.names[n] for n in told] == [kinds[(i + k) % len(kinds)] for k in range(2)]

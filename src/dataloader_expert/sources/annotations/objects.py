@@ -53,6 +53,8 @@ class Folded:
     lists: frozenset[str] = frozenset()
     objects: Objects | None = None
     sides: Sides | None = None
+    named: bool = False
+    """Whether ``classes`` are names, not numbers."""
     nested: bool = False
     corners: bool = True
     """Whether each box is left, top, right and bottom: not known of lists."""
@@ -94,68 +96,91 @@ def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folde
     if not any(one for of in own for _, one in of):
         return None
     classes = [[class_of(one) for _, one in of] for of in own]
-    told = [one for of in classes for one in of if one is not None]
-    numbers, objects = _numbered(told)
+    told = {one for of in classes for one in of if one is not None}
     made = []
     for row, of, kinds in zip(rows, own, classes, strict=True):
         kept: Row = {k: v for k, v in row.items() if k != name} | {"boxes": [box for box, _ in of]}
-        made.append(kept | ({"classes": [numbers.get(kind, -1) for kind in kinds]} if told else {}))
+        made.append(kept | ({"classes": _alike(kinds, told)} if told else {}))
     corners = not any(
         _letters(key) in LISTS and isinstance(v, list) for of in own for _, one in of for key, v in one.items()
     )
-    return Folded(made, objects=objects if told else None, nested=True, corners=corners)
+    return Folded(made, objects=_objects(told), named=_named(told), nested=True, corners=corners)
 
 
 def _sided(rows: list[Row], naming: str, names: list[str]) -> Folded:
     """Rows of which each is an object, if columns hold the sides of a box."""
     found = sides_in(names) or _unnamed(rows, [name for name in names if name != naming])
-    if found is None:
-        return Folded(rows)
-    how, sides = found
-    boxes = [
-        None if all(row.get(side) is None for side in sides) else _box(how, [row.get(s) for s in sides]) for row in rows
-    ]
-    there = [box for box in boxes if box is not None]
-    if sum(not any(map(math.isnan, box)) for box in there) < max(1, NEARLY_ALL * len(there)):
-        return Folded(rows)
-    beyond = sum(box[0] < box[2] and box[1] < box[3] for box in there)
-    if {_bare(side) for side in sides} in map(set, LOOSE) and beyond < NEARLY_ALL * len(there):
+    boxes = None if found is None else _boxes(rows, *found)
+    if found is None or boxes is None:
         return Folded(rows)
     one_each = len({str(row.get(naming)) for row in rows}) == len(rows)
-    size = _size_in(names, sides)
+    size = _size_in(names, found[1])
     sizes = {
         str(row.get(naming)): (width, height)
         for row in rows
         if size and isinstance(width := row.get(size[0]), int) and isinstance(height := row.get(size[1]), int)
     }
-    sides = (*sides, *size)
+    gone = {*found[1], *size}
     made: list[Row] = []
     for row, box in zip(rows, boxes, strict=True):
-        rest = {k: v for k, v in row.items() if k not in sides}
+        rest = {k: v for k, v in row.items() if k not in gone}
         made.append(rest if box is None else rest | {"boxes": [box] if one_each else box})
-    about = Sides(how, found[1], size, one_each=one_each)
+    about = Sides(*found, size, one_each=one_each)
     if one_each:
         return Folded(made, sides=about, sizes=sizes)
-    left = [name for name in names if name not in sides and name != naming]
+    return _with_classes(made, naming, [name for name in names if name not in gone and name != naming], about, sizes)
+
+
+def _boxes(rows: list[Row], how: str, sides: tuple[str, ...]) -> list[list[float] | None] | None:
+    """The box of each row, None where all its sides are missing; None if these columns hold something else."""
+    boxes = [
+        None if all(row.get(side) is None for side in sides) else _box(how, [row.get(s) for s in sides]) for row in rows
+    ]
+    there = [box for box in boxes if box is not None]
+    if sum(not any(map(math.isnan, box)) for box in there) < max(1, NEARLY_ALL * len(there)):
+        return None
+    beyond = sum(box[0] < box[2] and box[1] < box[3] for box in there)
+    loose = {_bare(side) for side in sides} in map(set, LOOSE)
+    return None if loose and beyond < NEARLY_ALL * len(there) else boxes
+
+
+def _with_classes(
+    rows: list[Row], naming: str, names: list[str], about: Sides, sizes: dict[str, tuple[int, int]]
+) -> Folded:
+    """The rows with the class of each object, if one of these columns tells it."""
     # what never differs says something of the objects, if of anything, unless it is the split of this table
-    marks = [name for name in left if split_of_folder(str(rows[0].get(name))) is None]
+    marks = [name for name in names if split_of_folder(str(rows[0].get(name))) is None]
     same = {name for name in marks if all(row.get(name) == rows[0].get(name) for row in rows)}
-    label = label_by_name([name for name in left if not any(isinstance(row.get(name), float) for row in rows)])[0]
+    label = label_by_name([name for name in names if not any(isinstance(row.get(name), float) for row in rows)])[0]
     if label is None:
-        label = left[0] if len(left) == 1 and NAMELESS.fullmatch(left[0]) else _class_among(left)
+        label = names[0] if len(names) == 1 and NAMELESS.fullmatch(names[0]) else _class_among(names)
     if label is None or _of_files(rows, naming, label):
-        return Folded(made, frozenset({"boxes", *same}), sides=about, sizes=sizes)
-    numbers, objects = _numbered(
-        [row[label] for row in made if "boxes" in row and isinstance(row.get(label), str | int)]
-    )
-    for row in made:
-        told = row.pop(label, None)
+        return Folded(rows, frozenset({"boxes", *same}), sides=about, sizes=sizes)
+    told = {row[label] for row in rows if "boxes" in row and isinstance(row.get(label), str | int)}
+    beside = {} if _named(told) else _names_beside(rows, label, _class_among([n for n in names if n != label]))
+    for row in rows:
+        kind = row.pop(label, None)
         if "boxes" in row:
-            row["classes"] = numbers.get(told, -1) if isinstance(told, str | int) else -1
-    about = replace(about, kind=label, names=tuple(objects.names.values()))
-    if not objects.names:
-        objects = replace(objects, names=_names_beside(rows, label, _class_among([n for n in left if n != label])))
-    return Folded(made, frozenset({"boxes", "classes", *same}), objects, about, sizes=sizes)
+            row["classes"] = _alike([kind], told)[0]
+    about = replace(about, kind=label)
+    objects = _objects(told) and Objects("classes", beside)
+    return Folded(rows, frozenset({"boxes", "classes", *same}), objects, about, named=_named(told), sizes=sizes)
+
+
+def _named(told: set[Any]) -> bool:
+    """Whether some classes are names, not numbers."""
+    return any(isinstance(one, str) for one in told)
+
+
+def _alike(kinds: list[Any], told: set[Any]) -> list[Any]:
+    """Classes as numbers, -1 for none, or all as texts, None for none, if others are names: these are numbered for all tables."""
+    if not _named(told):
+        return [kind if isinstance(kind, int) else -1 for kind in kinds]
+    return [str(kind) if isinstance(kind, str | int) else None for kind in kinds]
+
+
+def _objects(told: set[Any]) -> Objects | None:
+    return Objects("classes", {}) if told and not _named(told) else None
 
 
 def _of_files(rows: list[Row], naming: str, label: str) -> bool:
@@ -276,15 +301,6 @@ def class_of(one: Mapping[str, Any]) -> str | int | None:
             if texts:
                 return texts[0]
     return None
-
-
-def _numbered(told: list[Any]) -> tuple[dict[Any, int], Objects]:
-    """A number for each class: its own if all are whole numbers, else its place among the names."""
-    distinct = set(told)
-    if all(isinstance(one, int) for one in distinct):
-        return {one: one for one in distinct}, Objects("classes", {})
-    names = sorted(distinct, key=str)
-    return {name: i for i, name in enumerate(names)}, Objects("classes", dict(enumerate(map(str, names))))
 
 
 def _box(how: str, values: list[Any]) -> list[float]:

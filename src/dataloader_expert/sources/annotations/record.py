@@ -61,7 +61,8 @@ class Table:
     """A table that names files in its column ``naming``, without their suffix if ``by_stem``.
 
     ``paths``: the sample that each of its names stands for; ``lists``: the fields of which rows of one file differ; ``sides``:
-    the columns that were made boxes; ``nested``: whether lists of objects were.
+    the columns that were made boxes; ``nested``: whether lists of objects were; ``named``: whether
+    their classes are names.
     """
 
     path: str
@@ -72,6 +73,7 @@ class Table:
     paths: Mapping[str, str] = field(default_factory=dict)
     lists: frozenset[str] = frozenset()
     sides: Sides | None = None
+    named: bool = False
     nested: bool = False
 
 

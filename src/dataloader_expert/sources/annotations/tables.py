@@ -98,9 +98,24 @@ def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
         if split is not None:
             by_split.setdefault(split, {}).update(dict.fromkeys(there))
     found.uneven = len(widths) > 1
+    if any(table.named for table in found.joined):
+        _number(found)
     if len(by_split) > 1:
         for split, of in by_split.items():
             found.divide(split, of)
+
+
+def _number(found: Annotations) -> None:
+    """Numbers the names of classes, for all tables alike."""
+    rows = [row for row in found.rows.values() if isinstance(row.get("classes"), list)]
+    names = sorted({name for row in rows for name in row["classes"] if isinstance(name, str)})
+    numbers = {name: i for i, name in enumerate(names)}
+    for row in rows:
+        row["classes"] = [name if isinstance(name, int) else numbers.get(name, -1) for name in row["classes"]]
+    found.objects = Objects("classes", dict(enumerate(names)))
+    for i, table in enumerate(found.joined):
+        if table.named and table.sides is not None:
+            found.joined[i] = replace(table, sides=replace(table.sides, names=tuple(names)))
 
 
 def _take_over(found: Annotations, rows: Images, table: Table, files: Names, folder: str) -> None:
@@ -224,7 +239,9 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
         values = {field: [r[field] for r in of if field in r] for field in fields}
         found.add(path, {f: v if f in several else v[0] for f, v in values.items() if v})
     found.tables.append(table.path)
-    found.joined.append(replace(table, paths=paths, lists=frozenset(several), sides=made.sides, nested=made.nested))
+    found.joined.append(
+        replace(table, paths=paths, lists=frozenset(several), sides=made.sides, named=made.named, nested=made.nested)
+    )
     found.objects = found.objects or made.objects
     own = made.sides is not None or made.nested or isinstance(rows, Images)
     found.corners = found.corners and (made.corners if own else "boxes" not in fields)
