@@ -105,9 +105,9 @@ class Lines(Table):
                 size = sum(hi - lo for _, lo, hi in spans)
                 units.append(Unit(len(units), of[0].path, start, n, size, split, None, spans))
                 start += n
-        if not units and source.problems:
-            raise source.problems[-1]
         if not units:
+            for problem in source.problems[len(notes) :]:
+                raise problem
             raise RequestError("format-unknown", "no lines of text; give a text file with a sample in each line")
         source.units = tuple(units)
         source.aligned = frozenset(entry.path for of in groups for entry in of[1:])
@@ -141,7 +141,7 @@ class Lines(Table):
             totals.append(total)
         if len({n - _blank_at_end(self.listing, e.path) for e, n in zip(of, totals, strict=True)}) > 1:
             each = ", ".join(f"{e.path.rpartition('/')[2]} {n:,}" for e, n in zip(of, totals, strict=True))
-            text = f"the files of a parallel text differ in their number of lines: {each}; lines behind a lost one are no translations"
+            text = f"the files of a parallel text differ in their number of lines: {each}; all lines after a lost one are misaligned"
             self.problems.append(Unreadable("length-mismatch", text, file=of[totals.index(min(totals))].path))
         starts = [_mark(self.listing, entry.path) for entry in of]
         done = 0
