@@ -106,8 +106,8 @@ class Lines(Table):
                 units.append(Unit(len(units), of[0].path, start, n, size, split, None, spans))
                 start += n
         if not units:
-            for problem in source.problems[len(notes) :]:
-                raise problem
+            for first in source.problems[len(notes) :]:
+                raise first
             raise RequestError("format-unknown", "no lines of text; give a text file with a sample in each line")
         source.units = tuple(units)
         source.aligned = frozenset(entry.path for of in groups for entry in of[1:])
