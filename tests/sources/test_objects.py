@@ -436,3 +436,11 @@ def test_classes_are_numbered_alike_in_all_tables(tmp_path: Path, nested: bool) 
         i, kinds = int(unit.file.rsplit(str(unit.split), 1)[1][:-4]), NAMES if unit.split == "train" else NAMES[1:]
         told = source.decode(unit, source.read(unit)).columns["classes"].values[0].tolist()
         assert [source.objects.names[n] for n in told] == [kinds[(i + k) % len(kinds)] for k in range(2)]
+
+
+def test_a_label_file_in_another_encoding_costs_no_other(tmp_path: Path) -> None:
+    made(tmp_path, kitti, "kitti")
+    (tmp_path / "label_2" / "img005.txt").write_bytes(b"caf\xe9 0 0 0 1 2 30 40 0 0 0 0 0 0 0\n")
+    assert [(c, w["file"]) for c, f in complaints(tmp_path).items() for w in f.where] == [
+        ("parse-error", "label_2/img005.txt")
+    ]

@@ -106,6 +106,11 @@ class Listing:
             return file.upto(0, size)
 
 
+def is_beside(path: str) -> bool:
+    """Whether a file is about the data: a note, or one that names classes, sizes and the like."""
+    return is_about(path) or path.rsplit("/", 1)[-1] in SIDE_FILES
+
+
 def list_files(name: str, roots: tuple[str, ...]) -> Listing:
     """All files that a path or glob names, sorted, with kinds determined from the first bytes.
 

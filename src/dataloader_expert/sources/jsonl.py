@@ -11,7 +11,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
-from dataloader_expert.sources.lines import MAX_DEPTH, record_ranges, too_deep, utf8
+from dataloader_expert.sources.lines import MAX_DEPTH, byte_order_mark, record_ranges, too_deep, utf8
 from dataloader_expert.sources.tables import Table, columns_of_records
 
 
@@ -31,9 +31,8 @@ class Jsonl(Table):
         units: list[Unit] = []
         start = 0
         for entry, folder in zip(entries, folders, strict=True):
-            bom = 3 if listing.head(entry.path, 3) == b"\xef\xbb\xbf" else 0
             try:
-                ranges = record_ranges(listing, entry.path, False, bom)
+                ranges = record_ranges(listing, entry.path, False, byte_order_mark(listing, entry.path))
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue

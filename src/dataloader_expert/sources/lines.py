@@ -75,6 +75,11 @@ def record_ranges(listing: Listing, path: str, quoted: bool, skip: int = 0) -> l
         return [r for r in ranges if r[2]]
 
 
+def byte_order_mark(listing: Listing, path: str) -> int:
+    """The length of the mark before the first record; 0 if there is none."""
+    return 3 if listing.head(path, 3) == b"\xef\xbb\xbf" else 0
+
+
 def too_deep(data: bytes) -> bool:
     """Whether lists and objects in JSON are nested deeper than ``MAX_DEPTH``; brackets inside texts do not count."""
     import numpy as np

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.files import SIDE_FILES, Entry, is_about
+from dataloader_expert.sources.files import Entry, is_beside
 from dataloader_expert.sources.layout import split_of_folder
 
 SAMPLES = {"images", "image", "imgs", "img", "jpegimages", "leftimg8bit", "photos", "photo", "pictures", "inputs", "input", "rgb"} | {
@@ -80,7 +80,7 @@ def pair(entries: Iterable[Entry], kinds: frozenset[str]) -> Pairing:
     others: dict[str, dict[str, Entry]] = {}
     by_word: dict[str, dict[str, Entry]] = {}
     for entry in entries:
-        if is_about(entry.path) or entry.path.rsplit("/", 1)[-1] in SIDE_FILES:
+        if is_beside(entry.path):
             continue
         if entry.kind not in kinds:
             key, word = key_of(entry.path)

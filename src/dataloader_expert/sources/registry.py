@@ -20,7 +20,7 @@ from dataloader_expert.sources.annotations.voc import KIND as VOC
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.chosen import chosen
 from dataloader_expert.sources.copies import idle_files
-from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about, list_files
+from dataloader_expert.sources.files import Listing, is_beside, list_files
 from dataloader_expert.sources.layout import split_in_name
 from dataloader_expert.sources.magic import SUFFIXES
 from dataloader_expert.sources.packed import unpacked_name
@@ -82,10 +82,10 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
             listing.most_bytes = ref.limit_bytes // 2
         cls, kinds = _chosen(listing, ref, known)
         source = cls.open(listing, ref)
-        held = [e for e in listing.entries if e.kind in kinds or _beside(e)]
+        held = [e for e in listing.entries if e.kind in kinds or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
         unknowns += [Unknown(f"field {name}", why) for name, why in getattr(source, "unread", {}).items()]
-        data = [e for e in listing.of(kinds) if not _beside(e) or listing.single]
+        data = [e for e in listing.of(kinds) if not is_beside(e.path) or listing.single]
         source.problems += idle_files(source, listing, data)
         damaged = [str(p.where["file"]) for p in listing.problems if "file" in p.where]
         source.problems += absent_parts(source, listing, [*(e.path for e in listing.of(kinds)), *damaged])
@@ -156,7 +156,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     if listing.find("dataset_dict.json", "state.json") and listing.of(frozenset({"arrow"})):
         return known["hf-disk"], frozenset({"arrow", "json"})
     about = _beside_shards(listing)
-    data = [e for e in listing.entries if not (_beside(e) or e.path in about) or listing.single]
+    data = [e for e in listing.entries if not (is_beside(e.path) or e.path in about) or listing.single]
     kinds_there = {e.kind for e in data}
     if len(kinds_there) > 1 and not listing.single:  # what belongs to images or audio is not another kind of data
         for main in ("image", "audio"):
@@ -213,10 +213,6 @@ def _suffix(path: str) -> str:
 
 def _plural(kind: str | None) -> str:
     return "files of unknown kind" if kind is None else f"{kind} files"
-
-
-def _beside(entry: Entry) -> bool:
-    return is_about(entry.path) or entry.path.rsplit("/", 1)[-1] in SIDE_FILES
 
 
 def _beside_shards(listing: Listing) -> set[str]:
@@ -279,7 +275,7 @@ def _foreign(listing: Listing, kinds: frozenset[str], beside: Collection[str]) -
     """Files that belong neither to the data set nor to a sample (``beside``), and files whose name suggests another format than their bytes."""
     problems = []
     for entry in listing.entries:
-        if _beside(entry) or entry.path in beside:
+        if is_beside(entry.path) or entry.path in beside:
             continue
         suffix = _suffix(entry.path)
         if entry.kind not in kinds and SUFFIXES.get(suffix) in kinds:

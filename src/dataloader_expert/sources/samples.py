@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.annotations.reading import annotations_of
-from dataloader_expert.sources.annotations.record import Annotations, block_of, described
-from dataloader_expert.sources.annotations.tables import NAMELESS
+from dataloader_expert.sources.annotations.record import NAMELESS, Annotations, block_of, described
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Column, Field, Roles, Source, Unit
 from dataloader_expert.sources.files import Entry, Listing

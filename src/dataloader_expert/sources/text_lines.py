@@ -15,9 +15,17 @@ from typing import Any
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
-from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
+from dataloader_expert.sources.files import Entry, Listing, is_beside
 from dataloader_expert.sources.layout import read_folders, split_in_name, without_split
-from dataloader_expert.sources.lines import BLANKS, MAX_LINE, RANGE_BYTES, record_ranges, utf8, without_nul
+from dataloader_expert.sources.lines import (
+    BLANKS,
+    MAX_LINE,
+    RANGE_BYTES,
+    byte_order_mark,
+    record_ranges,
+    utf8,
+    without_nul,
+)
 from dataloader_expert.sources.magic import LANGUAGE
 from dataloader_expert.sources.roles import words
 from dataloader_expert.sources.tables import Table, phrase_length
@@ -96,7 +104,7 @@ class Lines(Table):
                     ranges = list(_sentence_ranges(listing, of[0].path, source.tabbed))
                 else:
                     path = of[0].path
-                    whole = record_ranges(listing, path, False, _mark(listing, path))
+                    whole = record_ranges(listing, path, False, byte_order_mark(listing, path))
                     ranges = [(((path, lo, hi),), n) for lo, hi, n in whole]
             except Unreadable as problem:
                 source.problems.append(problem)
@@ -143,7 +151,7 @@ class Lines(Table):
             each = ", ".join(f"{e.path.rpartition('/')[2]} {n:,}" for e, n in zip(of, totals, strict=True))
             text = f"the files of a parallel text differ in their number of lines: {each}; all lines after a lost one are misaligned"
             self.problems.append(Unreadable("length-mismatch", text, file=of[totals.index(min(totals))].path))
-        starts = [_mark(self.listing, entry.path) for entry in of]
+        starts = [byte_order_mark(self.listing, entry.path) for entry in of]
         done = 0
         for i, upto in enumerate(counts):
             n = min(upto, min(totals)) - done
@@ -196,11 +204,7 @@ def texts_of(listing: Listing) -> tuple[list[Entry], list[Entry], tuple[str, ...
 
     Others are notes, such as vocabularies, beside files of splits, and files without a partner beside parallel texts.
     """
-    there = [
-        e
-        for e in listing.of(Lines.kinds)
-        if (e.size and not (is_about(e.path) or e.path.rsplit("/", 1)[-1] in SIDE_FILES)) or listing.single
-    ]
+    there = [e for e in listing.of(Lines.kinds) if (e.size and not is_beside(e.path)) or listing.single]
     found: dict[str, dict[str, Entry]] = {}
     for entry in there:
         match = LANGUAGE.search(entry.path)
@@ -290,14 +294,9 @@ def _columns_called(columns: int | None) -> tuple[str, ...]:
     return ("tokens", *(f"column_{i + 1}" for i in range(1, columns - 1)), "tags")
 
 
-def _mark(listing: Listing, path: str) -> int:
-    """The length of a byte-order mark."""
-    return 3 if listing.head(path, 3) == b"\xef\xbb\xbf" else 0
-
-
 def _sentence_ranges(listing: Listing, path: str, tabbed: bool) -> Iterator[tuple[tuple[Span, ...], int]]:
     """Ranges of about 4 MiB that end at blank lines, with the number of sentences in each."""
-    at = _mark(listing, path)
+    at = byte_order_mark(listing, path)
     with listing.open(path) as file:
         while at < file.size:
             length = RANGE_BYTES
@@ -328,7 +327,7 @@ def _line_ends(listing: Listing, path: str) -> Iterator[Any]:
     """The offsets behind each line, int64, chunk by chunk; the last line may have no newline."""
     import numpy as np
 
-    at = _mark(listing, path)
+    at = byte_order_mark(listing, path)
     with listing.open(path) as file:
         last, start = b"\n", at
         while at < file.size:

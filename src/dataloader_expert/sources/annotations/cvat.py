@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, Names
+from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, Names, around
 from dataloader_expert.sources.annotations.voc import KIND, elements
 from dataloader_expert.sources.files import Listing
 
@@ -73,6 +73,6 @@ def _box(shape: ElementTree.Element) -> list[float]:
             return [x - rx, y - ry, x + rx, y + ry]
         points = [[*map(float, point.split(","))] for point in (shape.get("points") or "").split(";") if point]
         xs, ys = zip(*points, strict=True)
-        return [min(xs), min(ys), max(xs), max(ys)]
+        return around(xs, ys)
     except ValueError:
         return [float("nan")] * 4

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import ODD, Annotations
+from dataloader_expert.sources.annotations.record import ODD, Annotations, around
 from dataloader_expert.sources.files import Listing
 
 HEAD, MOST_BYTES = 1 << 14, 1 << 26
@@ -47,6 +47,6 @@ def objects(held: dict[str, Any]) -> tuple[list[list[float]], list[str]]:
         if shape.get("shape_type") == "circle" and len(xs) == 2:  # its centre, and a point of its edge
             radius = math.hypot(xs[1] - xs[0], ys[1] - ys[0])
             xs, ys = (xs[0] - radius, xs[0] + radius), (ys[0] - radius, ys[0] + radius)
-        boxes.append([min(xs), min(ys), max(xs), max(ys)])
+        boxes.append(around(xs, ys))
         names.append(str(shape["label"]).strip())
     return boxes, names

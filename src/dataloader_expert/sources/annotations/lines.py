@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names
-from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
+from dataloader_expert.sources.annotations.record import MOST_TOLD, NEARLY_ALL, ODD, Annotations, Names, around
+from dataloader_expert.sources.files import Entry, Listing, is_beside
 
 Line = tuple[list[float], str]
 """Left, top, right and bottom in pixels, and the class, or what a text says."""
@@ -32,8 +32,7 @@ def join_lines(found: Annotations, listing: Listing, paths: list[str]) -> None:
     groups: dict[tuple[str, ...], dict[str, Entry]] = {}
     """By what the folders of texts have that those of their images do not."""
     for entry in texts:
-        name = entry.path.rsplit("/", 1)[-1]
-        if entry.size <= MOST_BYTES and name not in SIDE_FILES and not is_about(entry.path):
+        if entry.size <= MOST_BYTES and not is_beside(entry.path):
             path = files.beside(entry.path)
             if path is None:
                 alone.append(entry)
@@ -66,7 +65,7 @@ def _join(
                     continue
                 boxes.append(box)
                 names.append(name)
-        except Unreadable as e:
+        except ODD as e:
             wrong.append(f"is no label file: {escaped(e, 80)}")
         if wrong:
             more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -130,7 +129,7 @@ def dota(line: str) -> Line:
     cells = line.split()
     if len(cells) not in (9, 10):
         raise ValueError("not as many columns as DOTA's labels have")
-    return around([float(cell) for cell in cells[:8]]), _word(cells[8])
+    return _corners(cells[:8]), _word(cells[8])
 
 
 def visdrone(line: str) -> Line:
@@ -153,7 +152,7 @@ def icdar(line: str) -> Line:
     if len(corners) != 8:
         raise ValueError("not as many columns as ICDAR's labels have")
     script, mark, rest = text.partition(",")
-    return around([float(cell) for cell in corners]), rest if mark and script in SCRIPTS else text
+    return _corners(corners), rest if mark and script in SCRIPTS else text
 
 
 def sided(line: str) -> Line:
@@ -170,9 +169,10 @@ def sided(line: str) -> Line:
 STYLES: tuple[Callable[[str], Line], ...] = (kitti, dota, visdrone, icdar, sided)
 
 
-def around(corners: list[float]) -> list[float]:
+def _corners(cells: list[str]) -> list[float]:
     """The box around points, of which each has its x and its y."""
-    return [min(corners[::2]), min(corners[1::2]), max(corners[::2]), max(corners[1::2])]
+    numbers = [float(cell) for cell in cells]
+    return around(numbers[::2], numbers[1::2])
 
 
 def _word(text: str) -> str:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dataloader_expert.sources.annotations.coco import Images
-from dataloader_expert.sources.annotations.record import LOOKED_AT, MOST_FIELDS, NEARLY_ALL, Row, Sides
+from dataloader_expert.sources.annotations.record import (
+    LOOKED_AT,
+    MOST_FIELDS,
+    NAMELESS,
+    NEARLY_ALL,
+    Row,
+    Sides,
+    around,
+)
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.layout import label_by_name, split_of_folder
 
@@ -42,7 +50,6 @@ HOLDERS = (*LISTS, "box2d", "rect", "roi", "coordinates", "shapeattributes", "po
 """Keys of an object under which its box stands; under the first also as a list."""
 OTHERS = ("category", "name", "type", "title", "tag")
 """Keys that may hold the class of an object where none is called like a label."""
-NAMELESS = re.compile(r"f\d+")
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ def _listed(rows: list[Row], name: str, values: list[list[Any] | None]) -> Folde
     made = []
     for row, of, kinds in zip(rows, own, classes, strict=True):
         kept: Row = {k: v for k, v in row.items() if k != name} | {"boxes": [box for box, _ in of]}
-        made.append(kept | ({"classes": _alike(kinds, told)} if told else {}))
+        made.append(kept | ({"classes": _classes(kinds, told)} if told else {}))
     corners = not any(
         _letters(key) in LISTS and isinstance(v, list) for of in own for _, one in of for key, v in one.items()
     )
@@ -161,7 +168,7 @@ def _with_classes(
     for row in rows:
         kind = row.pop(label, None)
         if "boxes" in row:
-            row["classes"] = _alike([kind], told)[0]
+            row["classes"] = _classes([kind], told)[0]
     about = replace(about, kind=label)
     objects = _objects(told) and Objects("classes", beside)
     return Folded(rows, frozenset({"boxes", "classes", *same}), objects, about, named=_named(told), sizes=sizes)
@@ -172,7 +179,7 @@ def _named(told: set[Any]) -> bool:
     return any(isinstance(one, str) for one in told)
 
 
-def _alike(kinds: list[Any], told: set[Any]) -> list[Any]:
+def _classes(kinds: list[Any], told: set[Any]) -> list[Any]:
     """Classes as numbers, -1 for none, or all as texts, None for none, if others are names: these are numbered for all tables."""
     if not _named(told):
         return [kind if isinstance(kind, int) else -1 for kind in kinds]
@@ -281,7 +288,7 @@ def _outline(held: Mapping[str, Any]) -> list[float] | None:
     """The box around a polygon of VIA, or around its circle."""
     xs, ys = held.get("all_points_x"), held.get("all_points_y")
     if isinstance(xs, list) and isinstance(ys, list) and xs and ys:
-        return [min(map(_number, xs)), min(map(_number, ys)), max(map(_number, xs)), max(map(_number, ys))]
+        return around([*map(_number, xs)], [*map(_number, ys)])
     if {"cx", "cy"} <= held.keys() and ("r" in held or {"rx", "ry"} <= held.keys()):
         x, y = _number(held["cx"]), _number(held["cy"])
         rx, ry = (_number(held.get(side, held.get("r"))) for side in ("rx", "ry"))

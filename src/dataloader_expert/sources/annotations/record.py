@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,15 @@ ODD = (
     ElementTree.ParseError,
 )
 """What a file that is damaged, or well-formed but no annotation, may raise."""
+
+
+NAMELESS = re.compile(r"f\d+")
+"""Columns of tables without a header."""
+
+
+def around(xs: Sequence[float], ys: Sequence[float]) -> list[float]:
+    """The box around points: left, top, right and bottom."""
+    return [min(xs), min(ys), max(xs), max(ys)]
 
 
 def folder_of(path: str) -> str:

@@ -25,6 +25,7 @@ from dataloader_expert.sources.annotations.record import (
     LOOKED_AT,
     MOST_FIELDS,
     MOST_TOLD,
+    NAMELESS,
     NEARLY_ALL,
     ODD,
     Annotations,
@@ -47,8 +48,6 @@ NAMING = {"id", "ids", "file", "filename", "image", "img", "name", "path", "pict
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
 BARE = "text"
 """The kind of tables without a header."""
-NAMELESS = re.compile(r"f\d+")
-"""Columns of tables without a header."""
 FEW_TEXTS = 20
 """So many text files are always looked into, and more if there are many samples: they may name them."""
 MAY_NAME = {"labels.json", "labels.txt", "metadata.json"}
@@ -292,7 +291,7 @@ def typed(rows: list[Row], name: str) -> list[Row]:
     return rows
 
 
-def _alike(rows: list[Row]) -> bool:
+def _have_a_key(rows: list[Row]) -> bool:
     """Whether nearly all of them have a key in common."""
     counts = Counter(key for row in rows for key in row)
     return bool(counts) and max(counts.values()) >= NEARLY_ALL * len(rows)
@@ -347,7 +346,7 @@ def _rows_in(found: Any, deep: int = 2) -> list[Row]:
     if len(found) > 1 and all(split.values()):
         parts = {key: _rows_in(value, deep - 1) for key, value in found.items()}
         return [{"split": key, **row} for key, rows in parts.items() for row in rows]
-    if all(isinstance(value, dict) for value in found.values()) and _alike(list(found.values())):
+    if all(isinstance(value, dict) for value in found.values()) and _have_a_key(list(found.values())):
         return [{ENTRY: key, **value} for key, value in found.items()]
     within = [_rows_in(value, deep - 1) for value in found.values() if isinstance(value, dict | list)]
     if any(within):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dataloader_expert.errors import Unreadable, escaped
-from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, folder_of
+from dataloader_expert.sources.annotations.record import MOST_TOLD, ODD, Annotations, around, folder_of
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
 from dataloader_expert.sources.pairing import key_of
@@ -147,7 +147,7 @@ def _box(values: list[float], points: tuple[int, int] | None) -> list[float]:
         ValueError: if there are fewer than four numbers, or a half is missing.
     """
     if is_outline(len(values), points):
-        return [min(values[::2]), min(values[1::2]), max(values[::2]), max(values[1::2])]
+        return around(values[::2], values[1::2])
     x, y, width, height = values[:4]
     return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
 
