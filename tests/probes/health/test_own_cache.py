@@ -33,7 +33,7 @@ class Slow(Dataset[torch.Tensor]):
         return self.n
 
     def load(self, index: int) -> torch.Tensor:
-        time.sleep(0.004)
+        time.sleep(0.004)  # a store that answers, which the cache saves
         return torch.full((8,), float(index))
 
     def __getitem__(self, index: int) -> torch.Tensor:
