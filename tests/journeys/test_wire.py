@@ -67,7 +67,7 @@ def answers(root: Path) -> Answers:
             got.listed = {tool.name: tool for tool in (await client.list_tools()).tools}
             for name in TOOLS:
                 steps: list[float] = got.progress.setdefault(name, [])
-                arguments = {"source": str(root), "budget_s": 1.5}
+                arguments = {"source": str(root), "budget_s": 6}
                 result = await client.call_tool(name, arguments, progress_callback=keeping(steps))
                 got.results[name] = result
                 assert not result.is_error, result.content

@@ -62,7 +62,7 @@ def asking(root: Path, era: Any, answer: ElicitResult | None, source: str, **arg
     async def drive() -> Any:
         more: dict[str, Any] = {"elicitation_callback": elicit} if answer is not None else {}
         async with Client(build(Settings((str(root),))), mode=era, **more) as client:
-            given = {"source": str(root / source), "budget_s": 3, **arguments}
+            given = {"source": str(root / source), "budget_s": 12, **arguments}
             result = await client.call_tool("characterize_dataset", given)
             assert not result.is_error, result.content
             return result.structured_content

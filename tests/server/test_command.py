@@ -62,7 +62,7 @@ def ran(*arguments: str) -> Done:
 def done(folder: Path) -> dict[str, Done]:
     """Each command once."""
     return {
-        **{tool.command: ran(tool.command, "data", "--budget-s", "1.5") for tool in all_tools().values()},
+        **{tool.command: ran(tool.command, "data", "--budget-s", "8") for tool in all_tools().values()},
         "check without budget": ran("check", "bad"),
         "check, never": ran("check", "bad", "--fail-on", "never"),
         "characterize bad": ran("characterize", "bad", "--json", "--detail", "full", "--root", "bad"),

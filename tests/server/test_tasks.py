@@ -113,7 +113,7 @@ def test_a_task_is_polled_to_its_result(root: Path) -> None:
         return CallToolResult.model_validate(state.result)
 
     async def drive(client: Client) -> None:
-        arguments = {"source": str(root / "data"), "budget_s": 3}
+        arguments = {"source": str(root / "data"), "budget_s": 12}
         result = await client.call_tool("characterize_dataset", arguments)
         assert not result.is_error
         assert (result.structured_content or {})["samples"] == 42
@@ -123,7 +123,7 @@ def test_a_task_is_polled_to_its_result(root: Path) -> None:
     driven(root, deal, drive)
     assert seen["begun"].status == "working"
     assert seen["begun"].ttl_ms >= 60_000
-    assert any(" of 3 s)" in said for said in seen["said"]), seen["said"]
+    assert any(" of 12 s)" in said for said in seen["said"]), seen["said"]
     assert seen["refused"].is_error, "what is refused at once is no task"
     assert seen["misspelt"].is_error
 
@@ -169,7 +169,7 @@ def test_a_question_is_asked_by_the_task(root: Path) -> None:
         raise AssertionError("the question is the task's")
 
     async def drive(client: Client) -> None:
-        arguments = {"source": str(root / "t.csv"), "budget_s": 3}
+        arguments = {"source": str(root / "t.csv"), "budget_s": 12}
         result = await client.call_tool("characterize_dataset", arguments)
         assert (result.structured_content or {})["classes"]["label"] == "b"
 

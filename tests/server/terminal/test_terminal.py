@@ -198,7 +198,7 @@ def test_a_terminal_gets_colours_and_progress_and_a_pipe_gets_markdown(tmp_path:
     TINY["image-folder"](tmp_path)
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
-    words = ("characterize", str(tmp_path), "--budget-s", "4")
+    words = ("characterize", str(tmp_path), "--budget-s", "12")
     told = at_a_terminal(*words)
     assert "\x1b[1;36m" in told and "━" in told and "Samples by class" in told and "\n## " not in told
     plain = at_a_terminal(*words, NO_COLOR="1")
