@@ -6,11 +6,11 @@ import hashlib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.pictures import as_grey
+from dataloader_expert.sources.pictures import as_grey, packed
 from dataloader_expert.sources.roles import LISTED
 
 try:
@@ -45,6 +45,8 @@ FILES = {"path", "file", "filename", "file_name"}
 ROWS = 1 << 14
 WORDS = 64
 LUMA = (0.299, 0.587, 0.114)
+WINDOW = 96
+"""Side of the central square that is looked at in full, in pixels."""
 HASHED_FROM = 24
 """Pixels on the shorter side from which a perceptual hash says anything."""
 
@@ -108,14 +110,17 @@ def digests(block: Block, names: Sequence[str], onto: Any = None) -> Any:
 
 def blank(block: Block, names: Sequence[str], phrase: int = 0) -> Any:
     """Which samples are equal to others, but no copies: one value throughout, such as digital silence, or texts of up to ``phrase``
-    characters; bool [n], None if none is."""
+    characters; bool [n], None if none is. Made once a block."""
     import numpy as np
 
     columns = [block.columns[name].values for name in names if name in block.columns]
     if not columns or not all(isinstance(values, list) for values in columns):
         return None
-    found = np.array([all(_even(v, phrase) for v in sample) for sample in zip(*columns, strict=True)], bool)
-    return found if found.any() else None
+    key = f"blank {list(names)} {phrase}"
+    if key not in block.views:
+        even = [all(_even(v, phrase) for v in sample) for sample in zip(*columns, strict=True)]
+        block.views[key] = np.array(even, bool)
+    return block.views[key] if block.views[key].any() else None
 
 
 def short(value: Any, phrase: int) -> bool:
@@ -162,7 +167,14 @@ def _each(values: Any) -> Any:
             table = {}
         if table:
             return np.fromiter(map(table.__getitem__, values), np.uint64, len(values))
-    return np.array([digest64(content(v)) for v in values], np.uint64)
+    return np.array([digest(v) for v in values], np.uint64)
+
+
+def digest(value: Any) -> int:
+    """A value's content as 64 bits."""
+    if getattr(value, "mode", "") != "RGB":
+        return digest64(content(value))
+    return digest64(f"{value.mode}{value.size}{digest64(packed(value))}".encode())
 
 
 def mix(x: Any) -> Any:
@@ -210,9 +222,10 @@ def thumb(value: Any, size: int = 32) -> Any:
     if hasattr(value, "getbands"):
         from PIL import Image
 
-        factor = min(value.size) // (2 * size)
-        small = value.reduce(factor) if factor > 1 and value.mode in ("RGB", "L") else value
-        return np.asarray(as_grey(small).resize((size, size), Image.Resampling.BOX))
+        grey = as_grey(value)
+        factor = min(grey.size) // (2 * size)
+        small = grey.reduce(factor) if factor > 1 else grey
+        return np.asarray(small.resize((size, size), Image.Resampling.BOX))
     array = np.asarray(value, np.float32)
     if array.ndim == 3:
         array = array if array.shape[2] in (1, 3, 4) else array.transpose(1, 2, 0)
@@ -220,13 +233,13 @@ def thumb(value: Any, size: int = 32) -> Any:
     rows = np.linspace(0, array.shape[0], size + 1).astype(int)
     columns = np.linspace(0, array.shape[1], size + 1).astype(int)
     rows[1:], columns[1:] = np.maximum(rows[1:], 1), np.maximum(columns[1:], 1)
-    small = np.add.reduceat(
+    sums = np.add.reduceat(
         np.add.reduceat(array, np.minimum(rows[:-1], array.shape[0] - 1), 0),
         np.minimum(columns[:-1], array.shape[1] - 1),
         1,
     )
     count = np.maximum(np.diff(rows), 1)[:, None] * np.maximum(np.diff(columns), 1)[None]
-    return small / count
+    return sums / count
 
 
 def picture_hashes(grey: Any) -> Any:
@@ -302,20 +315,39 @@ def _is_picture(value: Any) -> bool:
     return hasattr(value, "ndim") and value.ndim in (2, 3) and bool(value.size) and value.dtype.kind in "biuf"
 
 
-def thumbs(block: Block, name: str) -> tuple[Any, Any]:
-    """A 32 x 32 gray picture of each of a field's images, float32 [samples, 32, 32], and which samples have one, bool; made once
-    a block."""
+class Looks(NamedTuple):
+    """How a field's images look in gray: small, float32 [samples, 32, 32]; which samples have one, bool; and of Pillow's images,
+    the central square or what there is of it, uint8 [h, w] (None of others)."""
+
+    small: Any
+    there: Any
+    middles: list[Any]
+
+
+def looks(block: Block, name: str) -> Looks:
+    """Made once a block."""
     import numpy as np
 
-    key = f"thumbs {name}"
-    if key not in block.views:
+    keys = [f"{part} of {name}" for part in Looks._fields]
+    if keys[0] not in block.views:
         values = block.columns[name].values
-        there = np.array([hasattr(v, "getbands") or _is_picture(v) for v in values], bool)
-        made = np.zeros((len(there), 32, 32), np.float32)
-        for i in np.flatnonzero(there).tolist():
-            made[i] = thumb(values[i])
-        block.views[key], block.views[f"{key} there"] = made, there
-    return block.views[key], block.views[f"{key} there"]
+        small, there = np.zeros((len(values), 32, 32), np.float32), np.zeros(len(values), bool)
+        middles: list[Any] = [None] * len(values)
+        for i, value in enumerate(values):
+            if hasattr(value, "getbands"):
+                value = as_grey(value)
+                middles[i] = np.asarray(_middle(value))
+            elif not _is_picture(value):
+                continue
+            small[i], there[i] = thumb(value), True
+        block.views.update(zip(keys, (small, there, middles), strict=True))
+    return Looks(*map(block.views.__getitem__, keys))
+
+
+def _middle(image: Any) -> Any:
+    """The image's central square, or what there is of it."""
+    left, top = max(0, (image.width - WINDOW) // 2), max(0, (image.height - WINDOW) // 2)
+    return image.crop((left, top, min(image.width, left + WINDOW), min(image.height, top + WINDOW)))
 
 
 _MATRICES: dict[int, Any] = {}
@@ -356,14 +388,14 @@ def _vectors(block: Block, names: list[str], whole: bool) -> Any:
             if values.ndim == 1:
                 part = values.astype(np.float64)[:, None]
             elif values.ndim >= 3 and values.dtype == np.uint8:
-                part = _pooled(*thumbs(block, name))
+                part = _pooled(looks(block, name))
             else:
                 flat = values.reshape(len(values), -1)
                 part = (flat if flat.shape[1] <= 256 else flat[:, :: -(-flat.shape[1] // 256)]).astype(np.float64)
         else:
             pictures = any(hasattr(v, "getbands") for v in values)
             if pictures:
-                made = list(_pooled(*thumbs(block, name)))
+                made = list(_pooled(looks(block, name)))
             elif column.stacked is not None and _is_wide(column.stacked[:1]):
                 made = list(_means_and_spreads(column.stacked))
             else:
@@ -393,12 +425,12 @@ def _stacked(values: list[Any]) -> Any:
     )
 
 
-def _pooled(small: Any, there: Any) -> Any:
+def _pooled(seen: Looks) -> Any:
     """64 numbers of each 32 x 32 picture, the means of 4 x 4 pixels; NaN where there is none."""
     import numpy as np
 
-    means = small.reshape(-1, 8, 4, 8, 4).mean((2, 4), dtype=np.float64).reshape(-1, 64)
-    means[~there] = np.nan
+    means = seen.small.reshape(-1, 8, 4, 8, 4).mean((2, 4), dtype=np.float64).reshape(-1, 64)
+    means[~seen.there] = np.nan
     return means
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dataloader_expert.checks.alignment import ALIKE, alike, blurred
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import HASHED_FROM, insides, picture_hashes, thumbs
+from dataloader_expert.checks.fingerprint import HASHED_FROM, insides, looks, picture_hashes
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
@@ -78,7 +78,7 @@ class NearPictures(Check):
             self.rest.append(content_digests(block, self.others))
         name = self.fields[0]
         blank = np.zeros((n, 32, 32), np.uint8)  # which has no hash
-        self.waiting.append(insides(thumbs(block, name)[0][:n]) if name in block.columns else blank)
+        self.waiting.append(insides(looks(block, name).small[:n]) if name in block.columns else blank)
         self.n_waiting += n
         if self.n_waiting >= AT_ONCE:
             self._hash()

@@ -9,11 +9,10 @@ from typing import Any
 
 from dataloader_expert.checks.base import HISTOGRAM, Check, Context
 from dataloader_expert.checks.binned import binned
-from dataloader_expert.checks.fingerprint import thumbs
+from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.pictures import as_grey
 
 MODES = Quantity("image_modes", "images", "images of each colour mode, with samples of the rarer ones")
 LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or rotated by EXIF, with samples")
@@ -30,8 +29,6 @@ RARE = 0.1
 BLURRED, LESS_SHARP = 0.25, 3.0
 """The spread of the Laplacian over that of the grey values below which an image is blurred (sharp ones have 0.5 or more), and
 the factor by which it must be less than in the typical image: some data have little detail throughout."""
-WINDOW = 96
-"""Side of the central square in which sharpness is measured, in pixels."""
 
 
 class Pictures(Check):
@@ -74,7 +71,7 @@ class Pictures(Check):
                     self._size(value.height, value.width, place)
                     if _orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
-                    if value.mode == "RGB" and _still(_middle(value)) and _still(value):
+                    if value.mode == "RGB" and _still(value):
                         self._look("still channel", place)
                 elif hasattr(value, "shape") and value.ndim in (2, 3) and value.size:
                     h, w = value.shape[:2] if value.shape[-1] in (1, 3, 4) or value.ndim == 2 else value.shape[-2:]
@@ -85,8 +82,9 @@ class Pictures(Check):
                     continue
                 shown.append(i)
             if shown:
-                self._looks(block, shown, thumbs(block, field.name)[0][shown])
-                self._sharp(block, [i for i in shown if hasattr(values[i], "getbands")], values)
+                seen = looks(block, field.name)
+                self._looks(block, shown, seen.small[shown])
+                self._sharp(block, [i for i in shown if seen.middles[i] is not None], seen.middles)
 
     def _looks(self, block: Block, shown: list[int], small: Any) -> None:
         """Notes what the samples' thumbnails, [n, 32, 32], are throughout."""
@@ -104,8 +102,8 @@ class Pictures(Check):
         if len(kept) < 20 and len(self.places) < MOST_SIZES:
             kept.append(place)
 
-    def _sharp(self, block: Block, at: list[int], images: Any) -> None:
-        for i, found in zip(at, sharpness([images[i] for i in at]), strict=True):
+    def _sharp(self, block: Block, at: list[int], middles: list[Any]) -> None:
+        for i, found in zip(at, sharpness([middles[i] for i in at]), strict=True):
             if found is not None:
                 self.sharpness.append((found, block.index(i), block.file(i)))
 
@@ -261,12 +259,11 @@ def filled_up(small: Any) -> Any:
     return found
 
 
-def sharpness(images: list[Any]) -> list[float | None]:
-    """Of each image, the standard deviation of the Laplacian over that of the grey values, in the centre; None for a flat one."""
+def sharpness(middles: list[Any]) -> list[float | None]:
+    """The standard deviation of the Laplacian over that of the grey values, of pictures uint8 [h, w]; None for a flat one."""
     import numpy as np
 
-    middles = [np.asarray(as_grey(_middle(image))) for image in images]
-    found: list[float | None] = [None] * len(images)
+    found: list[float | None] = [None] * len(middles)
     for shape in {m.shape for m in middles if min(m.shape) >= 16}:
         at = [i for i, m in enumerate(middles) if m.shape == shape]
         grey = np.stack([middles[i] for i in at]).astype(np.int16)
@@ -279,14 +276,12 @@ def sharpness(images: list[Any]) -> list[float | None]:
     return found
 
 
-def _middle(image: Any) -> Any:
-    """The image's central square, or what there is of it."""
-    left, top = max(0, (image.width - WINDOW) // 2), max(0, (image.height - WINDOW) // 2)
-    return image.crop((left, top, min(image.width, left + WINDOW), min(image.height, top + WINDOW)))
-
-
 def _still(image: Any) -> bool:
     """Whether some of the colour channels are the same throughout, and not all."""
+    width, height = image.size
+    some = zip(*(image.getpixel((width * i // 4, height * i // 4)) for i in range(4)), strict=True)
+    if all(len(set(channel)) > 1 for channel in some):
+        return False  # which a few pixels tell of almost all images
     return len({low == high for low, high in image.getextrema()}) == 2
 
 

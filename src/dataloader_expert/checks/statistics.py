@@ -119,6 +119,8 @@ class Statistics(Check):
         for i, value in arrays:
             if not (value.size and self._pictures(name, value[None])):
                 self._one(name, value[None], block.unit, rows[i : i + 1])
+        levels: dict[int, Any] = {}
+        """How often each level comes in each channel, by the number of levels."""
         for i, value in enumerate(values):
             if hasattr(value, "getbands"):
                 image = value if value.mode in ("RGB", "L") else self._bytes(name, value, block.unit, rows[i : i + 1])
@@ -126,9 +128,12 @@ class Statistics(Check):
                     continue
                 if name in self.deep:
                     image = image.convert("L")
-                counts = np.array(image.histogram()).reshape(-1, 256)
-                for channel, part in zip(RGB if len(counts) == 3 else ("gray",), counts, strict=True):
-                    self._at(name, channel).see_counts(part)
+                counts = np.fromiter(image.histogram(), np.int64)
+                levels[len(counts)] = levels.get(len(counts), 0) + counts
+        for counts in levels.values():
+            channels = RGB if len(counts) == 3 * 256 else ("gray",)
+            for channel, part in zip(channels, counts.reshape(-1, 256), strict=True):
+                self._at(name, channel).see_counts(part)
 
     def _bytes(self, name: str, image: Any, unit: Unit, rows: Any) -> Any:
         """The image with bytes as pixels; None if its own pixels were counted, since the field's are not bytes."""

@@ -84,7 +84,7 @@ class Listing:
 
     def open(self, path: str) -> OpenFile:
         """The file, open for reading; raises what ``OpenFile`` raises, as do the next two."""
-        return OpenFile(self.base / path, self.roots, path, unpack=True)
+        return OpenFile(os.path.join(self.base, path), self.roots, path, unpack=True)
 
     def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of a file; ``unreadable`` if there are more than ``limit`` or than may be held in memory."""

@@ -29,9 +29,9 @@ class OpenFile(io.RawIOBase):
         Unreadable: ``special-file``, ``outside-root``, ``broken-link`` or ``unreadable``, here and in every read.
     """
 
-    def __init__(self, path: Path, roots: tuple[str, ...], name: str | None = None, unpack: bool = False) -> None:
+    def __init__(self, path: str | Path, roots: tuple[str, ...], name: str | None = None, unpack: bool = False) -> None:
         super().__init__()
-        self.called = path.name if name is None else name
+        self.called = os.path.basename(path) if name is None else name
         self._fd = -1
         self._at = 0
         self._fd = open_below(path, roots, self.called)
@@ -120,7 +120,7 @@ class OpenFile(io.RawIOBase):
         super().close()
 
 
-def open_below(path: Path, roots: tuple[str, ...], called: str) -> int:
+def open_below(path: str | Path, roots: tuple[str, ...], called: str) -> int:
     """A read-only descriptor of a regular file whose real path is below a root.
 
     The descriptor is checked, not the name, so replacing a file by a link between check and use does not help an attacker.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import warnings
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dataloader_expert.errors import Unreadable
 from dataloader_expert.sources.magic import IMAGE_TYPES, sniff
@@ -21,6 +22,8 @@ MAX_DECODED = 1 << 30
 _DAMAGE = re.compile("remature end|Huffman code|instead of RST|arithmetic code")
 """libjpeg's warnings that mean lost pixels; its others are about odd headers."""
 _LEFT_OVER = re.compile("extraneous bytes before marker 0xd")
+_TAGS = (b"Exif\0\0", b"tiff:Orientation")
+"""What begins tags that tell how an image is to be turned."""
 _SIZE_SUFFIX = re.compile(r"\.[A-Za-z0-9]+$")
 
 
@@ -41,19 +44,15 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     if seen not in IMAGE_TYPES:
         what = f"contains {seen}" if seen else f"begins with {data[:16]!r}"
         raise Unreadable("not-the-format", f"is not an image: {what}", file=name)
-    from PIL import Image, ImageFile
+    from PIL import Image
 
-    ImageFile.LOAD_TRUNCATED_IMAGES = False
+    found: list[Unreadable] = [] if problems is None else problems
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
-            width, height = image.size
-            if width * height > MAX_PIXELS or width * height * len(image.getbands()) > MAX_DECODED:
-                raise Unreadable("bomb", f"header claims {width} x {height} pixels", file=name)
-            if seen == "image/jpeg":
-                image = _strict_jpeg(data, image, name, [] if problems is None else problems)
-            image.load()
+        image = _strict_jpeg(data, name, found) if seen == "image/jpeg" else None
+        if image is None:
+            image = _opened(data, name, load=True)
+        elif any(tag in data for tag in _TAGS):
+            image.info = _opened(data, name).info
     except Unreadable:
         raise
     except Image.DecompressionBombError:
@@ -66,8 +65,28 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
         raise Unreadable("truncated" if cut else "unreadable", f"does not decode: {text[:160]}", file=name) from None
     end = _check_png(data, name) if seen == "image/png" else _jpeg_end(data) if seen == "image/jpeg" else len(data)
     hidden = sniff(data[end : end + 512])
-    if problems is not None and hidden is not None and not hidden.startswith("image/"):  # cameras append a second image
-        problems.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the image: {hidden}", file=name))
+    if hidden is not None and not hidden.startswith("image/"):  # cameras append a second image
+        found.append(Unreadable("trailing-bytes", f"{len(data) - end} bytes after the image: {hidden}", file=name))
+    return image
+
+
+def _opened(data: bytes, name: str, load: bool = False) -> Image:
+    """What Pillow makes of the bytes.
+
+    Raises:
+        Unreadable: ``bomb``.
+    """
+    from PIL import Image, ImageFile
+
+    ImageFile.LOAD_TRUNCATED_IMAGES = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image: Image.Image = Image.open(io.BytesIO(data), formats=FORMATS)
+        width, height = image.size
+        if width * height > MAX_PIXELS or width * height * len(image.getbands()) > MAX_DECODED:
+            raise Unreadable("bomb", f"header claims {width} x {height} pixels", file=name)
+        if load:
+            image.load()
     return image
 
 
@@ -138,23 +157,22 @@ def type_named(data: bytes, name: str) -> str | None:
     return None if suffix is None or suffix.group().lower() in suffixes else label
 
 
-def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadable]) -> Image:
+def _strict_jpeg(data: bytes, name: str, problems: list[Unreadable]) -> Image | None:
     """The image, decoded with libjpeg's warnings, which Pillow ignores, as errors; the pixels are the same.
 
-    What TurboJPEG cannot decode (CMYK with subsampled planes) stays as Pillow opened it.
+    None where TurboJPEG cannot decode it (CMYK with subsampled planes), or Pillow must (Adobe inverts CMYK).
     """
     import simplejpeg
-    from PIL import Image
 
-    colours = {"L": "GRAY", "RGB": "RGB", "CMYK": "CMYK"}.get(opened.mode)
     try:
-        height, width, _, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+        height, width, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
     except ValueError:
-        return opened
-    if colours is None or (width, height) != opened.size:
-        return opened
+        return None
+    wanted = {"Gray": "GRAY", "YCbCr": "RGBA", "RGB": "RGBA"}.get(colours, "CMYK")
+    if width * height > MAX_PIXELS or width * height * len(wanted) > MAX_DECODED:
+        return None
     try:
-        pixels = simplejpeg.decode_jpeg(data, colours, strict=True)
+        pixels = simplejpeg.decode_jpeg(data, wanted, strict=True)
     except ValueError as e:
         text = str(e)
         if _LEFT_OVER.search(text):  # all pixels were decoded before these bytes
@@ -162,12 +180,33 @@ def _strict_jpeg(data: bytes, opened: Image, name: str, problems: list[Unreadabl
         elif _DAMAGE.search(text):
             code = "truncated" if "remature end" in text else "unreadable"
             raise Unreadable(code, f"does not decode: {text[:160]}", file=name) from None
-        return opened
-    if colours == "CMYK":
-        return opened  # Adobe inverts CMYK, which Pillow undoes
-    made = Image.fromarray(pixels[:, :, 0] if colours == "GRAY" else pixels)
-    made.info = opened.info
-    return made
+        return None
+    return None if wanted == "CMYK" else _of_pixels(pixels)
+
+
+def _of_pixels(pixels: Any) -> Image:
+    """The image of bytes [h, w, 1] or [h, w, 4], a fourth channel aside, without a copy: so Pillow holds three channels itself."""
+    import pyarrow as pa
+    from PIL import Image
+
+    height, width, channels = pixels.shape
+    held = pa.Array.from_buffers(
+        pa.uint8() if channels == 1 else pa.uint32(), width * height, [None, pa.py_buffer(pixels)]
+    )
+    return Image.fromarrow(held, "L" if channels == 1 else "RGB", (width, height))
+
+
+def packed(image: Image) -> Any:
+    """The pixels of an image in mode RGB, uint32 [h * w]: three bytes and a zero."""
+    import numpy as np
+
+    try:
+        import pyarrow as pa
+
+        held: Any = pa.array(image).buffers()[-1]
+    except (ImportError, TypeError, ValueError):  # held in several pieces, or by an older Pillow
+        held = image.tobytes("raw", "RGBX")
+    return np.frombuffer(held, np.uint32) & np.uint32(0xFFFFFF if sys.byteorder == "little" else 0xFFFFFF00)
 
 
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]", re.DOTALL)
