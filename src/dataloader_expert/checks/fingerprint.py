@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Context
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.pictures import as_grey, packed
+from dataloader_expert.sources.pictures import as_grey, packed, pixels_of
 from dataloader_expert.sources.roles import LISTED
 
 try:
@@ -225,7 +225,7 @@ def thumb(value: Any, size: int = 32) -> Any:
         grey = as_grey(value)
         factor = min(grey.size) // (2 * size)
         small = grey.reduce(factor) if factor > 1 else grey
-        return np.asarray(small.resize((size, size), Image.Resampling.BOX))
+        return pixels_of(small.resize((size, size), Image.Resampling.BOX))
     array = np.asarray(value, np.float32)
     if array.ndim == 3:
         array = array if array.shape[2] in (1, 3, 4) else array.transpose(1, 2, 0)
@@ -336,7 +336,7 @@ def looks(block: Block, name: str) -> Looks:
         for i, value in enumerate(values):
             if hasattr(value, "getbands"):
                 value = as_grey(value)
-                middles[i] = np.asarray(_middle(value))
+                middles[i] = _middle(pixels_of(value))
             elif not _is_picture(value):
                 continue
             small[i], there[i] = thumb(value), True
@@ -344,10 +344,10 @@ def looks(block: Block, name: str) -> Looks:
     return Looks(*map(block.views.__getitem__, keys))
 
 
-def _middle(image: Any) -> Any:
-    """The image's central square, or what there is of it."""
-    left, top = max(0, (image.width - WINDOW) // 2), max(0, (image.height - WINDOW) // 2)
-    return image.crop((left, top, min(image.width, left + WINDOW), min(image.height, top + WINDOW)))
+def _middle(pixels: Any) -> Any:
+    """A copy of the central square, or of what there is of it."""
+    top, left = (max(0, (n - WINDOW) // 2) for n in pixels.shape)
+    return pixels[top : top + WINDOW, left : left + WINDOW].copy()
 
 
 _MATRICES: dict[int, Any] = {}

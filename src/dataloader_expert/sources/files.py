@@ -130,7 +130,7 @@ def list_files(name: str, roots: tuple[str, ...]) -> Listing:
             raise RequestError("source-not-found", f"{escaped(name)} contains no files; give a folder with data")
         return listing
     listing = Listing(path.parent, roots, single=True)
-    _add(listing, path.name, path)
+    _add(listing, path.name, str(path))
     return listing
 
 
@@ -225,10 +225,10 @@ def _nearest(path: Path) -> str:
     )
 
 
-def _walk(top: Path, listing: Listing, deepest: int = MAX_DEPTH) -> Iterator[tuple[str, Path]]:
+def _walk(top: Path, listing: Listing, deepest: int = MAX_DEPTH) -> Iterator[tuple[str, str]]:
     seen: set[tuple[int, int]] = set()
 
-    def visit(folder: Path, rel: str, depth: int) -> Iterator[tuple[str, Path]]:
+    def visit(folder: Path, rel: str, depth: int) -> Iterator[tuple[str, str]]:
         try:
             info = folder.stat()
             entries = sorted(os.scandir(folder), key=lambda e: e.name)
@@ -260,17 +260,17 @@ def _walk(top: Path, listing: Listing, deepest: int = MAX_DEPTH) -> Iterator[tup
                 listing.folders.append(sub)
                 yield from visit(Path(entry.path), sub, depth + 1)
             else:
-                yield sub, Path(entry.path)
+                yield sub, entry.path
 
     yield from visit(top, "", 0)
 
 
-def _add(listing: Listing, rel: str, path: Path) -> None:
+def _add(listing: Listing, rel: str, path: str) -> None:
     name = rel.rsplit("/", 1)[-1]
     if name.startswith("._"):
         listing.problems.append(Unreadable("junk-file", "left by an operating system", file=rel))
         return
-    if (plain := unpacked_name(name)) != name and stat_of(path.parent / plain):
+    if (plain := unpacked_name(name)) != name and stat_of(Path(path).parent / plain):
         return  # the same, decompressed
     try:
         with OpenFile(path, listing.roots, rel, unpack=True) as file:

@@ -31,8 +31,9 @@ RATIO, FREELY = 200, 1 << 30
 
 def unpacked_name(name: str) -> str:
     """The name without the suffix of the compression, if a known suffix is left; else the name."""
-    for suffix in MARKS:
-        if name.lower().endswith(suffix):
+    low = name.lower()
+    for suffix in MARKS if low.endswith(tuple(MARKS)) else ():
+        if low.endswith(suffix):
             inner = name[: -len(suffix)] + (".tar" if suffix == ".tgz" else "")
             end = inner.rpartition(".")[2].lower()
             return inner if SUFFIXES.get(f".{end}") in INNER or idx_stem(inner) else name

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import takewhile
 
 from dataloader_expert.errors import Unreadable, escaped
@@ -196,17 +197,9 @@ def _called(name: str) -> str:
 
 def key_of(path: str) -> tuple[str, str | None]:
     """The path without its suffix and without words for samples and partners; and the partner's field that a word names."""
-    *folders, name = path.split("/")
+    folder, _, name = path.rpartition("/")
     stem = name.rsplit(".", 1)[0]
-    word: str | None = None
-    kept = []
-    for folder in folders:
-        parts = [p for p in _WORD.split(folder) if p]
-        named = [PARTNERS[p.lower()] for p in parts if p.lower() in PARTNERS]
-        word = named[0] if named else word
-        rest = [p for p in parts if p.lower() not in PARTNERS and p.lower() not in SAMPLES]
-        if rest:
-            kept.append("_".join(rest))
+    above, word = _key_of_folder(folder)
     parts = [p for p in _WORD.split(stem) if p]
     if len(parts) > 1 and parts[-1].lower() in PARTNERS:
         word, stem = PARTNERS[parts.pop().lower()], "_".join(parts)
@@ -214,4 +207,19 @@ def key_of(path: str) -> tuple[str, str | None]:
         stem = "_".join(parts[:-1])
     else:
         stem = "_".join(parts) or stem
-    return "/".join([*kept, stem]), word
+    return above + stem, word
+
+
+@lru_cache(1 << 14)
+def _key_of_folder(path: str) -> tuple[str, str | None]:
+    """Its part of the key, with a slash at the end unless it is empty, and the field that a word names: many files share it."""
+    word: str | None = None
+    kept = []
+    for folder in path.split("/"):
+        parts = [p for p in _WORD.split(folder) if p]
+        named = [PARTNERS[p.lower()] for p in parts if p.lower() in PARTNERS]
+        word = named[0] if named else word
+        rest = [p for p in parts if p.lower() not in PARTNERS and p.lower() not in SAMPLES]
+        if rest:
+            kept.append("_".join(rest) + "/")
+    return "".join(kept), word

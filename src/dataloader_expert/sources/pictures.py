@@ -134,7 +134,7 @@ def as_rgb(image: Image) -> Image:
 def as_grey(image: Image) -> Image:
     """The image in mode L. Images of more bits are scaled by the depth that their values use: 10, 12, 14 or 16 bits."""
     if not is_deep(image):
-        return (image if image.mode in ("RGB", "L") else as_rgb(image)).convert("L")
+        return image if image.mode == "L" else as_rgb(image).convert("L")
     import numpy as np
     from PIL import Image as images
 
@@ -200,13 +200,27 @@ def packed(image: Image) -> Any:
     """The pixels of an image in mode RGB, uint32 [h * w]: three bytes and a zero."""
     import numpy as np
 
+    held = _held(image)
+    pixels = np.frombuffer(image.tobytes("raw", "RGBX") if held is None else held, np.uint32)
+    return pixels & np.uint32(0xFFFFFF if sys.byteorder == "little" else 0xFFFFFF00)
+
+
+def pixels_of(grey: Image) -> Any:
+    """The pixels of an image in mode L, uint8 [h, w], valid while it is; not to be written to."""
+    import numpy as np
+
+    held = _held(grey)
+    return np.asarray(grey) if held is None else np.frombuffer(held, np.uint8).reshape(grey.height, grey.width)
+
+
+def _held(image: Image) -> Any:
+    """Where Pillow holds an image's pixels, one byte or four each; None where it cannot be had."""
     try:
         import pyarrow as pa
 
-        held: Any = pa.array(image).buffers()[-1]
+        return pa.array(image).buffers()[-1]
     except (ImportError, TypeError, ValueError):  # held in several pieces, or by an older Pillow
-        held = image.tobytes("raw", "RGBX")
-    return np.frombuffer(held, np.uint32) & np.uint32(0xFFFFFF if sys.byteorder == "little" else 0xFFFFFF00)
+        return None
 
 
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]", re.DOTALL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection
@@ -248,8 +249,13 @@ def _odd_names(listing: Listing) -> list[Unreadable]:
     return problems
 
 
+_USUAL = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+
+
 def _odd(name: str) -> str | None:
     """What is odd about a file's or folder's name; None if nothing is."""
+    if _USUAL.fullmatch(name):
+        return None
     if any(unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") for c in name):
         return "contains unprintable characters or bytes that are not text"
     if name != unicodedata.normalize("NFC", name):

@@ -65,8 +65,9 @@ _LIST = re.compile(rf"\[\s*{_NUMBER.pattern}(?:\s*,\s*{_NUMBER.pattern})*\s*\]")
 
 
 def join_tables(found: Annotations, listing: Listing, paths: list[str]) -> None:
-    named, keys = _Named(paths), {key_of(path)[0] for path in paths}
-    texts = [e for e in listing.entries if e.kind == "text" and key_of(e.path)[0] not in keys]
+    texts = [e for e in listing.entries if e.kind == "text"]
+    named, keys = _Named(paths), {key_of(path)[0] for path in paths if texts}
+    texts = [e for e in texts if key_of(e.path)[0] not in keys]
     aside = {*found.tables} - {*found.lists}  # lists of other things beside those of splits
     texts = [e for e in texts if e.path not in aside]
     bare = {e.path for e in texts} if len(texts) <= max(FEW_TEXTS, len(paths) // 5) else set()

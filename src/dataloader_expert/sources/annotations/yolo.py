@@ -75,13 +75,13 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
 
 def _labels(listing: Listing, paths: list[str]) -> dict[str, Entry]:
     """The label files by the key of their image: those that look like it, empty ones, and damaged ones between them."""
-    keys = {key for path in paths for key in (exact(path), key_of(path)[0])}
     texts = [
         e
         for e in listing.entries
         if e.path.endswith(".txt") and e.kind in ("text", KIND, None) and not is_about(e.path)
     ]
     texts = [entry for entry in texts if entry.path.rsplit("/", 1)[-1] not in SIDE_FILES]
+    keys = {key for path in paths if texts for key in (exact(path), key_of(path)[0])}
     beside = [entry for entry in texts if entry.kind == KIND or {exact(entry.path), key_of(entry.path)[0]} & keys]
     sure = [
         entry for entry in beside if entry.kind == KIND or (_announced(listing, entry) and _is_label(listing, entry))
