@@ -17,7 +17,8 @@ import pytest
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.errors import RequestError
 from dataloader_expert.lab import door
-from dataloader_expert.lab.door import Door, Limits, Outcome, environment, find_python, user_stack
+from dataloader_expert.lab.door import Door, Limits, Outcome, find_python, user_stack
+from dataloader_expert.lab.starting import environment
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.scan import Scan
 from tests.driving import closed, host_of, opened, processes, speak, until

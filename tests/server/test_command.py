@@ -159,12 +159,14 @@ def test_a_path_that_is_not_there_starts_no_process(folder: Path, source: str) -
     assert door.hosts == {}
 
 
-def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """argparse's own behaviour: usage on stderr, status 2."""
+def test_an_unknown_command_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """argparse's own behaviour: usage on stderr, status 2; the measuring process that was begun for it is gone."""
     with pytest.raises(SystemExit) as left:
         main(["characterise", "data"])
     assert left.value.code == 2
     assert "characterize" in capsys.readouterr().err
+    assert until(lambda: not processes(folder / "mark"), 1)
+    assert not list((folder / "mark").iterdir())
 
 
 def test_the_demo_analyses_real_digits_through_a_server(folder: Path) -> None:

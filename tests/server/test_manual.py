@@ -14,8 +14,9 @@ import pytest
 from dataloader_expert.server.command import parser_of
 from dataloader_expert.server.completion import completion
 from dataloader_expert.server.manual import PAGES
+from dataloader_expert.tools.base import all_tools
 
-PARSER, TOOLS = parser_of([])
+PARSER, TOOLS = parser_of(), {tool.command: tool for tool in all_tools().values()}
 (SUB,) = [a for a in PARSER._actions if isinstance(a, argparse._SubParsersAction)]
 COMMANDS: dict[str, argparse.ArgumentParser] = SUB.choices
 
@@ -56,7 +57,7 @@ def test_a_completion_script_knows_commands_flags_and_values(
     shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Our promise: made from the parser; the shell itself can read it, where it is here."""
-    assert completion(shell, parser_of([])[0]) == 0
+    assert completion(shell, parser_of()) == 0
     script = capsys.readouterr().out
     assert all(word in script for word in (*COMMANDS, "fail-on", "claude-desktop", "concise"))
     program = shutil.which(shell)
@@ -71,7 +72,7 @@ def test_bash_completes_what_was_begun(tmp_path: Path, capsys: pytest.CaptureFix
     bash = shutil.which("bash")
     if bash is None:
         pytest.fail("bash is not here: nothing was tested")
-    completion("bash", parser_of([])[0])
+    completion("bash", parser_of())
     (tmp_path / "script").write_text(capsys.readouterr().out)
     asked = (
         "source ./script; COMP_WORDS=(dataloader-expert install c); COMP_CWORD=2; "

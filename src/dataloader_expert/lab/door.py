@@ -25,9 +25,9 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import RequestError, escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.lab import shm
-from dataloader_expert.lab.folder import package_folder
 from dataloader_expert.lab.notes import NOTES_AT
 from dataloader_expert.lab.processes import descendants_of, end_all, kill
+from dataloader_expert.lab.starting import PATIENCE_S, Begun, begin
 
 KEEP = 8 << 10
 STACKS = 64 << 10
@@ -36,20 +36,11 @@ LINE_MOST = 32 << 20
 STALLED = 0.3
 """A request that was silent for this share of its time limit counts as hung."""
 START_S = 120.0
-PATIENCE_S = 2.0
-"""Processes that were told to end are killed after this time."""
 GRACE_S = 6.0
 """The host kills a request at its limit. This long after it the server gives the request up, whatever the host does."""
 STOPPED_S = 5.0
 """How often to check whether a host is stopped. Stopped at two checks in a row, it is killed."""
-SECRET = re.compile(r"TOKEN(?!IZER)|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE|AUTH|COOKIE", re.IGNORECASE)
 MODULE_FRAME = re.compile(r'File "(.+)", line (\d+) in <module>')
-SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
-"""A URL with a password in it."""
-PLAIN = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
-)
 
 
 @dataclass
@@ -81,11 +72,10 @@ OnEvent = Callable[[dict[str, Any]], None]
 class HostClient:
     """The server's side of one host process, and the requests that it is working on."""
 
-    def __init__(self, python: str, user: bool) -> None:
+    def __init__(self, python: str, user: bool, begun: Begun | None = None) -> None:
         self.python, self.user = python, user
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
-        self.control = ours
+        begun = begin(python, user) if begun is None else begun
+        self.control, self.process, self.folder = begun.control, begun.process, begun.folder
         self.ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self.waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self.torch: asyncio.Future[str | None] | None = None
@@ -94,26 +84,7 @@ class HostClient:
         """When it was asked to (monotonic)."""
         self.alive = True
         self.ending: threading.Thread | None = None
-        self.folder = package_folder()
-        boot = Path(__file__).with_name("boot.py")
-        try:
-            self.process = subprocess.Popen(
-                [python, str(boot), str(theirs.fileno()), self.folder],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                env=environment(user),
-                cwd="/",
-            )
-        except OSError:
-            ours.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
-            raise
-        finally:
-            theirs.close()
-        asyncio.get_running_loop().add_reader(ours, self._read)
+        asyncio.get_running_loop().add_reader(self.control, self._read)
         self.since = time.monotonic()
         self.hosts: list[int] = []
         """The host's process ID, once it is known."""
@@ -227,10 +198,13 @@ class HostClient:
 
 
 class Door:
-    """Runs requests. ``python`` is the interpreter for references; None: found from the environment and root."""
+    """Runs requests. ``python`` is the interpreter for references; None: found from the environment and root.
 
-    def __init__(self, python: str | None = None) -> None:
-        self.python = python
+    ``begun``: a host for our own readers that was started before there was a door.
+    """
+
+    def __init__(self, python: str | None = None, begun: Begun | None = None) -> None:
+        self.python, self.begun = python, begun
         self.hosts: dict[tuple[str, bool], HostClient] = {}
         self.ended: list[HostClient] = []
         self.count = 0
@@ -276,7 +250,8 @@ class Door:
                 self.ended = [
                     h for h in (*self.ended, host) if h is not None and h.ending is not None and h.ending.is_alive()
                 ]
-                host = self.hosts[key] = HostClient(python, user)
+                begun, self.begun = (self.begun, None) if not user else (None, self.begun)
+                host = self.hosts[key] = HostClient(python, user, begun)
             ready = await asyncio.wait_for(asyncio.shield(host.ready), seconds)
         except TimeoutError:
             assert host is not None  # it was waited for
@@ -595,15 +570,6 @@ def _is_users(file: str) -> bool:
     return not file.startswith((here, "<", os.path.dirname(os.__file__))) and not re.search(
         r"/(site|dist)-packages/|/lib/python3\.\d+/", file
     )
-
-
-def environment(user: bool) -> dict[str, str]:
-    """The host's environment without what looks like a secret; for our own readers only the little they need, and one thread."""
-    if user:
-        kept = {k: v for k, v in os.environ.items() if not SECRET.search(k) and not SECRET_VALUE.search(v)}
-        return {**kept, "DATALOADER_EXPERT_HOST": "user"}
-    plain = {k: os.environ[k] for k in PLAIN if k in os.environ}
-    return {**plain, **ONE_THREAD, "DATALOADER_EXPERT_HOST": "scan", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def find_python(given: str | None, roots: tuple[str, ...]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gc
 import json
 import os
 import sys
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dataloader_expert import __version__
+from dataloader_expert.lab.starting import Begun, begin
 from dataloader_expert.server import manual, more
 from dataloader_expert.server.terminal.progress import Bar
 from dataloader_expert.server.terminal.showing import shown as for_eyes
@@ -37,20 +38,45 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    parser, tools = parser_of(arguments)
-    given = parser.parse_args(arguments)
-    if hasattr(given, "run"):
-        status: int = given.run(given)
-        return status
-    if given.command == "serve":
-        return _serve(given)
-    if given.command == "demo":
-        return _demo(given.folder, given.budget_s, given.json, given.html)
-    return _tool(tools[given.command], given)
+    parser, commands = _without_tools()
+    begun = _begun(arguments, commands.choices)
+    try:
+        # a server imports the tools' models itself, once
+        tools = _with_tools(commands) if arguments[:1] != ["serve"] else {}
+        given = parser.parse_args(arguments)
+        if hasattr(given, "run"):
+            status: int = given.run(given)
+            return status
+        if given.command == "serve":
+            return _serve(given)
+        if given.command == "demo":
+            return _demo(given.folder, given.budget_s, given.json, given.html)
+        return _tool(tools[given.command], given, begun)
+    finally:
+        if begun is not None:
+            begun.drop()
 
 
-def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, Tool]]:
-    """The parser, and the tools by command."""
+def _begun(arguments: list[str], others: Container[str]) -> Begun | None:
+    """A measuring process for a tool's command, started while the tool is imported; for the user's code another is needed."""
+    if not arguments or arguments[0].startswith("-") or arguments[0] in others:
+        return None
+    if {"-h", "--help"} & {*arguments} or any(":" in a or a.startswith(("--model", "--transform")) for a in arguments):
+        return None
+    try:
+        return begin(sys.executable, False)
+    except OSError:  # the door will say so
+        return None
+
+
+def parser_of() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser, commands = _without_tools()
+    _with_tools(commands)
+    return parser
+
+
+def _without_tools() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]:
     parser = argparse.ArgumentParser(
         prog="dataloader-expert",
         description="Measures PyTorch data pipelines and proves each fix by a run.",
@@ -94,11 +120,14 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
     demo.add_argument("--budget-s", type=float, default=30, help="time budget of the analysis in seconds (30)")
     demo.add_argument("--json", action="store_true", help="print the structured result as JSON")
     demo.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
-    more.added(commands, lambda: parser_of([])[0])
+    more.added(commands, parser_of)
     for name, command in commands.choices.items():
         manual.paged(command, name)
-    if arguments[:1] == ["serve"]:
-        return parser, {}  # the tools' models are imported once, by the server
+    return parser, commands
+
+
+def _with_tools(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> dict[str, Tool]:
+    """Adds the tools' commands; the tools by command."""
     from dataloader_expert.tools.base import all_tools
 
     tools = {tool.command: tool for tool in all_tools().values()}
@@ -123,7 +152,7 @@ def parser_of(arguments: list[str]) -> tuple[argparse.ArgumentParser, dict[str, 
         manual.paged(command, name, tool.description)
         if tool.name == "check_quality":  # a CI check looks at everything unless told otherwise
             command.set_defaults(budget_s=None)
-    return parser, tools
+    return tools
 
 
 def _common(command: argparse.ArgumentParser) -> None:
@@ -200,15 +229,16 @@ def _serve(given: argparse.Namespace) -> int:
     return FINE
 
 
-def _tool(tool: Tool, given: argparse.Namespace) -> int:
+def _tool(tool: Tool, given: argparse.Namespace, begun: Begun | None) -> int:
+    import asyncio
+
     from pydantic import ValidationError
 
     from dataloader_expert.errors import RequestError
     from dataloader_expert.lab.door import Door
-    from dataloader_expert.page.file import may_write, write
     from dataloader_expert.server.arguments import in_words
     from dataloader_expert.tools.execution import execute
-    from dataloader_expert.tools.rendering import in_detail
+    from dataloader_expert.tools.rendering import in_detail, prepare
 
     values = {name: getattr(given, name) for name in tool.request.model_fields}
     defaulted = {k: v for k, v in values.items() if v is not None}
@@ -223,7 +253,8 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     bar = Bar(request.budget_s) if sys.stderr.isatty() else None
 
     async def run() -> Report:
-        door = Door(settings.python)
+        door = Door(settings.python, begun)
+        asyncio.get_running_loop().run_in_executor(None, prepare, tool)  # the measuring process is busy meanwhile
         try:
             printed = not given.json and given.html is None
             return await execute(tool, request, door, settings, bar.say if bar is not None else None, printed)
@@ -234,6 +265,8 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
 
     try:
         if given.html is not None:
+            from dataloader_expert.page.file import may_write
+
             may_write(given.html)
         full = asyncio.run(run())
     except RequestError as e:
@@ -247,6 +280,8 @@ def _tool(tool: Tool, given: argparse.Namespace) -> int:
     else:
         print(for_eyes(shown.report_markdown, full.model_dump(mode="json", by_alias=True)))
     if given.html is not None:
+        from dataloader_expert.page.file import write
+
         try:
             write(full, given.html)
         except RequestError as e:
@@ -265,6 +300,7 @@ def _status(tool: Tool, full: Report, fail_on: str) -> int:
 
 def _demo(folder: Path | None, budget_s: float, as_json: bool, html: Path | None) -> int:
     """Writes the digits and has them analysed by a server started for it, as a client would."""
+    import asyncio
     import tempfile
 
     from dataloader_expert.errors import RequestError

@@ -28,6 +28,12 @@ def render(template: str, /, **values: Any) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
+def prepare(template: str) -> None:
+    """Compiles a template, with those that most reports import."""
+    for name in (template, "_parts", "_checklist"):
+        _environment().get_template(f"{name}.jinja")
+
+
 def render_page(template: str, css: str, svg: Callable[[Any], str], /, **values: Any) -> str:
     """Renders the HTML template ``TEMPLATE.jinja``, every value escaped; ``svg`` draws a chart and escapes its texts."""
     from markupsafe import Markup

@@ -6,6 +6,7 @@ A cause, its evidence and its fix are cut last, and unknowns never before the re
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -164,6 +165,14 @@ def _texts(value: Any, most: int) -> Any:
 def written(report: Report) -> int:
     """Characters of the result as JSON, with the usual spaces after commas and colons."""
     return len(json.dumps(report.model_dump(mode="json", by_alias=True), ensure_ascii=False))
+
+
+def prepare(tool: Tool) -> None:
+    """Imports and compiles what reports are made with, which may be done while it is measured."""
+    from dataloader_expert import templates
+
+    importlib.import_module("dataloader_expert.tools.recipes.results")
+    templates.prepare(f"{tool.name}.md")
 
 
 def markdown(tool: Tool, report: Report, brief: bool = False) -> str:
