@@ -15,8 +15,6 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block, Column
 
-LARGEST = 400
-"""More than the exponent of any float64, counted in tens."""
 RULE = "equal to three significant digits"
 LEAST_FIELDS = 3
 """Rows with fewer numbers may agree by chance."""
@@ -110,21 +108,30 @@ def _round(values: Any) -> Any:
         for at in range(0, flat.size, ROWS):
             out[at : at + ROWS] = _round(flat[at : at + ROWS])
         return out.reshape(values.shape)
-    values = values.astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        exponent = np.floor(np.log10(np.abs(values)))
-        exponent[~np.isfinite(exponent)] = 2  # of zero and of what is not finite: left as it is
-        scale = _powers().take(LARGEST + 2 - exponent.astype(np.int64))
+    values = np.ascontiguousarray(values, np.float64)
+    powers, scales = _powers()
+    binary = (values.view(np.int64) >> 52) & 2047
+    scale = scales.take(2 * binary + (np.abs(values) >= powers.take(binary)))
+    with np.errstate(invalid="ignore"):
         return np.rint(values * scale) / scale + 0.0
 
 
 @cache
-def _powers() -> Any:
-    """10 ** -LARGEST … 10 ** LARGEST: to look one up is a tenth of the work of raising it."""
+def _powers() -> tuple[Any, Any]:
+    """For each binary exponent as a float64 stores it, the power of ten above the least number that has it, float64 [2048]; and
+    what a number must be multiplied by for three digits, below and from this power on, float64 [4096].
+
+    It is 1 for zero, for what is not finite and for what is too small: they stay, or become 0. A look into these tables takes a
+    third of the time of a logarithm.
+    """
     import numpy as np
 
     with np.errstate(over="ignore", under="ignore"):
-        return 10.0 ** np.arange(-LARGEST, LARGEST + 1)
+        exponent = np.floor(np.log10(2.0 ** (np.arange(2048) - 1023.0)))
+        above, scales = 10.0 ** (exponent + 1), 10.0 ** np.stack([2 - exponent, 1 - exponent], 1)
+    scales[0] = scales[2047] = 1
+    scales[~np.isfinite(scales)] = 1
+    return above, scales.reshape(-1)
 
 
 CHECK = NearRows
