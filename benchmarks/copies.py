@@ -17,7 +17,7 @@ from PIL import Image, ImageEnhance, ImageOps
 
 from benchmarks.common import keep, real_data, seed_asked
 from dataloader_expert.checks.fingerprint import insides, picture_hashes, thumb
-from dataloader_expert.checks.near_pictures import CANDIDATE, candidates, confirmed
+from dataloader_expert.checks.near_pictures import candidates, confirmed
 
 NAME = "copies"
 Change = Callable[[Image.Image, random.Random], Image.Image]
@@ -72,11 +72,10 @@ def main() -> None:
     found = {}
     for name, change in CHANGES.items():
         both = np.concatenate([originals, np.stack([small(change(i, rng)) for i in images])])
-        pairs = [p for p in candidates(picture_hashes(both), CANDIDATE) if p[1] - p[0] == len(images)]
+        pairs = [p for p in candidates(picture_hashes(both), both) if p[1] - p[0] == len(images)]
         found[name] = len(set(confirmed(both, pairs))) / len(images)
         print(f"{name:28} {found[name]:.3f}")
-    hashes = picture_hashes(originals)
-    false = confirmed(originals, list(candidates(hashes, CANDIDATE)))
+    false = confirmed(originals, list(candidates(picture_hashes(originals), originals)))
     print(
         f"seed {seed}: {len(false)} of {len(images) * (len(images) - 1) // 2:,} pairs of originals are taken for copies"
     )

@@ -7,15 +7,26 @@ the unexplained variance where the two agree least: two shirts on the same floor
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 SIDE = 32
 STEPS = 8
 SCALES = (1.0, 0.9, 1.1)
-ALIKE = 0.95
-"""The least correlation of a near copy after alignment."""
-LEFT = 0.12
-"""The largest share of the variance that may remain unexplained where a copy agrees least."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a near copy must reach after alignment: the least correlation, and the largest share of the variance that may remain
+    unexplained where it agrees least."""
+
+    alike: float
+    left: float
+
+
+USUAL = Bound(0.95, 0.12)
+STRICT = Bound(0.985, 0.04)
+"""For pairs that nothing but the alignment speaks for: two jackets on the same wall reach the usual bound now and then."""
 HOPEFUL, EARLY = 0.7, 2
 """The correlation below which a pair is given up after so many steps, and no other scale is tried: a copy that is found at
 all has far more by then, since the steps converge quadratically."""
@@ -28,9 +39,9 @@ WINDOWS = 4
 AT_ONCE = 128
 
 
-def alike(ones: Any, others: Any) -> Any:
-    """Whether the pairs show the same: in some alignment they correlate by ``ALIKE`` or more, and at most ``LEFT`` of the
-    variance remains unexplained in the third-worst of ``WINDOWS`` x ``WINDOWS`` windows; bool [n].
+def alike(ones: Any, others: Any, bound: Bound = USUAL) -> Any:
+    """Whether the pairs show the same: in some alignment they keep to the bound, in the third-worst of ``WINDOWS`` x ``WINDOWS``
+    windows; bool [n].
 
     Args:
         ones, others: the images of the pairs, [n, 32, 32].
@@ -38,21 +49,21 @@ def alike(ones: Any, others: Any) -> Any:
     import numpy as np
 
     parts = [
-        _scaled(ones[i : i + AT_ONCE].astype(np.float32), others[i : i + AT_ONCE].astype(np.float32))
+        _scaled(ones[i : i + AT_ONCE].astype(np.float32), others[i : i + AT_ONCE].astype(np.float32), bound)
         for i in range(0, len(ones), AT_ONCE)
     ]
     return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
-def _scaled(a: Any, b: Any) -> Any:
+def _scaled(a: Any, b: Any, bound: Bound) -> Any:
     import numpy as np
 
     a, b = blurred(a), blurred(b)
     same, best = np.zeros(len(a), bool), np.full(len(a), -1, np.float32)
     for scale in SCALES:
-        rows = np.flatnonzero(~same & (best < ALIKE) & ((best >= HOPEFUL) | (scale == SCALES[0])))
+        rows = np.flatnonzero(~same & (best < bound.alike) & ((best >= HOPEFUL) | (scale == SCALES[0])))
         if len(rows):
-            same[rows], found = _fitted(a[rows], b[rows], scale)
+            same[rows], found = _fitted(a[rows], b[rows], scale, bound)
             best[rows] = np.maximum(best[rows], found)
     return same
 
@@ -83,7 +94,7 @@ def blurred(a: Any) -> Any:
     return (p[:, :, :-2] + 2 * p[:, :, 1:-1] + p[:, :, 2:]) / 4
 
 
-def _fitted(a: Any, b: Any, scale: float) -> tuple[Any, Any]:
+def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> tuple[Any, Any]:
     """Whether the pairs agree at some step, and the best correlation before, -1 where the warp went beyond what a copy may have.
 
     A pair that agrees is settled and takes no further step, nor does one that is not hopeful.
@@ -115,8 +126,8 @@ def _fitted(a: Any, b: Any, scale: float) -> tuple[Any, Any]:
         best[rows] = np.maximum(best[rows], np.where(fits, whole, -1))
         gain = np.clip(shared / (power + 1e-3), *GAINS)[:, None]
         wrong = off_a - gain * off_b
-        agreed = fits & (whole >= ALIKE)
-        agreed[agreed] = _worst(wrong[agreed], off_a[agreed], inside[agreed]) <= LEFT
+        agreed = fits & (whole >= bound.alike)
+        agreed[agreed] = _worst(wrong[agreed], off_a[agreed], inside[agreed]) <= bound.left
         same[rows[agreed]] = True
         on = ~agreed & ((step < EARLY) | (best[rows] >= HOPEFUL))
         if step == STEPS or not on.any():

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
-from dataloader_expert.checks.alignment import ALIKE, alike, blurred
+from dataloader_expert.checks.alignment import STRICT, USUAL, alike, blurred
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import HASHED_FROM, insides, looks, picture_hashes
 from dataloader_expert.checks.pairs import Seen, content_digests, judge_near, near_fact
@@ -20,8 +20,11 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.sources.base import Block
 
-CANDIDATE = 14
-"""The most bits of 64 in which the hashes of candidates may differ."""
+CANDIDATE, FAR = 14, 18
+"""The most bits of 64 in which the hashes of candidates may differ, and of those that must agree more after alignment: a crop away
+from the middle changes many. Of unlike images, one pair in 200,000 and one in 3,000 differ in no more."""
+LIKENESS = 0.7
+"""The least correlation before alignment of candidates that differ in more than ``CANDIDATE`` bits."""
 CLOSE = 8
 """The same if nothing can be confirmed because there are too many images to keep their grey versions."""
 RANK, LIKENESSES = 20, 2_000
@@ -33,7 +36,10 @@ CONFIRMED, FOUND = 4_000, 200_000
 """The most candidates that are aligned, closest first, at some milliseconds each; and the most pairs kept without alignment."""
 MOST = 40_000
 """The most images that are all compared with each other and whose grey versions are kept."""
-RULE = f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits, and a correlation of {ALIKE} after alignment"
+RULE = (
+    f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits and a correlation of {USUAL.alike} after "
+    f"alignment, or within {FAR} and {STRICT.alike}"
+)
 MISSED = (
     "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered, and "
     "altered ones where many images are alike"
@@ -115,8 +121,8 @@ class NearPictures(Check):
         kept = np.sort(first[hashes[first, 0] != 0])  # one of each content; flat images have no hash
         rest = np.concatenate(self.rest) if self.rest else np.zeros(len(digest), np.uint64)
         if self.grey:
-            found, left_out = nearest(candidates(hashes[kept], CANDIDATE), rest[kept])
             grey = np.concatenate(self.grey)[kept]
+            found, left_out = nearest(candidates(hashes[kept], grey), rest[kept])
             near = confirmed(grey, standing_out(grey, found))
             pairs = sorted({(int(kept[a]), int(kept[b])) for a, b in near})
             missed = f"{MISSED}; alignment of {left_out:,} further pairs of similar images" if left_out else MISSED
@@ -159,16 +165,24 @@ Candidate = tuple[int, int, bool, int]
 """Two images, whether one is mirrored, and the number of bits in which their hashes differ."""
 
 
-def candidates(hashes: Any, most: int) -> Iterator[Candidate]:
-    """Pairs whose hashes ([n, 2], as in ``NearPictures``) differ in at most ``most`` bits."""
+def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
+    """Pairs whose hashes ([n, 2], as in ``NearPictures``) differ in at most ``CANDIDATE`` bits, or in ``FAR`` if the images, [n, 32, 32],
+    are somewhat alike."""
     import numpy as np
 
     plain, mirrored = (np.ascontiguousarray(hashes[:, k]) for k in range(2))
+    small = grey.reshape(-1, 16, 2, 16, 2).mean((2, 4), dtype=np.float32)
+    looks, turned = _unit(small), _unit(small[:, :, ::-1])
     for i in range(len(plain) - 1):
         rest = slice(i + 1, None)
-        for other, as_mirror in ((plain, False), (mirrored, True)):
+        for other, seen, as_mirror in ((plain, looks, False), (mirrored, turned, True)):
             apart = bits(other[rest] ^ plain[i])
-            at = np.flatnonzero(apart <= most)
+            at = np.flatnonzero(apart <= FAR)
+            if not len(at):
+                continue
+            near = apart[at] <= CANDIDATE
+            if not near.all():
+                at = at[near | (seen[i + 1 + at] @ looks[i] >= LIKENESS)]
             yield from ((i, i + 1 + j, as_mirror, d) for j, d in zip(at.tolist(), apart[at].tolist(), strict=True))
 
 
@@ -191,10 +205,12 @@ def confirmed(grey: Any, found: list[Candidate]) -> list[tuple[int, int]]:
 
     if not found:
         return []
-    a, b, mirrored, _ = (np.array(part) for part in zip(*found, strict=True))
+    a, b, mirrored, apart = (np.array(part) for part in zip(*found, strict=True))
     others = grey[b]
     others[mirrored] = others[mirrored][:, :, ::-1]
-    same = alike(grey[a], others)
+    same = np.zeros(len(a), bool)
+    for rows, bound in ((apart <= CANDIDATE, USUAL), (apart > CANDIDATE, STRICT)):
+        same[rows] = alike(grey[a[rows]], others[rows], bound)
     return list(zip(a[same].tolist(), b[same].tolist(), strict=True))
 
 
