@@ -18,18 +18,21 @@ SCALES = (1.0, 0.9, 1.1)
 @dataclass(frozen=True)
 class Bound:
     """What a near copy must reach after alignment: the least correlation, and the largest share of the variance that may remain
-    unexplained where it agrees least."""
+    unexplained where it agrees least.
+
+    ``hopeful``: the correlation below which a pair is given up after ``EARLY`` steps, and no other scale is tried: a copy that
+    is found at all has far more by then, since the steps converge quadratically.
+    """
 
     alike: float
     left: float
+    hopeful: float
 
 
-USUAL = Bound(0.95, 0.12)
-STRICT = Bound(0.985, 0.04)
+USUAL = Bound(0.95, 0.12, 0.7)
+STRICT = Bound(0.985, 0.04, 0.9)
 """For pairs that nothing but the alignment speaks for: two jackets on the same wall reach the usual bound now and then."""
-HOPEFUL, EARLY = 0.7, 2
-"""The correlation below which a pair is given up after so many steps, and no other scale is tried: a copy that is found at
-all has far more by then, since the steps converge quadratically."""
+EARLY = 2
 OVERLAP = 0.7
 """The least share of an image that must lie within the other."""
 STRETCH, SHEAR = 1.28, 0.12
@@ -61,7 +64,7 @@ def _scaled(a: Any, b: Any, bound: Bound) -> Any:
     a, b = blurred(a), blurred(b)
     same, best = np.zeros(len(a), bool), np.full(len(a), -1, np.float32)
     for scale in SCALES:
-        rows = np.flatnonzero(~same & (best < bound.alike) & ((best >= HOPEFUL) | (scale == SCALES[0])))
+        rows = np.flatnonzero(~same & (best < bound.alike) & ((best >= bound.hopeful) | (scale == SCALES[0])))
         if len(rows):
             same[rows], found = _fitted(a[rows], b[rows], scale, bound)
             best[rows] = np.maximum(best[rows], found)
@@ -129,7 +132,7 @@ def _fitted(a: Any, b: Any, scale: float, bound: Bound) -> tuple[Any, Any]:
         agreed = fits & (whole >= bound.alike)
         agreed[agreed] = _worst(wrong[agreed], off_a[agreed], inside[agreed]) <= bound.left
         same[rows[agreed]] = True
-        on = ~agreed & ((step < EARLY) | (best[rows] >= HOPEFUL))
+        on = ~agreed & ((step < EARLY) | (best[rows] >= bound.hopeful))
         if step == STEPS or not on.any():
             break
         if not on.all():

@@ -23,7 +23,7 @@ from dataloader_expert.sources.base import Block
 CANDIDATE, FAR = 14, 18
 """The most bits of 64 in which the hashes of candidates may differ, and of those that must agree more after alignment: a crop away
 from the middle changes many. Of unlike images, one pair in 200,000 and one in 3,000 differ in no more."""
-LIKENESS = 0.7
+LIKENESS = 0.75
 """The least correlation before alignment of candidates that differ in more than ``CANDIDATE`` bits."""
 CLOSE = 8
 """The same if nothing can be confirmed because there are too many images to keep their grey versions."""
