@@ -22,6 +22,7 @@ from dataloader_expert.checks.near_pictures import (
     nearest,
     standing_out,
 )
+from dataloader_expert.checks.near_rows import _round
 from dataloader_expert.checks.near_texts import ALIKE as SIMILAR
 from dataloader_expert.checks.near_texts import WORDS, NearTexts
 from dataloader_expert.sources.base import Block, Column, Unit
@@ -40,6 +41,21 @@ def test_very_many_hashes_are_compared_as_if_each_with_each(seed: int, flips: in
         (i, j) for i, j in itertools.combinations(range(300), 2) if int(bits(hashes[i : i + 1] ^ hashes[j])[0]) <= CLOSE
     }
     assert set(close(hashes, CLOSE)) == each
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_rounded_to_three_digits(seed: int) -> None:
+    """As Python prints three digits; what is about a power of ten is that power; zero and what is not finite stay."""
+    rng = np.random.default_rng(seed)
+    tens = 10.0 ** rng.integers(-18, 19, 20)
+    values = np.concatenate(
+        [rng.normal(0, 1, 20) * 10.0 ** rng.integers(-9, 10, 20), tens, np.nextafter(tens, 0), -tens]
+    )
+    expected = [float(f"{v:.2e}") for v in values]
+    assert np.allclose(_round(values), expected, rtol=1e-12, atol=0)
+    odd = np.array([0.0, np.inf, -np.inf, 5e-324])
+    assert _round(odd).tolist() == [0.0, np.inf, -np.inf, 0.0]
+    assert np.isnan(_round(np.array([np.nan]))).all()
 
 
 def test_a_mirror_image_is_a_candidate_as_such() -> None:

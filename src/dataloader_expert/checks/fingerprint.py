@@ -172,7 +172,7 @@ def _each(values: Any) -> Any:
 
 def digest(value: Any) -> int:
     """A value's content as 64 bits."""
-    if getattr(value, "mode", "") != "RGB":
+    if not hasattr(value, "getbands") or value.mode != "RGB":
         return digest64(content(value))
     return digest64(f"{value.mode}{value.size}{digest64(packed(value))}".encode())
 

@@ -63,6 +63,8 @@ def _begun(arguments: list[str], others: Container[str]) -> Begun | None:
         return None
     if {"-h", "--help"} & {*arguments} or any(":" in a or a.startswith(("--model", "--transform")) for a in arguments):
         return None
+    if not any(os.path.exists(os.path.expanduser(a)) for a in arguments[1:] if "\0" not in a):
+        return None  # nothing to measure
     try:
         return begin(sys.executable, False)
     except OSError:  # the door will say so

@@ -22,8 +22,9 @@ MAX_DECODED = 1 << 30
 _DAMAGE = re.compile("remature end|Huffman code|instead of RST|arithmetic code")
 """libjpeg's warnings that mean lost pixels; its others are about odd headers."""
 _LEFT_OVER = re.compile("extraneous bytes before marker 0xd")
-_TAGS = (b"Exif\0\0", b"tiff:Orientation")
-"""What begins tags that tell how an image is to be turned."""
+_JFIF = b"\xff\xd8\xff\xe0\x00\x10JFIF\0"
+_PLAIN = frozenset(bytes([marker]) for marker in (0xC0, 0xC1, 0xC2, 0xC4, 0xDB, 0xDD, 0xFE))
+"""The markers of frames, tables, restarts and comments."""
 _SIZE_SUFFIX = re.compile(r"\.[A-Za-z0-9]+$")
 
 
@@ -44,15 +45,15 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     if seen not in IMAGE_TYPES:
         what = f"contains {seen}" if seen else f"begins with {data[:16]!r}"
         raise Unreadable("not-the-format", f"is not an image: {what}", file=name)
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     found: list[Unreadable] = [] if problems is None else problems
     try:
         image = _strict_jpeg(data, name, found) if seen == "image/jpeg" else None
         if image is None:
             image = _opened(data, name, load=True)
-        elif any(tag in data for tag in _TAGS):
-            image.info = _opened(data, name).info
+        elif not _is_plain(data):
+            image.info = _opened(data, name).info  # tags that turn it, and whether Pillow opens it at all
     except Unreadable:
         raise
     except Image.DecompressionBombError:
@@ -60,7 +61,7 @@ def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = Non
     except MemoryError:
         raise Unreadable("bomb", "decoding needs more memory than is available", file=name) from None
     except Exception as e:  # Pillow raises OSError, SyntaxError, ValueError, struct.error… on hostile bytes
-        text = str(e)
+        text = "Pillow does not recognise it" if isinstance(e, UnidentifiedImageError) else str(e)
         cut = "truncated" in text or "broken data stream" in text or "Truncated" in text
         raise Unreadable("truncated" if cut else "unreadable", f"does not decode: {text[:160]}", file=name) from None
     end = _check_png(data, name) if seen == "image/png" else _jpeg_end(data) if seen == "image/jpeg" else len(data)
@@ -166,7 +167,7 @@ def _strict_jpeg(data: bytes, name: str, problems: list[Unreadable]) -> Image | 
 
     try:
         height, width, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
-    except ValueError:
+    except (ValueError, KeyError):  # KeyError: a header that ends early, odd sampling
         return None
     wanted = {"Gray": "GRAY", "YCbCr": "RGBA", "RGB": "RGBA"}.get(colours, "CMYK")
     if width * height > MAX_PIXELS or width * height * len(wanted) > MAX_DECODED:
@@ -184,16 +185,38 @@ def _strict_jpeg(data: bytes, name: str, problems: list[Unreadable]) -> Image | 
     return None if wanted == "CMYK" else _of_pixels(pixels)
 
 
+def _is_plain(data: bytes) -> bool:
+    """Whether a JPEG has nothing before its pixels but what a JFIF file needs: no tags, profiles, or markers that Pillow may refuse."""
+    if not data.startswith(_JFIF):
+        return False
+    at = 20
+    while data[at : at + 1] == b"\xff" and data[at + 1 : at + 2] in _PLAIN:
+        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return data[at : at + 2] == b"\xff\xda"
+
+
 def _of_pixels(pixels: Any) -> Image:
-    """The image of bytes [h, w, 1] or [h, w, 4], a fourth channel aside, without a copy: so Pillow holds three channels itself."""
-    import pyarrow as pa
+    """The image of bytes [h, w, 1] or [h, w, 4], a fourth channel aside: so Pillow holds three channels itself."""
     from PIL import Image
 
     height, width, channels = pixels.shape
-    held = pa.Array.from_buffers(
-        pa.uint8() if channels == 1 else pa.uint32(), width * height, [None, pa.py_buffer(pixels)]
-    )
-    return Image.fromarrow(held, "L" if channels == 1 else "RGB", (width, height))
+    mode, raw = ("L", "L") if channels == 1 else ("RGB", "RGBX")
+    arrow = _arrow()
+    if arrow is None:
+        return Image.frombytes(mode, (width, height), pixels, "raw", raw)
+    size = arrow.uint8() if channels == 1 else arrow.uint32()
+    held = arrow.Array.from_buffers(size, width * height, [None, arrow.py_buffer(pixels)])
+    return Image.fromarrow(held, mode, (width, height))  # without a copy
+
+
+def _arrow() -> Any:
+    """Arrow, where it is loaded and Pillow can share memory with it; it is not loaded for this, since it starts threads.
+
+    Before 13.0 Pillow crashes over images that it does not hold in blocks of its own.
+    """
+    import PIL
+
+    return sys.modules.get("pyarrow") if int(PIL.__version__.partition(".")[0]) >= 13 else None
 
 
 def packed(image: Image) -> Any:
@@ -215,11 +238,10 @@ def pixels_of(grey: Image) -> Any:
 
 def _held(image: Image) -> Any:
     """Where Pillow holds an image's pixels, one byte or four each; None where it cannot be had."""
+    arrow = _arrow()
     try:
-        import pyarrow as pa
-
-        return pa.array(image).buffers()[-1]
-    except (ImportError, TypeError, ValueError):  # held in several pieces, or by an older Pillow
+        return None if arrow is None else arrow.array(image).buffers()[-1]
+    except (TypeError, ValueError):  # held in several pieces, or none of Pillow's
         return None
 
 

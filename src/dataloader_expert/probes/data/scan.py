@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import math
 import sys
 import time
@@ -211,6 +212,8 @@ class Scan(Probe):
         def begin(crashed: int) -> None:
             nonlocal alone
             alone = crashed > 0
+            if any(f.kind == "image" for f in source.fields):
+                importlib.import_module("pyarrow")  # in which Pillow's images are looked at without a copy
             keep_pages()
 
         lead = order[: leading([source.units[i].bytes for i in order[:LEAD]])]
