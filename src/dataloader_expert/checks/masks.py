@@ -83,7 +83,8 @@ class Masks(Check):
             value = {"forms": dict(_by_count(forms)), "where": self._places(name, rare)}
             yield Fact(MASK_FORMS, value, self.evidence(), {"field": name})
         for name, sets in sorted(self.sets.items()):
-            declared = None if self.context.classes is None else len(self.context.classes)
+            named = self.context.classes if self.context.label is None else None  # else they are those of the label
+            declared = None if named is None else len(named)
             beyond = [] if declared is None else [s for s in sets if _beyond(s, declared)]
             values = sorted({v for s in beyond for v in _beyond(s, declared or 0)})[:20]
             found = {**self._counted(name, beyond), "values": values, "classes": declared}

@@ -170,6 +170,8 @@ def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
     are somewhat alike."""
     import numpy as np
 
+    if len(hashes) < 2:
+        return
     plain, mirrored = (np.ascontiguousarray(hashes[:, k]) for k in range(2))
     small = grey.reshape(-1, 16, 2, 16, 2).mean((2, 4), dtype=np.float32)
     looks, turned = _unit(small), _unit(small[:, :, ::-1])

@@ -322,6 +322,8 @@ class Source(ABC):
         """For object detection."""
         self.corners = False
         """Whether ``boxes`` are known to be left, top, right and bottom."""
+        self.media: str | None = None
+        """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0
         """Characters of the longest texts that recur by nature, such as headings; 0: none do."""
         self.conversations: frozenset[str] = frozenset()

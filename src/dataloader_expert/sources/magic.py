@@ -16,6 +16,7 @@ SUFFIXES: dict[str, str] = {
     ".pq": "parquet",
     ".csv": "csv",
     ".tsv": "tsv",
+    ".psv": "csv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "json",
@@ -158,6 +159,8 @@ def guess_text(head: bytes) -> str | None:
     whole = lines[:-1] if len(lines) > 1 else lines
     if whole and whole[0].lstrip().startswith("{"):
         return "jsonl" if whole[0].rstrip().endswith("}") or len(lines) == 1 else "json"
+    if whole and whole[0].lstrip().startswith("<annotation>"):
+        return SUFFIXES[".xml"]
     if whole and whole[0].lstrip().startswith("["):
         return "json"
     for mark, kind in (("\t", "tsv"), (",", "csv")):

@@ -87,6 +87,7 @@ class FileSamples(Source):
             )
         )
         self.partners = tuple(self._described(f) if f.kind == "mask" else f for f in self.partners)
+        self.media = self.value if self.value in ("image", "audio") else None
         self.files, self.bytes = len(entries), sum(e.size for e in entries)
         self.sharding = "one file per sample"
         self.by_folder = bool(names)
@@ -143,6 +144,7 @@ class FileSamples(Source):
         if self.by_folder:
             self._label_by_column()
             self._prefer_a_named_column()
+            self._no_speakers()
         if found.uneven:
             self.given = {name: column for name, column in self.given.items() if not NAMELESS.fullmatch(name)}
             self.annotated = tuple(described(self.given))
@@ -229,12 +231,24 @@ class FileSamples(Source):
     def _label_by_column(self) -> None:
         """Where one split has a folder for each class and another a table: the class that the table names."""
         without = [unit.file for unit in self.units if unit.label is None]
-        for column in self.given.values() if without else ():
+        for name, column in self.given.items() if without else ():
             told = {path: column.values[self.row_of[path]] for path in without}
             found = {path: value for path, value in told.items() if value is not None}
-            if found and all(isinstance(v, str) and v in (self.classes or ()) for v in found.values()):
+            known = [isinstance(v, str) and v in (self.classes or ()) for v in found.values()]
+            if known and sum(known) >= NEARLY_ALL * len(known):  # the others are mistakes, which checks of labels tell
                 self.units = tuple(replace(unit, label=found.get(unit.file, unit.label)) for unit in self.units)
+                self.classes = tuple(sorted({*(self.classes or ()), *map(str, found.values())}))
+                if len(found) == sum(value is not None for value in column.values):  # it says nothing else
+                    self.given = {n: c for n, c in self.given.items() if n != name}
+                    self.annotated = tuple(f for f in self.annotated if f.name != name)
+                    self.with_nulls -= {name}
                 return
+
+    def _no_speakers(self) -> None:
+        """Folders of recordings that are transcribed are speakers, books or chapters: no classes."""
+        if self.value == "audio" and any(f.kind == "text" for f in self.annotated):
+            self.units = tuple(replace(unit, label=None) for unit in self.units)
+            self.by_folder, self.label, self.classes = False, None, None
 
     def _prefer_a_named_column(self) -> None:
         """A column that is called like a label says more than folders do that are not its values by other names: parts of a

@@ -31,6 +31,8 @@ PHRASES, OFTEN = 3, 3
 """The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, from which the label is guessed."""
+STRAY = 0.005
+"""The share of rows with values that hardly any other row has: mistakes, which do not hide the label that is to be checked."""
 RAREST = 0.005
 """The least share of the rarest class of a guessed label; with less, the column is hardly one."""
 
@@ -457,8 +459,8 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
         return withheld, "the one column that only the training split has"
     if strong is not None:
         return strong, how
-    bare = names == [f"f{i}" for i in range(len(names))]
-    places = [(names[0], "first")] * bare + [(names[-1], "last")]
+    bare = bool(names) and names == [f"f{i}" for i in range(len(names))]
+    places = [(names[0], "first")] * bare + [(name, "last") for name in names[-1:]]
     for name, place in places if len(names) > 1 else ():
         if name not in scalar:
             continue
@@ -470,8 +472,14 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
         counts = Counter(v for v in values if v is not None)
         if all(isinstance(v, str) and is_time(v) for v in counts):
             continue  # a few dates are not classes
-        rarest = min(counts.values(), default=0)
-        if 2 <= len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10)) and rarest >= max(2, RAREST * len(values)):
+        least = max(2, RAREST * len(values))
+        usual = sum(n >= least for n in counts.values())
+        stray = sum(n for n in counts.values() if n < least)
+        if (
+            usual >= 2
+            and len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10))
+            and stray <= max(1, STRAY * len(values))
+        ):
             why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, why
     return strong, how

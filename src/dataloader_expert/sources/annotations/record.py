@@ -239,7 +239,11 @@ def column_of(values: list[Any]) -> Column:
         with contextlib.suppress(OverflowError):  # beyond 64 bits
             made = np.array([0 if v is None else v for v in values], dtype)
             return Column(made, absent if absent.any() else None)
-    return Column(_alike([_listed(v) if isinstance(v, list) else v for v in values]))
+    absent = np.array([v is None for v in values], bool)
+    plain = all(isinstance(v, str) for v in there)
+    return Column(
+        _alike([_listed(v) if isinstance(v, list) else v for v in values]), absent if plain and absent.any() else None
+    )
 
 
 def _listed(value: list[Any]) -> Any:

@@ -36,7 +36,7 @@ from dataloader_expert.sources.annotations.record import (
 from dataloader_expert.sources.base import Objects
 from dataloader_expert.sources.dialects import sniff_dialect
 from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
-from dataloader_expert.sources.layout import read_folders, split_in_name, split_of_folder
+from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, split_of_folder
 from dataloader_expert.sources.pairing import key_of
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
@@ -44,8 +44,27 @@ from dataloader_expert.sources.roles import words
 MOST_BYTES, MOST_JSON, LARGE_JSON = 1 << 26, 1 << 29, 1 << 25
 MOST_CELLS = 10_000_000
 Reader = Callable[[bytes, bool], list[Row]]
-NAMING = {"id", "ids", "file", "filename", "image", "img", "name", "path", "picture", "photo", "audio", "clip", "key"}
+NAMING = {
+    "id",
+    "ids",
+    "file",
+    "filename",
+    "fname",
+    "image",
+    "img",
+    "name",
+    "path",
+    "picture",
+    "photo",
+    "audio",
+    "clip",
+    "key",
+}
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
+PARTED = {"partition", "split"}
+"""Words of the name of a table whose one column is the split."""
+NUMBERED = {0: "train", 1: "val", 2: "test"}
+"""What CelebA's ``list_eval_partition.txt`` means by its numbers."""
 BARE = "text"
 """The kind of tables without a header."""
 FEW_TEXTS = 20
@@ -56,6 +75,8 @@ MARKS = ",;\t|"
 """What may separate the values of a table."""
 ENTRY, VALUE = "entry", "value"
 """The columns of the names under which the objects of a JSON file stand, and of what is no object."""
+MISTAKES = 0.05
+"""The largest share of the files that are named by several rows by mistake; where more are, each has a list."""
 FEWEST = 3
 """The fewest values by name that are rows."""
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)")
@@ -166,6 +187,11 @@ def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, fold
         known = found.rows.get(path or "", {})
         taken |= {n for n in row if NAMELESS.fullmatch(n) and n != table.naming and known.get(n, row[n]) != row[n]}
     stem = table.path.rpartition("/")[2].rpartition(".")[0]
+    others = [n for n in dict.fromkeys(n for row in rows for n in row) if n != table.naming]
+    if len(others) == 1 and PARTED & set(words(stem)) and {row.get(others[0]) for row in rows} >= NUMBERED.keys():
+        said = [row.get(others[0]) for row in rows]
+        parts = [None if value is None else NUMBERED.get(value, str(value)) for value in said]
+        return [{table.naming: row.get(table.naming), "split": part} for row, part in zip(rows, parts, strict=True)]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
 
 
@@ -191,7 +217,8 @@ class _Named:
 def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | None:
     """The column that names most files, and whether it does so without their suffix.
 
-    Whole numbers name files only where the column is called so, and most of the files have one.
+    Whole numbers name files only where the column is called so, and most of the files have one; or where each is that of a file
+    and they do not follow one another, as counters do.
     """
     best: tuple[int, str, bool] | None = None
     some = rows[:LOOKED_AT]
@@ -203,11 +230,18 @@ def naming_of(rows: list[Row], files: Names, folder: str) -> tuple[str, bool] | 
                 continue
             distinct = len(set(there))
             numbers = by_stem and all(v.isdigit() for v in texts)
-            if numbers and not (set(words(name)) & NAMING and 2 * distinct >= min(len(some), len(files.paths))):
+            called = set(words(name)) & NAMING and 2 * distinct >= min(len(some), len(files.paths))
+            if numbers and not called and not (len(there) == distinct == len(texts) and _scattered(texts)):
                 continue
             if best is None or distinct > best[0]:
                 best = distinct, name, by_stem
     return None if best is None else best[1:]
+
+
+def _scattered(numbers: list[str]) -> bool:
+    """Whether numbers lie apart: at most every tenth of those between the least and the greatest is among them."""
+    known = {int(n) for n in numbers}
+    return len(known) >= FEWEST and 10 * len(known) <= max(known) - min(known)
 
 
 def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folder: str) -> Collection[str]:
@@ -228,6 +262,11 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
     fields = [field for field in dict.fromkeys(field for row in rows for field in row) if field != table.naming]
     if len(fields) > MOST_FIELDS:
         return ()
+    own = made.sides is not None or made.nested or isinstance(rows, Images)
+    again = {path: of for path, of in grouped.items() if len(of) > 1}
+    if again and not own and not made.lists and len(again) <= MISTAKES * len(grouped):
+        found.problems += [_named_again(path, of, table, fields) for path, of in again.items()][:MOST_TOLD]
+        grouped |= {path: of[:1] for path, of in again.items()}
     several = {
         field
         for of in grouped.values()
@@ -243,15 +282,23 @@ def _join(found: Annotations, table: Table, rows: list[Row], files: Names, folde
         replace(table, paths=paths, lists=frozenset(several), sides=made.sides, named=made.named, nested=made.nested)
     )
     found.objects = found.objects or made.objects
-    own = made.sides is not None or made.nested or isinstance(rows, Images)
     found.corners = found.corners and (made.corners if own else "boxes" not in fields)
     sizes = {files.find(name, table.by_stem, folder): size for name, size in made.sizes.items()}
     found.sizes |= {path: size for path, size in sizes.items() if path is not None}
     for value, n in lost.most_common(MOST_TOLD):
         what = f"names {escaped(value, 80)}, which is not there" if value else "names no file in a row"
-        again = f" ({n} rows)" if n > 1 else ""
-        found.problems.append(Unreadable("dangling-reference", what + again, file=table.path, field=table.naming))
+        rows_of = f" ({n} rows)" if n > 1 else ""
+        found.problems.append(Unreadable("dangling-reference", what + rows_of, file=table.path, field=table.naming))
     return grouped
+
+
+def _named_again(path: str, rows: list[Row], table: Table, fields: list[str]) -> Unreadable:
+    """What is told of a file that several rows name where others have one each."""
+    apart = [field for field in fields if not _agree([row.get(field) for row in rows])]
+    said = ", ".join(escaped(row.get(apart[0]), 40) for row in rows[:3]) if apart else ""
+    differ = f", which differ in {escaped(apart[0])}: {said}; the first is used" if apart else ""
+    code = "label-conflict" if apart and label_by_name(apart[:1])[0] is not None else "duplicate-keys"
+    return Unreadable(code, f"{len(rows)} rows of {escaped(table.path)} name it{differ}", file=path)
 
 
 def _agree(values: list[Any]) -> bool:

@@ -43,8 +43,8 @@ def join_yolo(found: Annotations, listing: Listing, paths: list[str]) -> None:
     import numpy as np
 
     labels = _labels(listing, paths)
-    if not labels:
-        return
+    if not any(exact(path) in labels or key_of(path)[0] in labels for path in paths if labels):
+        return  # lines of five numbers may be anything
     names, points = _settings(listing)
     found.negatives = True
     found.objects, found.key_points = Objects("classes", names), math.prod(points) if points else 0
