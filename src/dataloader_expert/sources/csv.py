@@ -15,7 +15,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import read_folders, split_in_name
+from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
@@ -165,6 +165,8 @@ class Csv(Table):
             if self.label in absent and part.split is not None and part.split not in labelled:
                 absent.remove(self.label)
                 extra = [name for name in extra if not set(words(name)) & KEYS]  # by which predictions are handed in
+            if part.split is not None:  # several people label a development split, and nobody the test split
+                absent, extra = ([n for n in names if not _is_one_of_several_labels(n)] for names in (absent, extra))
             self.problems += absent_columns(absent, part.path) + extra_columns(extra, part.path)
 
     def _check_forms(self, parts: list[_Part]) -> None:
@@ -298,6 +300,12 @@ def _called(kind: Any) -> str:
     if t.is_temporal(kind):
         return "dates or times"
     return "no values" if t.is_null(kind) else "texts"
+
+
+def _is_one_of_several_labels(name: str) -> bool:
+    """Whether it is called like a label with a number, or with a word for which of them it is."""
+    plain = name.rstrip("0123456789").rstrip("_")
+    return (plain != name and label_by_name([plain])[0] is not None) or words(name)[:1] == ["gold"]
 
 
 SOURCE = Csv

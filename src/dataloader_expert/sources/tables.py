@@ -460,7 +460,7 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
     if strong is not None:
         return strong, how
     bare = bool(names) and names == [f"f{i}" for i in range(len(names))]
-    places = [(names[0], "first")] * bare + [(name, "last") for name in names[-1:]]
+    places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in names[-1:]]
     for name, place in places if len(names) > 1 else ():
         if name not in scalar:
             continue

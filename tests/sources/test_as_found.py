@@ -1,0 +1,181 @@
+"""Data sets as people publish them, with one thing wrong: it is told, and hides nothing else."""
+
+from __future__ import annotations
+
+import json
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.making.scanning import Scanned, scan
+
+RNG = np.random.default_rng()
+
+
+def image(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    small = RNG.integers(0, 256, (6, 6, 3), np.uint8)
+    Image.fromarray(small).resize((64, 64), Image.Resampling.BICUBIC).save(path)
+
+
+def sound(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(8000)
+        out.writeframes(RNG.normal(0, 3000, 4000).astype("<i2").tobytes())
+
+
+def classes(told: Scanned) -> dict[str, int]:
+    """Samples per class, over all splits."""
+    counts: dict[str, int] = {}
+    for fact in told.facts:
+        if fact["quantity"]["name"] == "class_counts" and fact["at"].get("split") is None:
+            counts |= fact["value"]
+    return counts
+
+
+def codes(folder: Path) -> dict[str, Any]:
+    return {f.code: f for f in scan(folder, folder).findings if f.severity != "info"}
+
+
+def coco(folder: Path, leak: bool) -> None:
+    """Twelve images for training and six for validation; ``leak``: one is in both, with another box."""
+    for split, n in (("train", 12), ("val", 6)):
+        told: dict[str, Any] = {"images": [], "annotations": [], "categories": [{"id": 1, "name": "cat"}]}
+        for i in range(n):
+            name = f"{split}{i}.png"
+            image(folder / split / name)
+            told["images"].append({"id": i, "file_name": name, "width": 64, "height": 64})
+            box = [int(RNG.integers(0, 20)), int(RNG.integers(0, 20)), 10 + i, 12]
+            told["annotations"].append({"id": i, "image_id": i, "category_id": 1, "bbox": box, "area": 1, "iscrowd": 0})
+        (folder / f"instances_{split}.json").write_text(json.dumps(told))
+    if leak:
+        (folder / "val" / "val3.png").write_bytes((folder / "train" / "train5.png").read_bytes())
+
+
+@pytest.mark.parametrize("leak", [False, True])
+def test_an_image_in_two_splits_is_a_leak_whatever_its_boxes(tmp_path: Path, leak: bool) -> None:
+    coco(tmp_path, leak)
+    found = codes(tmp_path)
+    assert ("splits-overlap" in found) == leak
+    assert leak or not found
+
+
+def test_a_recording_in_two_splits_is_a_leak_whatever_its_words(tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        rows = []
+        for i in range(8):
+            sound(tmp_path / split / f"{split}{i}.wav")
+            rows.append(f"{split}{i}.wav,what {split} {i} says")
+        (tmp_path / split / "metadata.csv").write_text("\n".join(["file_name,transcription", *rows]) + "\n")
+    (tmp_path / "test" / "test2.wav").write_bytes((tmp_path / "train" / "train4.wav").read_bytes())
+    assert codes(tmp_path)["splits-overlap"].count == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "code"), [("i3.png,owl", "label-conflict"), ("i3.png,dog", "duplicate-keys")], ids=["another", "the same"]
+)
+def test_one_row_too_many_makes_no_lists(tmp_path: Path, row: str, code: str) -> None:
+    rows = [f"i{i}.png,{('cat', 'dog', 'owl')[i % 3] if i != 3 else 'dog'}" for i in range(45)]
+    for i in range(45):
+        image(tmp_path / "images" / f"i{i}.png")
+    (tmp_path / "labels.csv").write_text("\n".join(["filename,label", *rows, row]) + "\n")
+    told = scan(tmp_path, tmp_path)
+    assert [w["file"] for f in told.findings if f.code == code for w in f.where] == ["images/i3.png"]
+    assert sum(classes(told).values()) == 45
+
+
+def test_a_stray_class_in_the_table_of_one_split_loses_no_labels(tmp_path: Path) -> None:
+    for kind in ("cat", "dog"):
+        for i in range(20):
+            image(tmp_path / "train" / kind / f"{kind}{i}.png")
+    rows = []
+    for i in range(20):
+        image(tmp_path / "val" / f"v{i}.png")
+        rows.append(f"v{i}.png,{'dogg' if i == 7 else ('cat', 'dog')[i % 2]}")
+    (tmp_path / "val" / "labels.csv").write_text("\n".join(["filename,label", *rows]) + "\n")
+    told = scan(tmp_path, tmp_path)
+    assert sum(classes(told).values()) == 60
+    assert {"label-singleton", "class-missing-in-split"} <= {f.code for f in told.findings}
+    assert "missing-values" not in {f.code for f in told.findings}
+
+
+def test_a_blank_transcript_is_missing(tmp_path: Path) -> None:
+    rows = []
+    for i in range(20):
+        sound(tmp_path / "clips" / f"c{i}.wav")
+        rows.append(f"clips/c{i}.wav\t{'' if i == 6 else f'sentence {i} of these'}")
+    (tmp_path / "t.tsv").write_text("\n".join(["path\tsentence", *rows]) + "\n")
+    assert codes(tmp_path)["missing-values"].count == 1
+
+
+@pytest.mark.parametrize("column", ["fname", "nr"])
+def test_numbers_that_are_all_names_of_files_name_them(tmp_path: Path, column: str) -> None:
+    numbers = sorted(RNG.choice(90_000, 30, replace=False).tolist())
+    for n in numbers:
+        sound(tmp_path / "audio" / f"{n}.wav")
+    rows = [f"{n},{('bark', 'horn')[i % 2]}" for i, n in enumerate(numbers)]
+    (tmp_path / "labels.csv").write_text("\n".join([f"{column},label", *rows]) + "\n")
+    told = scan(tmp_path, tmp_path)
+    assert not [f for f in told.findings if f.severity != "info"]
+    assert classes(told) == {"bark": 15, "horn": 15}
+
+
+def test_one_odd_value_hides_no_label_of_a_table_without_a_header(tmp_path: Path) -> None:
+    rows = [f"{i % 4 + 1},text number {i} of many" for i in range(150)]
+    rows[40] = "7,text that is in no class"
+    (tmp_path / "train.csv").write_text("\n".join(rows) + "\n")
+    assert "label-singleton" in {f.code for f in scan(tmp_path, tmp_path).findings}
+
+
+def test_lines_of_five_numbers_that_belong_to_no_image_are_no_boxes(tmp_path: Path) -> None:
+    for i in range(6):
+        image(tmp_path / "images" / f"{('a', 'b')[i % 2]}" / f"i{i}.png")
+    (tmp_path / "bounding_boxes.txt").write_text("".join(f"{i} 60.0 27.0 325.0 304.0\n" for i in range(6)))
+    assert set(codes(tmp_path)) == {"foreign-file"}
+
+
+def test_annotations_without_a_suffix_are_told_by_what_they_hold(tmp_path: Path) -> None:
+    for i in range(6):
+        image(tmp_path / "Images" / f"n1_{i}.png")
+        (tmp_path / "Annotation").mkdir(exist_ok=True)
+        right = 400 if i == 2 else 30
+        box = f"<bndbox><xmin>3</xmin><ymin>3</ymin><xmax>{right}</xmax><ymax>40</ymax></bndbox>"
+        text = f"<annotation>\n\t<object><name>dog</name>{box}</object>\n</annotation>\n"
+        (tmp_path / "Annotation" / f"n1_{i}").write_text(text)
+    assert codes(tmp_path)["box-outside"].count == 1
+
+
+def test_a_partition_by_numbers_is_the_split(tmp_path: Path) -> None:
+    lines = []
+    for i in range(30):
+        image(tmp_path / "img" / f"{i:06d}.png")
+        lines.append(f"{i:06d}.png {0 if i < 20 else 1 if i < 25 else 2}\n")
+    (tmp_path / "list_eval_partition.txt").write_text("".join(lines))
+    (tmp_path / "img" / "000027.png").write_bytes((tmp_path / "img" / "000004.png").read_bytes())
+    assert "train and test" in codes(tmp_path)["splits-overlap"].message
+
+
+def test_folders_of_transcribed_recordings_are_no_classes(tmp_path: Path) -> None:
+    for split, speakers in (("train-clean", (19, 26)), ("dev-clean", (84, 174))):
+        for speaker in speakers:
+            for i in range(5):
+                sound(tmp_path / split / str(speaker) / f"{speaker}-1-{i}.wav")
+            lines = "".join(f"{speaker}-1-{i} WORDS THAT SPEAKER {speaker} READS {'VERY ' * i}WELL\n" for i in range(5))
+            (tmp_path / split / str(speaker) / f"{speaker}-1.trans.txt").write_text(lines)
+    assert not {"class-missing-in-split", "label-drift"} & set(codes(tmp_path))
+
+
+def test_labels_that_one_split_has_more_of_are_no_damage(tmp_path: Path) -> None:
+    for split, more in (("train", ()), ("dev", ("label2", "label3"))):
+        rows = [f"{i}\tpremise {split} {i}\t{('yes', 'no')[i % 2]}" + "\tyes" * len(more) for i in range(20)]
+        (tmp_path / f"{split}.tsv").write_text(
+            "\n".join(["\t".join(["id", "sentence", "gold_label", *more]), *rows]) + "\n"
+        )
+    assert not {"extra-key", "missing-key"} & set(codes(tmp_path))
