@@ -111,6 +111,14 @@ def turns(i: int, *roles: str, **last: Any) -> list[dict[str, Any]]:
     return [*made[:-1], {**made[-1], **last}]
 
 
+def called(arguments: str = '{"city": "Bonn"}', answers: str = "call 1") -> list[dict[str, Any]]:
+    """A conversation with a call of a tool and its result."""
+    call = {"id": "call 1", "type": "function", "function": {"name": "weather", "arguments": arguments}}
+    question, answer = turns(1, "user", "assistant")
+    result = {"role": "tool", "tool_call_id": answers, "content": "20"}
+    return [question, {"role": "assistant", "content": None, "tool_calls": [call]}, result, answer]
+
+
 def chats(*odd: Any, field: str = "messages") -> Data:
     """Forty conversations, with and without a system turn, before the odd ones."""
     sound = [turns(i, *["system"] * (i % 2), *["user", "assistant"] * (1 + i % 3)) for i in range(40)]
@@ -383,6 +391,7 @@ SILENT = {
     },
     "conversations": {
         "with and without system and tools": chats(turns(1, "user", "assistant", "tool", "assistant")),
+        "calls of tools": chats(called(), called("{}"), called("")),
         "of other names": Data(
             {"c": [[{"from": "human", "value": "a"}, {"from": "gpt", "value": str(i)}] for i in range(40)]},
             kinds={"c": "other"},
@@ -993,6 +1002,8 @@ SPEAKS = {
             "turn-order",
             "warning",
         ),
+        "a call that is no JSON": (chats(called('{"city": ')), "turn-order", "warning"),
+        "a result of another call": (chats(called(answers="call 9")), "turn-order", "warning"),
         "a misspelt role": (chats(turns(1, "user", "asistant", "user", "assistant")), "turn-order", "warning"),
         "one inside an object": (
             Data(

@@ -179,3 +179,16 @@ def test_labels_that_one_split_has_more_of_are_no_damage(tmp_path: Path) -> None
             "\n".join(["\t".join(["id", "sentence", "gold_label", *more]), *rows]) + "\n"
         )
     assert not {"extra-key", "missing-key"} & set(codes(tmp_path))
+
+
+@pytest.mark.parametrize("amounts", [False, True], ids=["classes", "amounts"])
+def test_what_training_alone_has_is_a_class_or_an_amount(tmp_path: Path, amounts: bool) -> None:
+    """Kaggle's test files lack the column that is to be predicted: few values are classes, prices are none."""
+    rows = [f"{i},{RNG.integers(500, 9000)}" for i in range(120)]
+    held = RNG.integers(40_000, 700_000, 80) if amounts else np.arange(80) % 3
+    train = [f"{row},{value}" for row, value in zip(rows[:80], held, strict=True)]
+    (tmp_path / "train.csv").write_text("\n".join(["Id,LotArea,Wanted", *train]) + "\n")
+    (tmp_path / "test.csv").write_text("\n".join(["Id,LotArea", *rows[80:]]) + "\n")
+    told = scan(tmp_path, tmp_path)
+    assert not {f.code for f in told.findings} & {"missing-key", "extra-key", "label-singleton"}
+    assert len(classes(told)) == (0 if amounts else 3)

@@ -21,7 +21,8 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def grouped(findings: Sequence[Finding]) -> list[Finding]:
-    """Merges findings of one code that differ only by field into one with all places, where the first stood."""
+    """Merges findings of one code that differ only by field into one with all places, where the first stood; several of one field
+    say several things."""
     alike: dict[tuple[str, str], list[Finding]] = {}
     for one in findings:
         alike.setdefault((one.code, one.severity), []).append(one)
@@ -29,7 +30,7 @@ def grouped(findings: Sequence[Finding]) -> list[Finding]:
     for one in findings:
         key = one.code, one.severity
         fields = [_field(f) for f in alike[key]]
-        if len(fields) < ALIKE_FROM or None in fields:
+        if len(fields) < ALIKE_FROM or None in fields or len({*fields}) == 1:
             out.append(one)
         elif key not in told:
             told.add(key)
@@ -49,7 +50,7 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
     first = alike[0]
     return replace(
         first,
-        message=first.message if len(names) == 1 else f"{len(names)} fields ({listed}); for the first: {first.message}",
+        message=f"{len(names)} fields ({listed}); for the first: {first.message}",
         where=tuple(place for f in alike for place in f.where)[:MAX_PLACES],
         count=sum(f.count for f in alike),
         evidence=tuple(e for f in alike[:NAMED] for e in f.evidence),

@@ -71,6 +71,8 @@ class Context:
     """Fields whose values are lists of turns."""
     corners: bool = False
     """Whether ``boxes`` are known to be left, top, right and bottom."""
+    withheld: str | None = None
+    """The one field that the training split has and the others lack."""
     media: str | None = None
     """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
     phrase: int = 0
@@ -98,6 +100,7 @@ class Context:
             objects=source.objects or objects_in(source.fields),
             conversations=frozenset(source.conversations),
             corners=source.corners,
+            withheld=source.withheld,
             media=source.media,
             phrase=source.phrase,
             copies=frozenset(source.copies),

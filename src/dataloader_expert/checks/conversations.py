@@ -1,7 +1,8 @@
-"""Conversations: what chat templates expect of the order of turns, and what a few conversations do not keep to."""
+"""Conversations: what chat templates expect of turns and of calls of tools, and what a few conversations do not keep to."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -36,6 +37,14 @@ TEXTS = {
         "{have} a turn of an unknown role",
         "correct it: chat templates ignore or refuse roles that they do not know",
     ),
+    "garbled": (
+        "{have} a tool call whose arguments are not JSON",
+        "correct or drop them: a model learns to write calls that no program can read",
+    ),
+    "dangling": (
+        "{have} a tool result without its call",
+        "give both the same id, or drop them: some chat templates refuse a result that belongs to no call",
+    ),
 }
 
 
@@ -57,9 +66,10 @@ class Conversations(Check):
     def see(self, block: Block) -> None:
         self.seen += block.samples
         for name, i, value in block.values(self.fields):
-            for roles in conversations(value, 0):
+            for turns in conversations(value, 0):
+                roles = [str(role_of(turn)) for turn in turns]
                 self.counts[name, ""] += 1
-                for odd in oddities(roles):
+                for odd in (*oddities(roles), *odd_calls(turns)):
                     self.counts[name, odd] += 1
                     self.where.add((name, odd), block, i, name)
                 self._name(name, {role[:40] for role in roles} - KNOWN)
@@ -94,15 +104,15 @@ class Conversations(Check):
             yield finding("turn-order", "warning", text, fact, fix, fact.value["where"], n)
 
 
-def conversations(value: Any, depth: int) -> Iterator[list[str]]:
-    """The roles of each list of turns within a value."""
+def conversations(value: Any, depth: int) -> Iterator[list[dict[str, Any]]]:
+    """Each list of turns within a value."""
     if isinstance(value, dict):
         for inner in value.values() if depth < DEEPEST else ():
             yield from conversations(inner, depth + 1)
     elif isinstance(value, list | tuple) and value and all(isinstance(turn, dict) for turn in value):
         roles = [role for turn in value if (role := role_of(turn)) is not None]
         if len(roles) == len(value) and KNOWN & {*roles}:  # else the key says something else
-            yield roles
+            yield list(value)
 
 
 def oddities(roles: list[str]) -> Iterator[str]:
@@ -115,6 +125,32 @@ def oddities(roles: list[str]) -> Iterator[str]:
         yield "repeated"
     if "system" in roles[1:]:
         yield "late"
+
+
+def odd_calls(turns: list[dict[str, Any]]) -> Iterator[str]:
+    """What is odd about its calls of tools, in the form of OpenAI's chat API."""
+    known: set[str] = set()
+    found: set[str] = set()
+    for turn in turns:
+        calls = turn.get("tool_calls")
+        for call in calls if isinstance(calls, list | tuple) else ():
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                known.add(str(call.get("id")))
+                found |= set() if _is_json(function.get("arguments")) else {"garbled"}
+        answered = turn.get("tool_call_id")
+        found |= {"dangling"} if isinstance(answered, str) and answered not in known else set()
+    yield from sorted(found)
+
+
+def _is_json(arguments: Any) -> bool:
+    """Whether arguments that are a text are the JSON of an object; what is no text is none yet."""
+    if not isinstance(arguments, str) or not arguments.strip():
+        return True
+    try:
+        return isinstance(json.loads(arguments), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 CHECK = Conversations

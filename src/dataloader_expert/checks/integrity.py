@@ -175,7 +175,9 @@ class Integrity(Check):
         """By field and shape."""
         self.lacking = Lacking()
         masks = [f.name for f in context.fields if f.kind == "mask"]
-        self.targets: dict[str, set[str | None]] = {n: set() for n in (context.label, *masks) if n is not None}
+        self.targets: dict[str, set[str | None]] = {
+            n: set() for n in (context.label, context.withheld, *masks) if n is not None
+        }
         """Splits in which a sample has the label, or a mask."""
         self.sizes: dict[str, list[int]] = {}
         self.empties: dict[str, int] = {}

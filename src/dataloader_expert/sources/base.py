@@ -322,6 +322,8 @@ class Source(ABC):
         """For object detection."""
         self.corners = False
         """Whether ``boxes`` are known to be left, top, right and bottom."""
+        self.withheld: str | None = None
+        """The one field that the training split has and the others lack; None if there is none."""
         self.media: str | None = None
         """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
         self.phrase = 0

@@ -284,8 +284,6 @@ class Table(Source):
     """A member makes ``units`` and decodes each into columns; fields and label are inferred from the first block."""
 
     nullable = True
-    withheld: str | None = None
-    """The one column that the training split has and the others lack; None if there is none."""
 
     def describe(self) -> None:
         """Fields from the first readable block's values; label and modality from the first ``GUESSED_FROM`` rows.
@@ -443,6 +441,17 @@ def _has_turns(field: Field, blocks: list[Block]) -> bool:
     return bool(turns) and 2 * sum(map(is_turn, turns)) > len(turns)
 
 
+def _values(blocks: list[Block], name: str) -> list[Any]:
+    parts = [b.columns[name].values for b in blocks if name in b.columns]
+    return [v for part in parts for v in (part.tolist() if hasattr(part, "tolist") else part)]
+
+
+def _is_quantity(values: list[Any]) -> bool:
+    """Whether numbers are an amount, such as a price, rather than classes: many, most of them once, and far apart."""
+    there = {v for v in values if isinstance(v, int | float)}
+    return len(there) > max(2, len(values) // 10) and max(there) - min(there) >= 2 * len(there)
+
+
 def find_label(blocks: list[Block], split: str | None = None, withheld: str | None = None) -> tuple[str | None, str]:
     """The label by name; else the last column, or the first of columns without names, if it has few distinct values.
 
@@ -455,7 +464,7 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
     found = {n: field_of(n, first.columns[n]) for n in names}
     scalar = [n for n in names if found[n].kind in ("number", "category", "boolean")]
     strong, how = label_by_name([n for n in scalar if n.lower() != "y" or "float" not in found[n].dtype])
-    if withheld in scalar and (strong is None or ";" in how):
+    if withheld in scalar and (strong is None or ";" in how) and not _is_quantity(_values(blocks, withheld)):
         return withheld, "the one column that only the training split has"
     if strong is not None:
         return strong, how
@@ -466,8 +475,7 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
             continue
         if "float" in found[name].dtype:
             continue
-        parts = [b.columns[name].values for b in blocks if name in b.columns]
-        every = [v for part in parts for v in (part.tolist() if hasattr(part, "tolist") else part)]
+        every = _values(blocks, name)
         values = [every[i] for i in runs(len(every), GUESSED_FROM).tolist()]
         counts = Counter(v for v in values if v is not None)
         if all(isinstance(v, str) and is_time(v) for v in counts):
