@@ -284,7 +284,7 @@ def test_a_server_over_http_ends_with_a_call_in_flight(root: Path, tmp_path: Pat
         assert until(lambda: any("boot.py" in c for c in processes(mark).values()), 10)
         assert until(lambda: len([c for c in processes(mark).values() if "boot.py" in c]) == 3, 10)
         server.send_signal(getattr(signals, signal))
-        assert until(lambda: not processes(mark), 1), processes(mark)
+        assert until(lambda: not processes(mark), 6), processes(mark)
 
 
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

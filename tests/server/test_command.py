@@ -130,7 +130,7 @@ def test_check_reads_everything_where_no_budget_is_given(done: dict[str, Done]) 
 def test_nothing_stays_after_a_command(done: dict[str, Done], folder: Path) -> None:
     """Our promise: no process, and no folder in the temporary directory."""
     assert done
-    assert until(lambda: not processes(folder / "mark"), 1)
+    assert until(lambda: not processes(folder / "mark"), 6)
     assert not list((folder / "mark").iterdir())
 
 
@@ -165,7 +165,7 @@ def test_an_unknown_command_is_refused(folder: Path, capsys: pytest.CaptureFixtu
         main(["characterise", "data"])
     assert left.value.code == 2
     assert "characterize" in capsys.readouterr().err
-    assert until(lambda: not processes(folder / "mark"), 1)
+    assert until(lambda: not processes(folder / "mark"), 6)
     assert not list((folder / "mark").iterdir())
 
 

@@ -72,7 +72,7 @@ class Context:
     corners: bool = False
     """Whether ``boxes`` are known to be left, top, right and bottom."""
     withheld: str | None = None
-    """The one field that the training split has and the others lack."""
+    """Without a label, the one field that the training split has and the others lack."""
     media: str | None = None
     """The field that makes a sample what it is, whatever is said of it; None: all rich ones do."""
     phrase: int = 0
@@ -100,7 +100,7 @@ class Context:
             objects=source.objects or objects_in(source.fields),
             conversations=frozenset(source.conversations),
             corners=source.corners,
-            withheld=source.withheld,
+            withheld=source.withheld if source.label is None else None,
             media=source.media,
             phrase=source.phrase,
             copies=frozenset(source.copies),

@@ -154,19 +154,18 @@ class Csv(Table):
         return sniff_dialect(head, self.delimiters, len(head) == entry.size)
 
     def _check_headers(self, parts: list[_Part]) -> None:
-        """Columns that a file lacks and the table has, and the reverse; a split in which no file has the label, or the one column
-        that training alone has, is unlabelled."""
-        told = {self.label, self.withheld} - {None}
-        labelled = {(part.split, name) for part in parts for name in told if name in part.dialect.names}
+        """Columns that a file lacks and the table has, and the reverse; a split in which no file has the label is unlabelled, or,
+        without a label, the one column that training alone has."""
+        told = self.label or self.withheld
+        labelled = {part.split for part in parts if told in part.dialect.names}
         for part in parts:
             for name in part.dialect.repeated:
                 text = f"several columns are called {name}; those after the first are read as {name}_2 and so on"
                 self.problems.append(Unreadable("odd-name", text, file=part.path, field=name))
             mine = set(part.dialect.names)
             absent, extra = sorted(set(self.names) - mine), sorted(mine - set(self.names))
-            held = [n for n in absent if n in told and part.split is not None and (part.split, n) not in labelled]
-            if held:
-                absent = [name for name in absent if name not in held]
+            if told in absent and part.split is not None and part.split not in labelled:
+                absent.remove(told)
                 extra = [name for name in extra if not set(words(name)) & KEYS]  # by which predictions are handed in
             if part.split is not None:  # several people label a development split, and nobody the test split
                 absent, extra = ([n for n in names if not _is_one_of_several_labels(n)] for names in (absent, extra))
