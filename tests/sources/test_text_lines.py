@@ -258,3 +258,12 @@ def test_the_place_of_a_line_counts_samples(tmp_path: Path) -> None:
     written(tmp_path / "test.txt", "five\nsix\n")
     [where] = codes(tmp_path)["encoding-error"].where
     assert (where["file"], where["row"]) == ("train.txt", 2)
+
+
+def test_a_text_in_another_encoding_is_still_the_text_of_its_language() -> None:
+    """Our promise: a byte that is no UTF-8, wherever it stands, is told as such; the files stay a parallel text."""
+    from dataloader_expert.sources.magic import kind_of
+
+    assert kind_of("train.fi", b"caf\xe9 au lait\nkahvi\n") == "text"
+    assert kind_of("train.fi", b"caf\0\xe9") is None
+    assert kind_of("train.unknown", b"caf\xe9 au lait\n") is None

@@ -108,7 +108,8 @@ def kind_of(name: str, head: bytes) -> str | None:
         if named == "text" and _BOXES.match(head.decode("latin-1").rpartition("\n")[0] or head.decode("latin-1")):
             return "YOLO label"
         guess = named if named is not None else guess_text(head)
-        return "text" if guess in ("csv", "tsv") and LANGUAGE.search(name) else guess
+        other = guess in ("csv", "tsv") or (guess is None and head and b"\0" not in head)  # a text in another encoding
+        return "text" if other and LANGUAGE.search(name) else guess
     family = seen.split("/")[0]
     if seen == "zip":
         return (
