@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import wave
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from PIL import Image
 
 from tests.making.scanning import Scanned, scan
+from tests.making.tiny import wav
 
 RNG = np.random.default_rng()
 
@@ -24,11 +24,7 @@ def image(path: Path) -> None:
 
 def sound(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with wave.open(str(path), "wb") as out:
-        out.setnchannels(1)
-        out.setsampwidth(2)
-        out.setframerate(8000)
-        out.writeframes(RNG.normal(0, 3000, 4000).astype("<i2").tobytes())
+    wav(path, RNG.normal(0, 3000, 4000))
 
 
 def classes(told: Scanned) -> dict[str, int]:
@@ -192,3 +188,13 @@ def test_what_training_alone_has_is_a_class_or_an_amount(tmp_path: Path, amounts
     told = scan(tmp_path, tmp_path)
     assert not {f.code for f in told.findings} & {"missing-key", "extra-key", "label-singleton"}
     assert len(classes(told)) == (0 if amounts else 3)
+
+
+def test_described_recordings_in_folders_of_classes_keep_their_labels(tmp_path: Path) -> None:
+    rows = []
+    for kind in ("bark", "horn"):
+        for i in range(12):
+            sound(tmp_path / kind / f"{kind}-{i}.wav")
+            rows.append(f"{kind}-{i}.wav,what was recorded {'there ' * i}by {kind} {i}")
+    (tmp_path / "metadata.csv").write_text("\n".join(["file_name,description", *rows]) + "\n")
+    assert classes(scan(tmp_path, tmp_path)) == {"bark": 12, "horn": 12}

@@ -7,7 +7,6 @@ import io
 import json
 import struct
 import tarfile
-import wave
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from dataloader_expert.sources.magic import IDX_TYPES
 from dataloader_expert.sources.registry import open_source
 from dataloader_expert.sources.roles import classes_in_names
 from tests.making.scanning import scan
+from tests.making.tiny import wav
 
 RNG = np.random.default_rng()
 
@@ -41,11 +41,7 @@ def mask(path: Path) -> None:
 
 def sound(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(8000)
-        file.writeframes(RNG.normal(0, 3000, 800).astype("<i2").tobytes())
+    wav(path, RNG.normal(0, 3000, 800))
 
 
 def written(path: Path, text: str) -> None:

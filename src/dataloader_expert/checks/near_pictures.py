@@ -26,7 +26,7 @@ from the middle changes many. Of unlike images, one pair in 200,000 and one in 3
 LIKENESS = 0.75
 """The least correlation before alignment of candidates that differ in more than ``CANDIDATE`` bits."""
 CLOSE = 8
-"""The same if nothing can be confirmed because there are too many images to keep their grey versions."""
+"""The most bits if nothing can be confirmed because there are too many images to keep their grey versions."""
 RANK, LIKENESSES = 20, 2_000
 UNLIKE, FAR_LESS = 0.25, 0.1
 """Unexplained variance of an image by its ``RANK``-th nearest beyond which it resembles few others; and the share of it that a
@@ -174,17 +174,17 @@ def candidates(hashes: Any, grey: Any) -> Iterator[Candidate]:
         return
     plain, mirrored = (np.ascontiguousarray(hashes[:, k]) for k in range(2))
     small = grey.reshape(-1, 16, 2, 16, 2).mean((2, 4), dtype=np.float32)
-    looks, turned = _unit(small), _unit(small[:, :, ::-1])
+    upright, turned = _unit(small), _unit(small[:, :, ::-1])
     for i in range(len(plain) - 1):
         rest = slice(i + 1, None)
-        for other, seen, as_mirror in ((plain, looks, False), (mirrored, turned, True)):
+        for other, seen, as_mirror in ((plain, upright, False), (mirrored, turned, True)):
             apart = bits(other[rest] ^ plain[i])
             at = np.flatnonzero(apart <= FAR)
             if not len(at):
                 continue
             near = apart[at] <= CANDIDATE
             if not near.all():
-                at = at[near | (seen[i + 1 + at] @ looks[i] >= LIKENESS)]
+                at = at[near | (seen[i + 1 + at] @ upright[i] >= LIKENESS)]
             yield from ((i, i + 1 + j, as_mirror, d) for j, d in zip(at.tolist(), apart[at].tolist(), strict=True))
 
 

@@ -286,6 +286,7 @@ def _still(image: Any) -> bool:
         moves = [moved or a != b for moved, a, b in zip(moves, first, here, strict=True)]
         if all(moves):
             return False
+    # an image of one colour with a coloured margin has lost no channel
     middle = image.crop((width // 4, height // 4, width - width // 4, height - height // 4))
     return all(len({low == high for low, high in part.getextrema()}) == 2 for part in (middle, image))
 

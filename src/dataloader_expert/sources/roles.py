@@ -39,6 +39,9 @@ TOLD_APART, REMARK = 0.8, 0.02
 """The least share of distinct values by which texts and lists tell rows apart, and the share of rows from which one of them is a
 remark that any row may have."""
 
+PARTITION = "partition"
+NUMBERED = {0: "train", 1: "val", 2: "test"}
+"""What CelebA's partition means by its numbers."""
 SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", "portion"}
 GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
@@ -197,6 +200,10 @@ def _split(columns: dict[str, list[Any]]) -> tuple[Role | None, dict[Any, str]]:
                 return Role(name, f"its values name splits: {listed}"), _called(distinct)
             if called and naming:
                 return Role(name, f"by its name, and its values {listed}"), _called(distinct)
+        elif PARTITION in words(name) and distinct >= NUMBERED.keys():
+            return Role(name, f"by its name, and its values {listed}"), {
+                v: NUMBERED.get(v, str(v)) for v in distinct - {None}
+            }
         elif words(name)[:1] in (["is"], ["in"]) and words(name)[1:] in (["train"], ["training"], ["test"]):
             if distinct <= {0, 1}:
                 other = {"train": "test", "training": "test", "test": "train"}[words(name)[1]]

@@ -245,8 +245,9 @@ class FileSamples(Source):
                 return
 
     def _no_speakers(self) -> None:
-        """Folders of recordings that are transcribed are speakers, books or chapters: no classes."""
-        if self.value == "audio" and any(f.kind == "text" for f in self.annotated):
+        """Folders of recordings that are transcribed are speakers, books or chapters, by their numbers: no classes."""
+        numbered = all(any(c.isdigit() for c in name) for name in self.classes or ())
+        if self.value == "audio" and numbered and any(f.kind == "text" for f in self.annotated):
             self.units = tuple(replace(unit, label=None) for unit in self.units)
             self.by_folder, self.label, self.classes = False, None, None
 

@@ -31,10 +31,9 @@ PHRASES, OFTEN = 3, 3
 """The fewest texts that each come again so often from which on short ones are phrases of the language, and no copies."""
 GUESSED_FROM, MOST_BLOCKS = 10_000, 16
 """Rows, and blocks of them, from which the label is guessed."""
-STRAY = 0.005
-"""The share of rows with values that hardly any other row has: mistakes, which do not hide the label that is to be checked."""
 RAREST = 0.005
-"""The least share of the rarest class of a guessed label; with less, the column is hardly one."""
+"""The least share of the rarest class of a guessed label. Values with less are mistakes, which do not hide the label that is to be
+checked, if they are as few together, or a single one; of more, the column is hardly a label."""
 
 
 def columns_of(
@@ -486,7 +485,7 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
         if (
             usual >= 2
             and len(counts) <= min(MAX_CLASSES, max(2, len(values) // 10))
-            and stray <= max(1, STRAY * len(values))
+            and stray <= max(1, RAREST * len(values))
         ):
             why = f"{PLACED}: the {place} column, with {len(counts)} distinct values; pass label= if it is another"
             return name, why

@@ -39,32 +39,30 @@ from dataloader_expert.sources.files import SIDE_FILES, Entry, Listing, is_about
 from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name, split_of_folder
 from dataloader_expert.sources.pairing import key_of
 from dataloader_expert.sources.plain import NULLS
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.roles import PARTITION, words
 
 MOST_BYTES, MOST_JSON, LARGE_JSON = 1 << 26, 1 << 29, 1 << 25
 MOST_CELLS = 10_000_000
 Reader = Callable[[bytes, bool], list[Row]]
 NAMING = {
-    "id",
-    "ids",
-    "file",
-    "filename",
-    "fname",
-    "image",
-    "img",
-    "name",
-    "path",
-    "picture",
-    "photo",
-    "audio",
-    "clip",
-    "key",
+    *[
+        "id",
+        "ids",
+        "file",
+        "filename",
+        "fname",
+        "image",
+        "img",
+        "name",
+        "path",
+        "picture",
+        "photo",
+        "audio",
+        "clip",
+        "key",
+    ]
 }
 """Words of a column whose whole numbers may name files; others may be counts or classes."""
-PARTED = {"partition", "split"}
-"""Words of the name of a table whose one column is the split."""
-NUMBERED = {0: "train", 1: "val", 2: "test"}
-"""What CelebA's ``list_eval_partition.txt`` means by its numbers."""
 BARE = "text"
 """The kind of tables without a header."""
 FEW_TEXTS = 20
@@ -187,11 +185,9 @@ def _apart(found: Annotations, rows: list[Row], table: Table, files: Names, fold
         known = found.rows.get(path or "", {})
         taken |= {n for n in row if NAMELESS.fullmatch(n) and n != table.naming and known.get(n, row[n]) != row[n]}
     stem = table.path.rpartition("/")[2].rpartition(".")[0]
-    others = [n for n in dict.fromkeys(n for row in rows for n in row) if n != table.naming]
-    if len(others) == 1 and PARTED & set(words(stem)) and {row.get(others[0]) for row in rows} >= NUMBERED.keys():
-        said = [row.get(others[0]) for row in rows]
-        parts = [None if value is None else NUMBERED.get(value, str(value)) for value in said]
-        return [{table.naming: row.get(table.naming), "split": part} for row, part in zip(rows, parts, strict=True)]
+    others = dict.fromkeys(n for row in rows for n in row if n != table.naming)
+    if len(others) == 1 and PARTITION in words(stem):  # CelebA's list_eval_partition.txt
+        return [{PARTITION if name in others else name: v for name, v in row.items()} for row in rows]
     return [{f"{stem}_{name}" if name in taken else name: v for name, v in row.items()} for row in rows]
 
 
