@@ -58,7 +58,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, st
             for kind, place in places.items():
                 for name, tool in listed.items():
                     for detail in ("concise", "full") if kind == "wide" else ("concise",):
-                        arguments = {"source": str(place), "budget_s": 8 if kind in REAL else 2, "detail": detail}
+                        arguments = {"source": str(place), "budget_s": 8 if kind in REAL else 4, "detail": detail}
                         result = await client.call_tool(name, arguments, read_timeout_seconds=60)
                         got[kind, name, detail] = result, tool.output_schema
 

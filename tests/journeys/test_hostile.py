@@ -41,8 +41,8 @@ GROWING = {"private", "shared", "shm"}
 def budget_s(how: str, workers: int) -> float:
     """What hangs is waited for, and where workers fail the rest is measured; all else ends by itself."""
     if how.startswith("hang"):
-        return 3
-    return 20 if not workers else 4 if how in GROWING else 1.5
+        return 5
+    return 20 if not workers else 6 if how in GROWING else 5
 
 
 @dataclass

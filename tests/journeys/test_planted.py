@@ -746,7 +746,7 @@ def test_constants_of_all_splits_are_warned_of_until_the_training_split_is_named
 def test_a_budget_too_small_leaves_the_answer_open(asker: Asker, tmp_path: Path) -> None:
     """Our promise: passed is null, not true, where not all was read."""
     source = f"{USERS}:Waits"
-    report = asker.ask("check_quality", source, str(CHECKOUT), budget_s=2, source_args={"n": 5000})
+    report = asker.ask("check_quality", source, str(CHECKOUT), budget_s=6, source_args={"n": 5000})
     assert report.coverage.complete is False
     assert report.passed is None  # type: ignore[attr-defined]  # of that tool
     assert 0 < report.coverage.samples_read < 5000

@@ -80,7 +80,7 @@ def test_an_import_that_trains_is_named_with_its_line_and_the_guard(quickly: Ask
     """Our promise: import-failed says when the import itself seems to train."""
     (tmp_path / "train.py").write_text(TRAINS)
     with pytest.raises(RequestError, match=r"import-failed: .*train\.py:\d+.*__main__"):
-        quickly.ask("characterize_dataset", f"{tmp_path}/train.py:data", str(tmp_path), budget_s=4)
+        quickly.ask("characterize_dataset", f"{tmp_path}/train.py:data", str(tmp_path), budget_s=8)
 
 
 def test_a_python_file_without_a_name_is_answered_with_the_names_in_it(quickly: Asker) -> None:
@@ -102,11 +102,11 @@ def test_a_budget_that_ends_is_no_hang(asker: Asker, tmp_path: Path) -> None:
 
 def test_workers_that_take_too_much_memory_are_ended_and_fewer_are_tried(asker: Asker) -> None:
     """Our promise: the trial fails, not the request; what was measured before and after it stays."""
-    more = {"num_workers": 4, "batch_size": 4, "budget_s": 7, "allowed_gb": 0.75}
+    more = {"num_workers": 4, "batch_size": 4, "budget_s": 20, "allowed_gb": 0.75}
     report: Any = asker.ask("diagnose_io", f"{USERS}:Hoards", str(CHECKOUT), **more)
-    [said] = [f for f in report.findings if f.severity == "error"]
-    assert said.code == "memory-limit-reached"
-    assert said.message.startswith("4 workers took ")
+    said = [f for f in report.findings if f.severity == "error"]
+    assert {f.code for f in said} == {"memory-limit-reached"}  # more than one where fewer workers take too much as well
+    assert [f.message.startswith("4 workers took ") for f in said].count(True) == 1
     assert 0 in {t.num_workers for t in report.trials}
     assert max(t.num_workers for t in report.trials) < 4
     assert report.recommended.num_workers < 4
@@ -116,9 +116,10 @@ def test_workers_that_take_too_much_memory_are_ended_and_fewer_are_tried(asker: 
 
 def test_a_batch_beyond_the_budget_is_no_hang(asker: Asker) -> None:
     """Our promise: slow is not broken, and the batch's bytes do not wait for its throughput."""
-    report: Any = asker.ask("recommend_batch_spec", f"{USERS}:Waits", str(CHECKOUT), batch_size=400, budget_s=3)
+    more = {"source_args": {"n": 1000}, "batch_size": 1000, "budget_s": 8}
+    report: Any = asker.ask("recommend_batch_spec", f"{USERS}:Waits", str(CHECKOUT), **more)
     assert not {f.code for f in report.findings if f.severity == "error"}
-    assert report.memory.batch_bytes == 400 * 40
+    assert report.memory.batch_bytes == 1000 * 40
 
 
 @pytest.mark.parametrize("tool", ["recommend_batch_spec", "diagnose_io"])

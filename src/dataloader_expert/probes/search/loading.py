@@ -133,7 +133,7 @@ class Loading(Probe):
             return True
         yield from settings.told_broken()
         if not settings.broken and two_s > 0.5 * ledger.room:
-            raise TooDear(f"two batches in this process would take {two_s:.0f} s more: raise budget_s")
+            raise TooDear(f"two batches in this process would take {two_s:.2g} s more: raise budget_s")
         settings.now = Setting(0, 0)
         if settings.run(settings.with_workers(0)) is None or (settings.broken and not self.search):
             raise (
