@@ -125,6 +125,16 @@ def chats(*odd: Any, field: str = "messages") -> Data:
     return Data({field: [*sound, *odd]}, kinds={field: "other"}, context={"conversations": frozenset({field})})
 
 
+def tagged(*odd: tuple[int, int] | dict[str, Any], quoted: bool = False) -> Data:
+    """Sixty texts with a span around one of their words, before the odd ones, which are of the first text."""
+    texts = [f"on day {i} the owl met {'a gnu' if i % 3 else 'yaks'} by the lake" for i in range(60)]
+    found = [(text.index("owl"), text.index("owl") + 3) for text in texts]
+    spans = [{"start": a, "end": b} | ({"text": "owl"} if quoted else {"label": "bird"}) for a, b in found]
+    more = [span if isinstance(span, dict) else {"start": span[0], "end": span[1], "label": "bird"} for span in odd]
+    values = [[span] for span in spans] + [[span] for span in more]
+    return Data({"text": texts + texts[:1] * len(odd), "spans": values}, kinds={"text": "text", "spans": "other"})
+
+
 LONG = [" ".join(f"word{(i * 31 + k * k * 7) % 997 if k != 7 else 7}" for k in range(60)) for i in range(12)]
 MEASURED = {c: np.random.default_rng(i).normal(0, 1, 40) for i, c in enumerate("abcd")}
 CLASS = np.random.default_rng(5).integers(0, 2, 400)
@@ -345,6 +355,8 @@ SILENT = {
     },
     "records": {
         "conversations": chats(),
+        "spans": tagged(),
+        "quoted spans": tagged(quoted=True),
         "a turn that calls a tool and says nothing": chats(
             [
                 *turns(1, "user"),
@@ -388,6 +400,23 @@ SILENT = {
             {"a": [[[i, 2]] for i in range(60)], "b": [[[7, 2]]] * 60}, kinds={"a": "other", "b": "other"}
         ),
         "a field that is a copy": Data({"a": LONG * 4, "b": LONG * 4}, kinds={"a": "text", "b": "text"}),
+    },
+    "spans": {
+        "two that cut words, as parts of compounds": tagged((4, 5), (18, 20)),
+        "seconds of a recording": Data(
+            {
+                "text": [f"so {'well ' * (i % 7)}that is {i}" for i in range(60)],
+                "parts": [[{"start": 3 * i % 17, "end": 3 * i % 17 + 4 + i % 9}] for i in range(60)],
+            },
+            kinds={"text": "text", "parts": "other"},
+        ),
+        "triples of numbers and a name": Data(
+            {
+                "text": [f"the {i} gnus" for i in range(60)],
+                "parts": [[[i, 2 * i, "ml"], [7, i, "kg"]] for i in range(60)],
+            },
+            kinds={"text": "text", "parts": "other"},
+        ),
     },
     "conversations": {
         "with and without system and tools": chats(turns(1, "user", "assistant", "tool", "assistant")),
@@ -988,6 +1017,23 @@ SPEAKS = {
             ),
             "equal-fields",
             "warning",
+        ),
+    },
+    "spans": {
+        "one that ends after its text": (tagged((3, 6), (40, 400)), "span-mismatch", "error"),
+        "one that ends before it begins": (tagged((6, 3)), "span-mismatch", "error"),
+        "one with a blank": (tagged((9, 13)), "span-mismatch", "warning"),
+        "one of other words": (tagged({"start": 4, "end": 7, "text": "owl"}, quoted=True), "span-mismatch", "error"),
+        "an answer elsewhere": (
+            Data(
+                {
+                    "context": [f"{i} owls and {i + 1} gnus" for i in range(40)],
+                    "answers": [{"text": ["owls"], "answer_start": [len(str(i)) + 1 + (i == 7)]} for i in range(40)],
+                },
+                kinds={"context": "text", "answers": "other"},
+            ),
+            "span-mismatch",
+            "error",
         ),
     },
     "conversations": {

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dataloader_expert.plan import SourceRef
+from dataloader_expert.sources.base import Source
+from dataloader_expert.sources.registry import open_source
 from tests.making.scanning import Scanned, scan
 from tests.making.tiny import wav
 
@@ -38,6 +41,10 @@ def classes(told: Scanned) -> dict[str, int]:
 
 def codes(folder: Path) -> dict[str, Any]:
     return {f.code: f for f in scan(folder, folder).findings if f.severity != "info"}
+
+
+def opened(folder: Path) -> Source:
+    return open_source(SourceRef(str(folder), (str(folder),)), [])
 
 
 def coco(folder: Path, leak: bool) -> None:
@@ -198,3 +205,110 @@ def test_described_recordings_in_folders_of_classes_keep_their_labels(tmp_path: 
             rows.append(f"{kind}-{i}.wav,what was recorded {'there ' * i}by {kind} {i}")
     (tmp_path / "metadata.csv").write_text("\n".join(["file_name,description", *rows]) + "\n")
     assert classes(scan(tmp_path, tmp_path)) == {"bark": 12, "horn": 12}
+
+
+def rows(n: int) -> list[str]:
+    return [f"{i * 0.1:.1f},{RNG.normal(20, 3):.3f},{RNG.normal(1013, 9):.2f},{RNG.integers(0, 3)}" for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        ["# exported by hand", "# units: s, C, hPa", "#"],
+        ["Station 12, north", "Logger A7", ""],
+        ["# s, C, hPa, class"],
+        ["%% of the second run"],
+        [],
+    ],
+)
+def test_what_stands_above_a_header_is_no_row(tmp_path: Path, above: list[str]) -> None:
+    """Our promise: neither remarks nor a title cost the table its columns or rows."""
+    text = "\n".join([*above, "time,temp,pressure,label", *rows(90)]) + "\n"
+    (tmp_path / "data.csv").write_text(text)
+    source = opened(tmp_path)
+    assert source.samples == 90
+    assert [f.name for f in source.fields] == ["time", "temp", "pressure", "label"]
+    assert not codes(tmp_path)
+
+
+def test_a_first_row_that_is_damaged_is_a_row(tmp_path: Path) -> None:
+    """Our promise: without a header nothing is taken for a title."""
+    first, *others = rows(90)
+    (tmp_path / "data.csv").write_text("\n".join([first.rpartition(",")[0], *others]) + "\n")
+    assert codes(tmp_path)["parse-error"].count == 1
+
+
+def test_a_marked_header_is_one(tmp_path: Path) -> None:
+    lines = [f"{RNG.integers(1, 23)}\t{RNG.integers(1, 9**7)}\tA\t{RNG.integers(1, 99)}" for _ in range(60)]
+    (tmp_path / "calls.tsv").write_text("\n".join(["##fileformat=VCFv4", "#CHROM\tPOS\tREF\tQUAL", *lines]) + "\n")
+    source = opened(tmp_path)
+    assert [f.name for f in source.fields] == ["#CHROM", "POS", "REF", "QUAL"]
+    assert source.samples == 60
+
+
+def test_a_table_of_r_has_a_column_without_a_name(tmp_path: Path) -> None:
+    lines = [f"{i + 1},{row}" for i, row in enumerate(rows(60))]
+    (tmp_path / "data.csv").write_text("\n".join(["time,temp,pressure,label", *lines]) + "\n")
+    assert [f.name for f in opened(tmp_path).fields] == ["index", "time", "temp", "pressure", "label"]
+    assert not codes(tmp_path)
+
+
+def test_the_suffixes_of_adult_are_splits_and_its_classes_differ_by_a_full_stop(tmp_path: Path) -> None:
+    for suffix, n, end in (("data", 200, ""), ("test", 100, ".")):
+        made = [
+            f"{RNG.integers(17, 90)}, {RNG.choice(['Private', 'State'])}, {RNG.choice(['>50K', '<=50K'])}{end}"
+            for _ in range(n)
+        ]
+        text = "\n".join(["|1x3 Cross validator"] * (suffix == "test") + made) + "\n"
+        (tmp_path / f"adult.{suffix}").write_text(text)
+    assert set(opened(tmp_path).splits) == {"train", "test"}
+    told = scan(tmp_path, tmp_path)
+    assert set(classes(told)) == {" >50K", " <=50K", " >50K.", " <=50K."}
+    assert "label-twins" in {f.code for f in told.findings}
+
+
+def test_tables_of_other_things_are_none_of_the_table(tmp_path: Path) -> None:
+    """Our promise: ratings, tags and films are three tables, though two of them share most of their columns."""
+    ratings = [f"{u},{m},{RNG.integers(1, 11) / 2},{964982703 + u * m}" for u in range(20) for m in range(10)]
+    tags = [f"{u},{u + 1},{RNG.choice(['funny', 'dark'])},{964982703 + u}" for u in range(20)]
+    for name, head, body in (
+        ("ratings", "userId,movieId,rating,timestamp", ratings),
+        ("tags", "userId,movieId,tag,timestamp", tags),
+        ("movies", "movieId,title", [f"{m},Film {m}" for m in range(10)]),
+    ):
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *body]) + "\n")
+    assert opened(tmp_path).samples == 200
+    assert {c: {w["file"] for w in f.where} for c, f in codes(tmp_path).items()} == {
+        "foreign-file": {"tags.csv", "movies.csv"}
+    }
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_questions_of_squad_are_samples_and_their_answers_stand_in_the_context(tmp_path: Path, moved: bool) -> None:
+    for split, n in (("train", 12), ("dev", 5)):
+        articles = []
+        for a in range(n):
+            text = f"{split} {a}: the river {RNG.integers(10**6)} flows north of the town of {RNG.integers(10**6)}."
+            questions = [
+                {
+                    "id": f"{split}-{a}-{k}",
+                    "question": f"What is {k} of {RNG.integers(10**6)}?",
+                    "answers": [
+                        {"text": word, "answer_start": text.index(word) + (moved and split == "train" and a == k == 3)}
+                    ],
+                }
+                for k, word in enumerate(text.split()[1:6])
+            ]
+            articles.append({"title": f"{split}{a}", "paragraphs": [{"context": text, "qas": questions}]})
+        (tmp_path / f"{split}-v1.1.json").write_text(json.dumps({"version": "1.1", "data": articles}))
+    source = opened(tmp_path)
+    assert source.samples == 85
+    assert [f.name for f in source.fields] == ["title", "context", "id", "question", "answers"]
+    assert {code: f.count for code, f in codes(tmp_path).items()} == ({"span-mismatch": 1} if moved else {})
+
+
+def test_folders_that_differ_in_their_split_are_splits_beside_others(tmp_path: Path) -> None:
+    for folder, of in (("bounding_box_train", range(8)), ("bounding_box_test", range(8, 14)), ("query", range(8, 14))):
+        for person in of:
+            image(tmp_path / folder / f"{person:04d}_c1s1_{RNG.integers(10**6):06d}_00.jpg")
+    assert set(opened(tmp_path).splits) >= {"train", "test"}

@@ -23,7 +23,8 @@ TRUTH = {
 
 
 def twins(names: Iterable[str]) -> list[list[str]]:
-    """Groups of names that look alike but for case, spaces, hyphens and underscores, or are words for true, or for false."""
+    """Groups of names that look alike but for case, spaces, hyphens, underscores, quotes around them and a full stop or the like
+    at their end, or are words for true, or for false."""
     plain = {name: _plain(name) for name in names}
     there = set(plain.values())
     for name in plain:  # one that only looks like another; words of another alphabet stay what they are
@@ -39,7 +40,8 @@ def twins(names: Iterable[str]) -> list[list[str]]:
 
 
 def _plain(name: str) -> str:
-    return _BETWEEN.sub(" ", unicodedata.normalize("NFKC", name).casefold().strip())
+    bare = unicodedata.normalize("NFKC", name).casefold().strip()
+    return _BETWEEN.sub(" ", bare.strip("'\"").rstrip(".,;").strip() or bare)
 
 
 def misspelt(counts: Mapping[str, int]) -> list[tuple[str, str]]:

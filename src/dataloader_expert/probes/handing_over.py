@@ -20,7 +20,19 @@ from dataloader_expert.sources.samples import FileSamples
 PACKED = {**{kind: {".gz", ".bz2", ".xz"} for kind in ("csv", "tsv", "jsonl", "json", "lines")}, "idx": {".gz"}}
 """How files may be compressed that plain readers read."""
 Reader = Callable[[Path], Iterator[plain.Sample]]
-CONSTANTS = ("ROWS", "COLUMNS", "TEXTS", "DELIMITER", "NAMES", "NULLS", "OFFSETS", "CLASS_NAMES", "KEY_POINTS", "DEPTH")
+CONSTANTS = (
+    "ROWS",
+    "COLUMNS",
+    "TEXTS",
+    "DELIMITER",
+    "NAMES",
+    "BEFORE",
+    "NULLS",
+    "OFFSETS",
+    "CLASS_NAMES",
+    "KEY_POINTS",
+    "DEPTH",
+)
 """What readers look up."""
 
 
@@ -45,7 +57,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     """The constants that the source's plain reader looks up, and the functions that it calls."""
     helpers = [
         one
-        for one in (plain.opened, plain.rows_of, plain.members_of, plain.value_of, plain.sample_at)
+        for one in (plain.opened, plain.rows_of, plain.members_of, plain.value_of, plain.sample_at, plain.flat)
         if _uses(reader, one)
     ]
     text = "".join(map(inspect.getsource, (reader, *helpers)))
@@ -61,6 +73,7 @@ def reading(source: Source, reader: Reader) -> tuple[dict[str, Any], list[Any]]:
     known["DEPTH"] = getattr(source, "depth", 0)
     known["DELIMITER"] = dialects[0].delimiter if dialects else ","
     known["NAMES"] = list(dialects[0].names) if dialects and not dialects[0].header else None
+    known["BEFORE"] = dialects[0].remarks if dialects else 0
     return {name: value for name, value in known.items() if re.search(rf"\b{name}\b", text)}, [*helpers, reader]
 
 
@@ -85,7 +98,7 @@ def unread(source: Source) -> str | None:
         return "files that are compressed so"
     if source.iterable:
         return "a stream"
-    if len({(d.delimiter, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:
+    if len({(d.delimiter, d.remarks, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:
         return "tables that are written in several ways"
     if any(d.repeated for d in getattr(source, "dialects", {}).values()):
         return "tables whose headers repeat a name"

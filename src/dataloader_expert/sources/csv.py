@@ -15,7 +15,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.dialects import Dialect, sniff_dialect
 from dataloader_expert.sources.files import Entry, Listing
-from dataloader_expert.sources.layout import label_by_name, read_folders, split_in_name
+from dataloader_expert.sources.layout import SPLITS, label_by_name, read_folders, split_in_name, splits_of_suffixes
 from dataloader_expert.sources.lines import MOST_ODD, Range, record_ranges, utf8, without_nul
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import words
@@ -48,6 +48,11 @@ class _Part:
         asked = "submission" in words(self.path.rsplit("/", 1)[-1])
         return asked or 2 * len(mine & names) <= len(mine | names)
 
+    @property
+    def stem(self) -> tuple[str, ...]:
+        """The words of its name, which parts of one table share: ``part`` of ``part-00003.csv``."""
+        return tuple(w for w in words(self.path.rsplit("/", 1)[-1]) if not w.isdigit() and w not in SPLITS)
+
 
 KEYS = {"id", "index", "idx"}
 """Words of columns that number the rows of an unlabelled split."""
@@ -68,6 +73,7 @@ class Csv(Table):
         source.files, source.bytes = len(entries), sum(e.size for e in entries)
         source.dialects, source.types = {}, None
         folders, _, _ = read_folders([e.path for e in entries])
+        ending = splits_of_suffixes([e.path for e in entries])
         parts: list[_Part] = []
         for entry, folder in zip(entries, folders, strict=True):
             if not entry.size:
@@ -78,7 +84,7 @@ class Csv(Table):
             except Unreadable as problem:
                 source.problems.append(problem)
                 continue
-            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder
+            split = split_in_name(entry.path.rsplit("/", 1)[-1]) or folder or ending.get(entry.path)
             parts.append(_Part(entry.path, split, dialect, ranges))
         parts = source._one_table(parts)
         units: list[Unit] = []
@@ -133,9 +139,12 @@ class Csv(Table):
         [(names, _)] = rows.most_common(1)
         self.names, total = names, sum(part.records for part in parts)
         kept = []
+        stems = {part.stem for part in parts if set(part.dialect.names) == set(names)}
         for part in parts:
-            mine = set(part.dialect.names)
-            if len(mine) == len(names) or 2 * part.records >= total or not part.unlike(set(names)):
+            mine, table = set(part.dialect.names), set(names)
+            renamed = len(stems) == 1 and part.stem not in stems and part.split is None
+            another = part.unlike(table) or (renamed and bool(mine - table) and bool(table - mine))
+            if 2 * part.records >= total or not another or (len(mine) == len(table) and not renamed):
                 kept.append(part)
                 continue
             text = f"its columns ({listed(part.dialect.names)}) are not those of the data: not read as samples"

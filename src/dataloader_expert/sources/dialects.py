@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from dataloader_expert.errors import Unreadable
+from dataloader_expert.sources.magic import REMARKS
 from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import FEW
 from dataloader_expert.sources.times import is_time
@@ -23,7 +24,8 @@ FORMS_FROM = 200
 class Dialect:
     """The dialect of a file.
 
-    ``names``: of its columns, made distinct; ``skip``: bytes before the first record; ``repeated``: names that the header repeats.
+    ``names``: of its columns, made distinct; ``skip``: bytes before the first record; ``repeated``: names that the header repeats;
+    ``remarks``: lines before the table, blank ones not counted.
     """
 
     delimiter: str
@@ -34,6 +36,12 @@ class Dialect:
     repeated: tuple[str, ...] = ()
     forms: dict[str, tuple[str, str] | None] = field(default_factory=dict)
     """What the first values of each column are, with one of them; None if they are not of one form."""
+    remarks: int = 0
+
+    @property
+    def before(self) -> int:
+        """Lines before the first record, blank ones not counted."""
+        return self.remarks + self.header
 
 
 def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
@@ -67,22 +75,66 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
                 break
     except csv.Error:
         pass  # the readable head is enough for detection
+    remarks, first = _remarks(rows, lines), head[bom:]
+    rows, skip = rows[remarks:], bom + _past(first, remarks)
     header = _has_header(rows)
-    width = len(rows[0])
+    width = len(rows[0]) if header else _width(rows)
+    if (
+        header
+        and {len(row) for row in rows[1:]} == {width + 1}
+        and len({row[0] for row in rows[1:]}) == len(rows) - 1 > 1
+    ):
+        rows[0] = ["", *rows[0]]  # as R writes it: the rows have names, and their column has none
     names = _unique(rows[0]) if header else tuple(f"f{i}" for i in range(width))
     said = Counter(name.strip() for name in rows[0] if header and name.strip())
-    skip = bom
     if header:
-        first = head[bom:]
-        at, odd = 0, False
+        at, odd = skip - bom, False
         while at < len(first) and (odd or first[at : at + 1] != b"\n"):
             odd ^= quoted and first[at : at + 1] == b'"'
             at += 1
-        skip += at + 1
+        skip = bom + at + 1
     repeated = tuple(name for name, n in said.items() if n > 1)
     values = rows[header : FORMS_FROM + header]
     forms = {name: _form([row[i] for row in values if i < len(row)]) for i, name in enumerate(names)}
-    return Dialect(delimiter, quoted, header, names, skip, repeated, forms)
+    return Dialect(delimiter, quoted, header, names, skip, repeated, forms, remarks)
+
+
+def _remarks(rows: list[list[str]], lines: list[str]) -> int:
+    """How many of the first rows are not of the table: remarks, and what stands above a header in fewer or more cells.
+
+    A first record that is damaged is of the table: only what a header follows may be left out without a mark.
+    """
+    width = _width(rows)
+    marked = [line.startswith(REMARKS) for line in lines[: len(rows)]]
+    n = next((i for i, row in enumerate(rows) if len(row) == width and not any(marked[i : i + 1])), 0)
+    if not n or width < 2 or 2 * n > len(rows) or any('"' in line for line in lines[:n]):
+        return 0
+    numbers = any(map(is_number, itertools.chain(*rows[n + 1 : n + 3])))
+    if _has_header(rows[n:]) and (all(marked[:n]) or numbers):
+        return n
+    if len(rows[n - 1]) == width and _has_header(rows[n - 1 :]):
+        n -= 1  # the header is marked too, as ``#CHROM``
+    return n if all(marked[:n]) and all(len(row) != width for row in rows[:n]) else 0
+
+
+def _width(rows: list[list[str]]) -> int:
+    """How many cells most rows have."""
+    return Counter(map(len, rows)).most_common(1)[0][0]
+
+
+def _past(data: bytes, lines: int) -> int:
+    """Where the first line that is not blank begins after so many of them."""
+    at = 0
+    while lines >= 0:
+        end = data.find(b"\n", at) + 1 or len(data)
+        blank = not data[at:end].strip(b"\r\n")
+        if lines == 0 and not blank:
+            break
+        lines -= not blank
+        at = end
+        if at == len(data):
+            break
+    return at
 
 
 def _form(cells: list[str]) -> tuple[str, str] | None:

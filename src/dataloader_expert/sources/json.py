@@ -11,6 +11,7 @@ from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Listing
 from dataloader_expert.sources.layout import read_folders, split_in_name
 from dataloader_expert.sources.lines import MAX_DEPTH, too_deep, utf8
+from dataloader_expert.sources.plain import flat
 from dataloader_expert.sources.tables import Table, columns_of_records
 
 
@@ -78,7 +79,7 @@ def records_of(data: bytes, file: str, problems: list[Unreadable]) -> list[dict[
             document = next(iter(lists.values()))
     if not isinstance(document, list) or not document or not all(isinstance(r, dict) for r in document):
         raise Unreadable("parse-error", "contains no list of objects", file=file)
-    return document
+    return flat(document)
 
 
 SOURCE = Json

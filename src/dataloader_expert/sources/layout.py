@@ -38,6 +38,14 @@ def split_in_name(name: str) -> str | None:
     return found[0] if len(set(found)) == 1 else None
 
 
+def splits_of_suffixes(paths: Sequence[str]) -> dict[str, str]:
+    """The splits of files that only their suffixes tell, as those of the UCI repository: ``adult.data`` and ``adult.test``."""
+    ends = {path: path.rpartition(".")[::2] for path in paths}
+    found = {path: SPLITS[suffix] for path, (_, suffix) in ends.items() if suffix in SPLITS}
+    stems = {ends[path][0] for path in found}
+    return found | {path: "train" for path, (stem, suffix) in ends.items() if suffix == "data" and stem in stems}
+
+
 def split_of_folder(name: str) -> str | None:
     """The split that a folder holds: ``train``, ``train2017``, ``val_images``, ``test-set``; else None."""
     tokens = [m.lower() for m in _TOKEN.findall(name)]
@@ -102,15 +110,17 @@ def _splits_of(folders: list[str | None]) -> list[str | None]:
 
 
 def _told_apart(names: list[str]) -> dict[str, str | None] | None:
-    """The splits of folders that differ in nothing else, as ``WIDER_train`` and ``WIDER_val``, or all begin with one, as
-    ``train-clean-100`` and ``dev-clean``; None if there are others."""
+    """The splits of folders that differ in nothing else, as ``WIDER_train`` and ``WIDER_val``, whatever stands beside them, or that
+    all begin with one, as ``train-clean-100`` and ``dev-clean``; None of others."""
     tokens = {name: [m.lower() for m in _TOKEN.findall(name)] for name in names}
     splits = {name: [SPLITS[t] for t in of if t in SPLITS] for name, of in tokens.items()}
-    if not all(splits.values()) or len({of[0] for of in splits.values()}) < 2:
+    named = [name for name in names if splits[name]]
+    if len({splits[name][0] for name in named}) < 2:
         return None
-    rest = {tuple(t for t in of if t not in SPLITS and not t.isdigit()) for of in tokens.values()}
+    rest = {tuple(t for t in tokens[name] if t not in SPLITS and not t.isdigit()) for name in named}
     begin = all(of[0] in SPLITS and len(of) > 1 and not of[1].isdigit() for of in tokens.values())
-    return {name: of[0] for name, of in splits.items()} if len(rest) == 1 or begin else None
+    alike = len(rest) == 1 and (any(rest) or len(named) == len(names))
+    return {name: splits[name][0] if splits[name] else None for name in names} if alike or begin else None
 
 
 def empty_class_folders(folders: Sequence[str], labels: Sequence[str | None], paths: Sequence[str]) -> list[str]:

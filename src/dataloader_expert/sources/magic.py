@@ -74,6 +74,8 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"SQLite format 3", 0, "database"),
 )
 
+REMARKS = ("#", "%", "|", "//")
+"""How lines begin that say something of a table, and are not of it."""
 IDX_TYPES = {8: ("|u1", 1), 9: ("|i1", 1), 11: (">i2", 2), 12: (">i4", 4), 13: (">f4", 4), 14: (">f8", 8)}
 """Dtype and bytes of a value, by the third byte of an IDX file."""
 _IDX = re.compile(r"(.+?)[-.]idx\d(?:[-.](?:ubyte|byte|short|int|float|double))?", re.IGNORECASE)
@@ -164,8 +166,9 @@ def guess_text(head: bytes) -> str | None:
         return SUFFIXES[".xml"]
     if whole and whole[0].lstrip().startswith("["):
         return "json"
+    table = [line for line in whole if line and not line.startswith(REMARKS)]
     for mark, kind in (("\t", "tsv"), (",", "csv")):
-        counts = {line.count(mark) for line in whole if line}
-        if len(whole) >= 2 and 0 not in counts and (len(counts) == 1 or whole[0].count(mark) >= 2):
+        counts = {line.count(mark) for line in table}
+        if len(table) >= 2 and 0 not in counts and (len(counts) == 1 or table[0].count(mark) >= 2):
             return kind
     return "text"

@@ -24,6 +24,8 @@ TEXTS: tuple[str, ...] = ()
 DELIMITER = ","
 NAMES: list[str] | None = None
 """Column names of a table without a header."""
+BEFORE = 0
+"""Lines before the header, or before the first row where there is none; blank ones are not counted."""
 OFFSETS: tuple[str, ...] = ()
 """Arrays of offsets: each entry says where a row of the longer arrays begins, and the next where it ends."""
 NULLS = ("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "n/a", "null", "None")
@@ -110,15 +112,15 @@ def read_csv(path: Path) -> Iterator[Sample]:
         return text
 
     with opened(path) as file:
-        rows = csv.reader(file, delimiter=DELIMITER, strict=True)
+        rows = (row for row in csv.reader(file, delimiter=DELIMITER, strict=True) if row)
+        rows = itertools.islice(rows, BEFORE, None)
         header = [] if NAMES else next(rows, [])
         # a column without a name is called after its place, the first is the index
         names = NAMES or [name.strip() or (f"f{i}" if i else "index") for i, name in enumerate(header)]
         for row in rows:
             if len(row) > len(names):
                 raise ValueError(f"a row has more cells than the header: {row[len(names) :]}")
-            if row:
-                yield {name: value(name, text) for name, text in itertools.zip_longest(names, row)}
+            yield {name: value(name, text) for name, text in itertools.zip_longest(names, row)}
 
 
 def read_jsonl(path: Path) -> Iterator[Sample]:
@@ -137,7 +139,25 @@ def read_json(path: Path) -> Iterator[Sample]:
         held = json.load(file)
     if isinstance(held, dict):
         held = next(v for v in held.values() if isinstance(v, list))
-    yield from held
+    yield from flat(held)
+
+
+def flat(records: list[Sample]) -> list[Sample]:
+    """The records, or those within them that have an ``id`` while those around them have none, as the questions of SQuAD: each
+    with what is said around it."""
+
+    def lists(record: Sample) -> set[str]:
+        """The keys of lists of objects."""
+        return {k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(one, dict) for one in v)}
+
+    inner = records
+    while inner and not any("id" in record for record in inner):
+        keys = set().union(*map(lists, inner))
+        if len(keys) != 1 or not all(lists(record) or record.get(*keys) == [] for record in inner):
+            return records
+        [key] = keys
+        inner = [{k: v for k, v in record.items() if k != key} | one for record in inner for one in record[key]]
+    return inner if inner and all("id" in record for record in inner) else records
 
 
 def read_coco(path: Path) -> Iterator[Sample]:

@@ -394,7 +394,11 @@ def field_of(name: str, column: Column) -> Field:
         mean = sum(len(v) for v in present if isinstance(v, str)) / len(present)
         spaced = sum(" " in v for v in present if isinstance(v, str)) > len(present) // 2
         distinct = len(set(map(str, present)))
-        return Field(name, "text" if mean >= 20 and spaced and distinct > len(present) // 2 else "category", "str")
+        return Field(
+            name,
+            "text" if mean >= 20 and spaced and distinct > min(MAX_CLASSES, len(present) // 2) else "category",
+            "str",
+        )
     if hasattr(first, "getbands"):
         shapes = {(v.height, v.width, len(v.getbands())) for v in present if hasattr(v, "getbands")}
         shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
@@ -469,6 +473,7 @@ def find_label(blocks: list[Block], split: str | None = None, withheld: str | No
         return strong, how
     bare = bool(names) and names == [f"f{i}" for i in range(len(names))]
     places = [(name, "first") for name in names[:1] if bare] + [(name, "last") for name in names[-1:]]
+    places.sort(key=lambda place: found[place[0]].dtype != "str")  # texts name classes; numbers may be anything
     for name, place in places if len(names) > 1 else ():
         if name not in scalar:
             continue

@@ -361,7 +361,7 @@ def _separated(data: bytes, cut: bool) -> list[Row]:
             lines = list(csv.reader(file, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE))
     except csv.Error as e:
         raise ValueError(str(e)) from None
-    rows = [line for line in lines if line][dialect.header :]
+    rows = [line for line in lines if line][dialect.before :]
     return [
         {name: None if cell in NULLS else cell for name, cell in zip(dialect.names, row, strict=False)} for row in rows
     ]

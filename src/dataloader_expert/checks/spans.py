@@ -1,0 +1,151 @@
+"""Spans of a text, such as named entities and answers: those outside of it, and those that hold other words than they say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.wording import FEW
+from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Quantity
+from dataloader_expert.sources.base import Block
+
+ODD_SPANS = Quantity("odd_spans", "spans", "spans that do not fit their text, where nearly all others do, with samples")
+LEAST, DEEPEST, TEXTS = 20, 6, 4
+"""The fewest spans of which a few can be odd, how deep they are looked for, and the most text fields they may be of."""
+STARTS = ("start", "begin", "start_offset", "start_char", "char_start", "answer_start", "offset")
+ENDS = ("end", "stop", "end_offset", "end_char", "char_end", "answer_end")
+SAID = ("text", "value", "word", "surface", "mention", "quote")
+Span = tuple[int, int | None, str | None]
+"""Its first character, the one after its last, and its text; at least one of the latter two is known."""
+ODD = {
+    "outside": (
+        "error",
+        "{lie} outside of it or {are} empty",
+        "correct or drop them: they were made for another version of the text",
+    ),
+    "other": (
+        "error",
+        "{hold} other words than the annotation gives",
+        "find the words in the text again: offsets move when texts are cleaned, or counted in bytes",
+    ),
+    "blank": (
+        "warning",
+        "{begin} or end with a blank",
+        "strip them: some tokenizers cannot align such spans, and spaCy refuses them",
+    ),
+}
+
+
+class Spans(Check):
+    ids = ("span-mismatch",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.fields = context.nested
+        self.texts = [f.name for f in context.fields if f.dtype == "str"][:TEXTS]
+        self.counts: Counter[tuple[str, str, str]] = Counter()
+        """By field, text and what was seen: ``fits`` and ``cuts`` a word, or one of ``ODD``."""
+        self.where = Places()
+
+    def applies(self) -> bool:
+        return bool(self.fields and self.texts)
+
+    def see(self, block: Block) -> None:
+        self.seen += block.samples
+        texts = {name: block.columns[name].values for name in self.texts if name in block.columns}
+        for name, i, value in block.values(self.fields):
+            for span in spans(value, 0):
+                for of, values in texts.items():
+                    if isinstance(text := values[i], str):
+                        kind = (name, of, how(span, text))
+                        self.counts[kind] += 1
+                        if kind[2] in ODD:
+                            self.where.add(kind, block, i, name)
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Spans)
+        self.seen += other.seen
+        self.counts += other.counts
+        self.where.merge(other.where)
+
+    def facts(self) -> Iterable[Fact]:
+        for name in sorted({field for field, _, _ in self.counts}):
+            # the text that most of them fit; that they end where its words do shows that they are no times or tokens
+            of = max(self.texts, key=lambda text: self.counts[name, text, "fits"])
+            total = sum(n for (field, text, _), n in self.counts.items() if (field, text) == (name, of))
+            if total < LEAST or (total - self.counts[name, of, "fits"]) * FEW > 2 * total:
+                continue
+            for odd in ODD:
+                if n := self.counts[name, of, odd]:
+                    value = {"count": n, "of": total, "where": self.where.of((name, of, odd))}
+                    yield Fact(ODD_SPANS, value, self.evidence(), {"field": name, "text": of, "odd": odd})
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(ODD_SPANS):
+            n, (severity, text, fix) = fact.value["count"], ODD[str(fact.at["odd"])]
+            text = text.format(lie=verb(n, "lie"), are=verb(n, "are"), hold=verb(n, "hold"), begin=verb(n, "begin"))
+            field, of = (escaped(str(fact.at[key])) for key in ("field", "text"))
+            told = f"{field}: {n} of {number(fact.value['of'], 'span')} of {of} {text}"
+            yield finding("span-mismatch", severity, told, fact, fix, fact.value["where"], n)
+
+
+def spans(value: Any, depth: int) -> Iterator[Span]:
+    """Each span within a value: ``{"start", "end"}`` or ``{"text", "answer_start"}`` with their like, or ``[start, end, label]``."""
+    if depth > DEEPEST:
+        return
+    if isinstance(value, dict):
+        start = next((value[key] for key in STARTS if key in value), None)
+        end = next((value[key] for key in ENDS if key in value), None)
+        said = next((value[key] for key in SAID if key in value), None)
+        if end is None and _whole(start) and _whole(value.get("length")):
+            end = start + value["length"]
+        if _whole(start) and (_whole(end) or isinstance(said, str)):
+            yield start, end if _whole(end) else None, said if isinstance(said, str) else None
+        elif said is not None and len(starts := _listed(start)) == len(texts := _listed(said)):  # as in SQuAD
+            yield from ((a, None, b) for a, b in zip(starts, texts, strict=True) if _whole(a) and isinstance(b, str))
+        else:
+            for inner in value.values():
+                yield from spans(inner, depth + 1)
+    elif isinstance(value, list | tuple):
+        if len(value) == 3 and _whole(value[0]) and _whole(value[1]) and isinstance(value[2], str):
+            yield value[0], value[1], None
+            return
+        for inner in value:
+            yield from spans(inner, depth + 1)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _listed(value: Any) -> list[Any]:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def how(span: Span, text: str) -> str:
+    """How it fits: ``fits``, ``cuts`` a word, or is one of ``ODD``."""
+    start, end, said = span
+    end = start + len(said or "") if end is None else end
+    if not 0 <= start < end <= len(text):
+        return "outside"
+    held = text[start:end]
+    if said is not None and held != said and held.casefold().split() != said.casefold().split():
+        return "other"
+    if held[0].isspace() or held[-1].isspace():
+        return "blank"
+    if said is not None:
+        return "fits"
+    within = (start and text[start - 1].isalnum() and held[0].isalnum()) or (
+        end < len(text) and text[end].isalnum() and held[-1].isalnum()
+    )
+    return "cuts" if within else "fits"
+
+
+CHECK = Spans
