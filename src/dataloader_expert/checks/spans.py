@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.checks.wording import FEW
-from dataloader_expert.conclusions import Finding, finding, number, verb
+from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -22,7 +22,7 @@ ENDS = ("end", "stop", "end_offset", "end_char", "char_end", "answer_end")
 SAID = ("text", "value", "word", "surface", "mention", "quote")
 Span = tuple[int, int | None, str | None]
 """Its first character, the one after its last, and its text; at least one of the latter two is known."""
-ODD = {
+ODD: dict[str, tuple[Severity, str, str]] = {
     "outside": (
         "error",
         "{lie} outside of it or {are} empty",
@@ -119,7 +119,7 @@ def spans(value: Any, depth: int) -> Iterator[Span]:
             yield from spans(inner, depth + 1)
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

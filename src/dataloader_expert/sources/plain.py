@@ -112,8 +112,8 @@ def read_csv(path: Path) -> Iterator[Sample]:
         return text
 
     with opened(path) as file:
-        rows = (row for row in csv.reader(file, delimiter=DELIMITER, strict=True) if row)
-        rows = itertools.islice(rows, BEFORE, None)
+        lines = (row for row in csv.reader(file, delimiter=DELIMITER, strict=True) if row)
+        rows = itertools.islice(lines, BEFORE, None)
         header = [] if NAMES else next(rows, [])
         # a column without a name is called after its place, the first is the index
         names = NAMES or [name.strip() or (f"f{i}" if i else "index") for i, name in enumerate(header)]
