@@ -36,6 +36,16 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib"), "pickle (never loaded: it can execute code)"),
     **dict.fromkeys((".zip", ".gz", ".zst", ".xz", ".bz2", ".tgz", ".7z"), "compressed archive"),
     **dict.fromkeys((".db", ".sqlite", ".mdb", ".lmdb"), "database"),
+    ".dcm": "DICOM",
+    **dict.fromkeys((".nii", ".nrrd", ".mha", ".mhd"), "medical volume"),
+    **dict.fromkeys((".heic", ".heif", ".avif", ".jxl"), "HEIC, AVIF or JPEG XL"),
+    **dict.fromkeys((".las", ".laz", ".ply", ".pcd"), "point cloud"),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "spreadsheet"),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata"), "statistics package"),
+    ".mat": "MATLAB",
+    ".orc": "ORC",
+    ".avro": "Avro",
+    ".beton": "FFCV",
 }
 
 _MAGIC: tuple[tuple[bytes, int, str], ...] = (
@@ -72,6 +82,8 @@ _MAGIC: tuple[tuple[bytes, int, str], ...] = (
     (b"\x80\x04\x95", 0, "pickle (never loaded: it can execute code)"),
     (b"\x80\x05\x95", 0, "pickle (never loaded: it can execute code)"),
     (b"SQLite format 3", 0, "database"),
+    (b"DICM", 128, "DICOM"),
+    (b"MATLAB 5.0 MAT-file", 0, "MATLAB"),
 )
 
 REMARKS = ("#", "%", "|", "//")
@@ -104,6 +116,8 @@ def kind_of(name: str, head: bytes) -> str | None:
     suffix = "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
     named = SUFFIXES.get(suffix)
     seen = sniff(head)
+    if name.lower().endswith(".nii.gz"):
+        return SUFFIXES[".nii"]
     if seen is None and idx_stem(name) is not None and head[:2] == b"\0\0" and head[2:3] and head[2] in IDX_TYPES:
         return "idx"
     if seen is None:

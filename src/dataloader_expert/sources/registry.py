@@ -196,13 +196,18 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
         return next(others, usual), usual.kinds
     examples = {e.kind: e.path for e in reversed(data)}
     listed = ", ".join(
-        f"{n} {_plural(k)}" + (f" such as {escaped(examples[k], 60)}" if k in examples and k != kind else "")
+        f"{n} {_files(k, n)}" + (f" such as {escaped(examples[k], 60)}" if k in examples and k != kind else "")
         for k, n in counts.most_common()
     )
     if len(counts) == 1:
-        what = f"{escaped(ref.name)} contains {listed}, which are not supported"
+        them = "which are" if total > 1 else "which is"
+        what = f"{escaped(ref.name)} contains {listed}, {them} not supported"
     else:
         what = f"{escaped(ref.name)} contains several kinds of files: {listed}"
+    if not counts.keys() & readable.keys():
+        packed = "unpack them, or " if "compressed archive" in counts else ""
+        hint = f"{packed}name a Dataset class of yours that reads them, such as data.py:MyDataset: it is measured and checked alike"
+        raise RequestError("format-unknown", f"{what}; {hint}")
     hint = "name one file or folder, a glob such as 'folder/*.csv', or pass format="
     raise RequestError("format-unknown", f"{what}; {hint} ({', '.join(sorted(known))})")
 
@@ -212,8 +217,9 @@ def _suffix(path: str) -> str:
     return "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
 
 
-def _plural(kind: str | None) -> str:
-    return "files of unknown kind" if kind is None else f"{kind} files"
+def _files(kind: str | None, n: int) -> str:
+    files = "file" if n == 1 else "files"
+    return f"{files} of unknown kind" if kind is None else f"{kind} {files}"
 
 
 def _beside_shards(listing: Listing) -> set[str]:
