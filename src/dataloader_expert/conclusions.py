@@ -111,6 +111,12 @@ def number(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 'es' if noun.endswith(('s', 'x')) else 's'}"
 
 
+def capital(text: str) -> str:
+    """A sentence with a capital letter, unless it begins with a code or a name."""
+    first = text.split(" ", 1)[0].replace("-", "")
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
 def verb(n: int, phrase: str) -> str:
     """The phrase, which begins with a verb in the plural, as it is said of so many."""
     first, space, rest = phrase.partition(" ")

@@ -251,3 +251,62 @@ def test_what_a_model_declares_is_told(asker: Asker) -> None:
     )
     assert said.model_check.declared["mean"] == [0.5]  # type: ignore[attr-defined]  # of that tool
     assert silent.model_check.declared is None  # type: ignore[attr-defined]  # of that tool
+
+
+WAITS = """
+import time
+
+import torch
+from torch.utils.data import DataLoader
+
+
+class Waits(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1000
+
+    def __getitem__(self, index):
+        time.sleep(0.02)
+        return torch.full((4,), float(index))
+
+
+def make():
+    return DataLoader(Waits(), batch_size=4)
+"""
+NOTHING = """
+from torch.utils.data import Dataset
+
+class Part(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        {body}
+        return [float(index * index % 31), float(index)], index % 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "fix"),
+    [
+        ("if index % 10 == 3: return None", "4 of 40 samples are None", "return a sample for each index"),
+        ("if index > 36: raise IndexError(index)", "3 of 40 samples raise: IndexError", "have __len__ return 37"),
+        ("if index in (3, 39): raise IndexError(index)", "2 of 40 samples raise: IndexError", "repair or skip"),
+    ],
+)
+def test_samples_that_are_not_there_are_told_as_what_they_are(
+    body: str, message: str, fix: str, quickly: Asker, tmp_path: Path
+) -> None:
+    (tmp_path / "part.py").write_text(NOTHING.format(body=body))
+    report = quickly.ask("check_quality", f"{tmp_path}/part.py:Part", str(tmp_path), budget_s=20)
+    [said] = [f for f in report.findings if f.code == "sample-raises"]
+    assert message in said.message
+    assert fix in said.fix
+
+
+def test_the_code_for_a_loader_without_workers_sets_what_was_measured(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: the code is the recommendation, also where the loader of before had no workers to keep or prefetch."""
+    (tmp_path / "waits.py").write_text(WAITS)
+    report: Any = asker.ask("diagnose_io", f"{tmp_path}/waits.py:make", str(tmp_path), budget_s=20)
+    assert report.recommended.num_workers > 0
+    assert f"num_workers={report.recommended.num_workers}" in report.code
+    assert f"persistent_workers={report.recommended.persistent_workers}" in report.code

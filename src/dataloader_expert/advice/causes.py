@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dataloader_expert.conclusions import MAX_PLACES, Finding
+from dataloader_expert.conclusions import MAX_PLACES, Finding, capital
 
 SEVERITIES = ("error", "warning", "info")
 SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned"}
@@ -64,5 +64,4 @@ def cause(findings: Iterable[Finding]) -> Finding | None:
 
 def in_a_sentence(found: Finding) -> str:
     """The finding and its fix, as sentences."""
-    text = f"{found.message[:1].upper()}{found.message[1:]}"
-    return f"{text}. Fix: {found.fix}."
+    return f"{capital(found.message)}. Fix: {found.fix}."

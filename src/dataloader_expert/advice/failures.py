@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
-from dataloader_expert.probes.data.scan import CRASHES, RAISES
+from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
 from dataloader_expert.probes.system.outside import FAILED
 
 FINDING_OF = {
@@ -35,14 +35,28 @@ def loader(facts: Facts) -> Iterator[Finding]:
     yield finding(code, "error", text + (f", in {v['where']}" if v["where"] else ""), fact, fix)
 
 
+def nothing(facts: Facts) -> Iterator[Finding]:
+    """Samples that are None; a collate function of the user's may drop them."""
+    for fact in facts.all(NOTHING):
+        n, dropped = fact.value["count"], fact.value["dropped"]
+        text = f"{n} of {fact.value['tried']} samples {verb(n, 'are')} None: __getitem__ returns nothing for {'it' if n == 1 else 'them'}"
+        fix = "return a sample for each index, or leave these out of the dataset: default_collate raises on None"
+        if dropped:
+            fix = "make sure that your collate function drops them, and expect smaller batches"
+        places = [{"sample": i} for i in fact.value["samples"]]
+        yield finding("sample-raises", "info" if dropped else "error", text, fact, fix, places, n)
+
+
 def raising(facts: Facts) -> Iterator[Finding]:
     """Samples that raise in the user's code; B25: an exception that a worker cannot send to the main process."""
     fact = facts.find(RAISES)
     if fact is None:
         return
     v = fact.value
-    text = f"{v['count']} of {v['tried']} samples raise: {v['error']}"
+    text = f"{v['count']} of {v['tried']} samples {verb(v['count'], 'raise')}: {v['error']}"
     fix = "repair or skip these samples: a DataLoader stops at the first one"
+    if v["length"] is not None:
+        fix = f"have __len__ return {v['length']:,}: only the last samples are not there"
     places = [{"sample": i} for i in v["samples"]]
     yield finding("sample-raises", "error", text, fact, fix, places, v["count"])
     if v["garbled"]:
@@ -80,4 +94,4 @@ def measuring(facts: Facts) -> Iterator[Finding]:
         )
 
 
-RULES: tuple[Rule, ...] = (loader, raising, crashing, overfull, measuring)
+RULES: tuple[Rule, ...] = (loader, nothing, raising, crashing, overfull, measuring)

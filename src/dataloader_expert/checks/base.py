@@ -79,6 +79,8 @@ class Context:
     """Characters of the longest texts that recur by nature: they are not compared."""
     copies: frozenset[str] = frozenset()
     """Files that are byte-identical to another one."""
+    failed: int = 0
+    """Samples that could not be read: no check sees them."""
     pivots: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
@@ -244,9 +246,9 @@ class Check(ABC):
         return True
 
     def evidence(self, how: How | None = None, n: int | None = None) -> Evidence:
-        """Counted if all samples were seen, else sampled."""
+        """Counted if all samples that can be read were seen, else sampled."""
         total = self.context.samples
-        complete = total is not None and self.seen >= total
+        complete = total is not None and self.seen + self.context.failed >= total
         return Evidence(
             how or ("counted" if complete else "sampled"),
             f"check {type(self).__module__.rsplit('.', 1)[-1]}",

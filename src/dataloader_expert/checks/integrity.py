@@ -295,7 +295,8 @@ class Integrity(Check):
         yield Fact(SAMPLES_FAILED, self.failed, evidence)
         yield Fact(FILES_READ, len(self.files - {""}), evidence)
         self._compare_keys()
-        for code, places in self.problems.items():
+        # in an order that does not depend on which process read what
+        for code, places in sorted(self.problems.items(), key=lambda kind: (-self.counts[kind[0]], kind[0])):
             at = shown(places)
             value = {"count": self.counts[code], "message": at[0][0], "where": [w for _, w in at]}
             yield Fact(PROBLEMS, value, evidence, {"code": code})

@@ -114,7 +114,7 @@ class Leakage(Check):
         if self.groups and self.context.grouped is not None:
             astride = sorted(g for g, splits in self.groups.items() if len(splits) > 1)
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
-            value["sizes"], value["whole"], value["moved"] = self._sizes()
+            value |= self._sizes()
             yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
         for split, ranges in self.times.items():
             for reading, (low, high) in ranges.items():
@@ -128,15 +128,25 @@ class Leakage(Check):
                 value.update(since=low[0], until=high[0], **_taken(self.context.timed))
                 yield Fact(TIMES, value, evidence, {"split": split, "reading": reading})
 
-    def _sizes(self) -> tuple[dict[str, int], dict[str, int], int]:
-        """Samples by split now, and with each group in the split that has most of it; and how many samples would move."""
-        now, whole, moved = Counter[str](), Counter[str](), 0
+    def _sizes(self) -> dict[str, Any]:
+        """Samples by split now, and with each group whole: in the split that has most of it, or, if that would take half of a split,
+        where most room is left; and how many samples would move."""
+        now = Counter[str]()
         for splits in self.groups.values():
             now.update(splits)
-            most = min(splits, key=lambda s: (-splits[s], s != "train", s))  # training wins ties
-            whole[most] += sum(splits.values())
-            moved += sum(splits.values()) - splits[most]
-        return dict(now), {split: whole[split] for split in now}, moved
+        homes = {
+            g: min(of, key=lambda s: (-of[s], s != "train", s)) for g, of in self.groups.items()
+        }  # training wins ties
+        whole = _with_groups(self.groups, homes)
+        dealt = any(2 * whole[split] < n for split, n in now.items())
+        if dealt:
+            left = Counter(now)
+            for group, of in sorted(self.groups.items(), key=lambda one: (-sum(one[1].values()), str(one[0]))):
+                homes[group] = min(now, key=lambda s: (-left[s], -of.get(s, 0), s))
+                left[homes[group]] -= sum(of.values())
+            whole = _with_groups(self.groups, homes)
+        moved = sum(sum(of.values()) - of.get(homes[group], 0) for group, of in self.groups.items())
+        return {"sizes": dict(now), "whole": {split: whole[split] for split in now}, "moved": moved, "dealt": dealt}
 
     def _told(self, moment: Moment) -> Any:
         """A time as written in the data; one that is stored as seconds is shown as a date."""
@@ -234,6 +244,14 @@ def _present(column: Column) -> list[Any]:
 
 def _when(moment: Moment) -> float:
     return moment[0]
+
+
+def _with_groups(groups: dict[Any, dict[str, int]], homes: dict[Any, str]) -> Counter[str]:
+    """Samples by split, with each group in its home."""
+    whole = Counter[str]()
+    for group, of in groups.items():
+        whole[homes[group]] += sum(of.values())
+    return whole
 
 
 CHECK = Leakage

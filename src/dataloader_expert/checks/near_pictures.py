@@ -40,10 +40,7 @@ RULE = (
     f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits and a correlation of {USUAL.alike} after "
     f"alignment, or within {FAR} and {STRICT.alike}"
 )
-MISSED = (
-    "near copies of images that are rotated by more than a few degrees, cropped by more than a tenth, or partly covered, and "
-    "altered ones where many images are alike"
-)
+MISSED = "near copies of images that are rotated, covered or cropped by more than a tenth"
 
 
 class NearPictures(Check):

@@ -25,7 +25,7 @@ from dataloader_expert.conclusions import Finding
 from dataloader_expert.errors import RequestError, escaped, escaped_json
 from dataloader_expert.facts import Fact, Facts, Unknown
 from dataloader_expert.lab import shm
-from dataloader_expert.lab.notes import NOTES_AT
+from dataloader_expert.lab.notes import HUNG_S, NOTES_AT
 from dataloader_expert.lab.processes import descendants_of, end_all, kill
 from dataloader_expert.lab.starting import PATIENCE_S, Begun, begin
 
@@ -36,8 +36,10 @@ LINE_MOST = 32 << 20
 STALLED = 0.3
 """A request that was silent for this share of its time limit counts as hung."""
 START_S = 120.0
+LATE_S = 2.0
+"""A request that is about to answer at its limit has so long to do so; then the host kills it."""
 GRACE_S = 6.0
-"""The host kills a request at its limit. This long after it the server gives the request up, whatever the host does."""
+"""So long after the limit of a request the server gives it up, whatever the host does."""
 STOPPED_S = 5.0
 """How often to check whether a host is stopped. Stopped at two checks in a row, it is killed."""
 MODULE_FRAME = re.compile(r'File "(.+)", line (\d+) in <module>')
@@ -295,7 +297,12 @@ class Door:
         outcome = Outcome()
         sending: asyncio.Future[None] | None = None
         events = _Events(ours, outcome, on_event)
-        order = {"op": "start", "id": id_, "limit_s": left, "limit_bytes": limits.memory_bytes}
+        order = {
+            "op": "start",
+            "id": id_,
+            "limit_s": None if left is None else left + LATE_S,
+            "limit_bytes": limits.memory_bytes,
+        }
         try:
             try:
                 socket.send_fds(
@@ -308,7 +315,7 @@ class Door:
                 stream.begin()
             if left is not None:
                 request = {**request, "seconds": left}
-            due = None if left is None else time.monotonic() + left + max(PATIENCE_S, GRACE_S - waited)
+            due = None if left is None else time.monotonic() + left + max(PATIENCE_S + LATE_S, GRACE_S - waited)
             loop.add_reader(ours, events.read)
             text = json.dumps({**request, "host": ready}).encode() + b"\n"
             sending = asyncio.ensure_future(loop.sock_sendall(ours, text))  # a stopped host's child reads nothing
@@ -522,6 +529,12 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
             "timed-out",
             f"{phase}no result within {limits.seconds:.0f} s{at}, so the process was stopped{user_stack(asked)}; "
             "raise budget_s, or fix what hangs there",
+        )
+    if end["reason"] == "hang":
+        return RequestError(
+            "timed-out",
+            f"{phase}no progress in {HUNG_S:.0f} s{at}, so the process was stopped{user_stack(asked)}; "
+            "fix what hangs there, or give budget_s if it takes so long",
         )
     if end["reason"] == "memory":
         used, limit = end["figures"]["used"] / 1e9, end["figures"]["limit"] / 1e9

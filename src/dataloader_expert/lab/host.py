@@ -22,7 +22,7 @@ from typing import Any
 
 from dataloader_expert.lab import shm
 from dataloader_expert.lab.folder import keep_sockets_in, remove_request_dir
-from dataloader_expert.lab.notes import sample_at
+from dataloader_expert.lab.notes import HUNG_S, sample_at
 from dataloader_expert.lab.processes import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -67,6 +67,15 @@ class Child:
     since: float = field(default_factory=time.monotonic)
     frozen: float | None = None
     """Since when its workers stand still, as the group is over its memory limit."""
+    at: tuple[int | None, float] = (None, 0.0)
+    """The sample at hand when it was last looked at, and since when."""
+
+    def hangs(self, now: float) -> bool:
+        """Whether one sample has taken too long; a request with a time limit ends by that."""
+        sample = sample_at(self.notes)
+        if sample != self.at[0]:
+            self.at = sample, now
+        return self.deadline is None and sample is not None and now - self.at[1] > HUNG_S
 
 
 class HostProcess:
@@ -190,8 +199,9 @@ class HostProcess:
     def _bound(self) -> None:
         now = time.monotonic()
         for child in list(self.children.values()):
-            if child.deadline is not None and now > child.deadline:
-                self._end(child, "time")
+            late = child.deadline is not None and now > child.deadline
+            if child.hangs(now) or late:
+                self._end(child, "time" if late else "hang")
                 continue
             grown = max(0, shm_used() - child.shm_before)
             group = [child.pid, *descendants_of(child.pid)]
@@ -215,10 +225,10 @@ class HostProcess:
             self._end(child, "memory")
 
     def _end(self, child: Child, reason: str) -> None:
-        """Stops and kills the whole group. At the time limit, first lets each process write its stack."""
+        """Stops and kills the whole group. If it took too long, first lets each process write its stack."""
         if child.reason is None:
             child.reason, child.sample = reason, sample_at(child.notes)
-            if reason == "time":
+            if reason in ("time", "hang"):
                 for pid in [child.pid, *descendants_of(child.pid)][:STACKS_OF]:
                     ask_stack(pid, child.notes)
         known: set[int] = set()

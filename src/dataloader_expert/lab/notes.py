@@ -11,6 +11,8 @@ NOTES_AT = 4096
 """Where stack dumps begin in the notes file; the current sample stands before them."""
 
 
+HUNG_S = 180.0
+"""Seconds that a request without a time limit may spend on one sample before it is taken to hang."""
 STACK_S = 0.05
 """Time that a process gets to write its stack."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from dataloader_expert.errors import escaped
 
@@ -40,4 +40,8 @@ def in_words(error: ValidationError, model: type[Request]) -> str:
     field = model.model_fields.get(str(first["loc"][0]))
     if first["type"] == "missing" and field is not None:
         return f"{name} is missing; give a {field.description}"
+    if first["type"] == "extra_forbidden" and len(first["loc"]) > 1 and field is not None:
+        known = next((list(k.model_fields) for k in get_args(field.annotation) if hasattr(k, "model_fields")), [])
+        near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)
+        return f"{name} is not known; " + (f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}")
     return f"{name}: {said[:1].lower()}{said[1:]}; given: {escaped(first.get('input'), 60)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import gc
 import json
 import os
@@ -12,17 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from dataloader_expert import __version__
+from dataloader_expert.errors import RequestError
 from dataloader_expert.lab.starting import Begun, begin
 from dataloader_expert.server import manual, more
+from dataloader_expert.server.gating import FAILED, FINE, Gate
+from dataloader_expert.server.parsing import Parser, as_json
 from dataloader_expert.server.terminal.progress import Bar
 from dataloader_expert.server.terminal.showing import shown as for_eyes
 
 if TYPE_CHECKING:
     from dataloader_expert.report import Report
-    from dataloader_expert.tools.base import Tool
+    from dataloader_expert.tools.base import Request, Tool
     from dataloader_expert.tools.execution import Settings
 
-FINE, FOUND, FAILED = 0, 1, 2
+    Commands = argparse._SubParsersAction[Parser]
+
+INTERRUPTED = 130
 TOKEN = "DATALOADER_EXPERT_TOKEN"
 
 
@@ -34,6 +40,14 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FINE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as e:
+        if e.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still to be written cannot be
+        print(f"the result cannot be written: {e.strerror}", file=sys.stderr)
+        return FAILED
     return status
 
 
@@ -71,15 +85,15 @@ def _begun(arguments: list[str], others: Container[str]) -> Begun | None:
         return None
 
 
-def parser_of() -> argparse.ArgumentParser:
+def parser_of() -> Parser:
     """The parser of all commands."""
     parser, commands = _without_tools()
     _with_tools(commands)
     return parser
 
 
-def _without_tools() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]:
-    parser = argparse.ArgumentParser(
+def _without_tools() -> tuple[Parser, Commands]:
+    parser = Parser(
         prog="dataloader-expert",
         description="Measures PyTorch data pipelines and proves each fix by a run.",
         allow_abbrev=False,  # an abbreviated flag must not be mistaken for another
@@ -128,7 +142,7 @@ def _without_tools() -> tuple[argparse.ArgumentParser, argparse._SubParsersActio
     return parser, commands
 
 
-def _with_tools(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> dict[str, Tool]:
+def _with_tools(commands: Commands) -> dict[str, Tool]:
     """Adds the tools' commands; the tools by command."""
     from dataloader_expert.tools.base import all_tools
 
@@ -148,13 +162,35 @@ def _with_tools(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
             default="error",
             help="severity of findings from which the exit status is 1",
         )
+        _gate(output, tool)
         for field, info in tool.request.model_fields.items():
             _flag(command if field == "source" else manual.group(command, field), field, info)
         _common(command)
         manual.paged(command, name, tool.description)
+        command.set_defaults(detail=None)  # a script wants everything, a reader what matters
         if tool.name == "check_quality":  # a CI check looks at everything unless told otherwise
             command.set_defaults(budget_s=None)
     return tools
+
+
+def _gate(output: argparse._ArgumentGroup, tool: Tool) -> None:
+    """What decides on the exit status, besides the severity of findings."""
+    output.add_argument(
+        "--ignore",
+        nargs="+",
+        default=[],
+        metavar="CODE[:GLOB]",
+        help="known findings: they are printed, but do not count; with GLOB only in files that match it",
+    )
+    if tool.name == "check_quality":
+        output.add_argument("--junit", type=Path, metavar="FILE", help="also write the checks as JUnit XML")
+    if tool.name == "diagnose_io":
+        output.add_argument(
+            "--fail-under",
+            type=float,
+            metavar="N",
+            help="exit status 1 if the present settings deliver fewer samples/s",
+        )
 
 
 def _common(command: argparse.ArgumentParser) -> None:
@@ -176,7 +212,7 @@ def _flag(parser: argparse._ActionsContainer, name: str, info: Any) -> None:
         return
     kind = info.annotation
     if get_origin(kind) is dict:
-        parser.add_argument("--" + name.replace("_", "-"), type=json.loads, default={}, metavar="JSON", help=said)
+        parser.add_argument("--" + name.replace("_", "-"), type=as_json, default={}, metavar="JSON", help=said)
         return
     options = [k for k in get_args(kind) if k is not type(None)] if get_origin(kind) is not Literal else [kind]
     kind = options[0] if options else kind
@@ -191,7 +227,7 @@ def _flag(parser: argparse._ActionsContainer, name: str, info: Any) -> None:
     elif get_origin(kind) is list:
         parser.add_argument(flag, nargs="+", default=None, help=said)
     else:
-        parser.add_argument(flag, type=json.loads, default=None, metavar="JSON", help=said)
+        parser.add_argument(flag, type=as_json, default=None, metavar="JSON", help=said)
 
 
 def _settings(given: argparse.Namespace, source: str | None) -> Settings:
@@ -228,31 +264,69 @@ def _serve(given: argparse.Namespace) -> int:
     except ValueError as e:
         print(f"invalid-argument: {e}", file=sys.stderr)
         return FAILED
+    except SystemExit:  # uvicorn has said why, such as a port that is taken
+        return FAILED
     return FINE
 
 
 def _tool(tool: Tool, given: argparse.Namespace, begun: Begun | None) -> int:
-    import asyncio
+    gate = Gate(given.fail_on, tuple(given.ignore), getattr(given, "fail_under", None))
+    try:
+        request = _request(tool, given)
+        full = _measured(tool, request, given, begun)
+        if given.html is not None:
+            from dataloader_expert.page.file import write
 
+            write(full, given.html)
+        if getattr(given, "junit", None) is not None:
+            from dataloader_expert.server import junit
+
+            junit.write(full, given.junit, gate)
+        print(_in_detail(tool, full, request, given.json))
+    except RequestError as e:
+        print(e, file=sys.stderr)
+        if given.json:
+            print(json.dumps({"error": e.to_json()}, indent=1))
+        return FAILED
+    return gate.status(full)
+
+
+def _request(tool: Tool, given: argparse.Namespace) -> Request:
+    """The tool's request; with ``--json`` in full, unless asked otherwise.
+
+    Raises:
+        RequestError: ``invalid-argument``.
+    """
     from pydantic import ValidationError
 
-    from dataloader_expert.errors import RequestError
-    from dataloader_expert.lab.door import Door
     from dataloader_expert.server.arguments import in_words
-    from dataloader_expert.tools.execution import execute
-    from dataloader_expert.tools.rendering import in_detail, prepare
 
     values = {name: getattr(given, name) for name in tool.request.model_fields}
     defaulted = {k: v for k, v in values.items() if v is not None}
+    if given.detail is None:
+        defaulted["detail"] = "full" if given.json else "concise"
     if tool.name == "check_quality" and given.budget_s is None:
         defaulted["budget_s"] = None
     try:
-        request = tool.request.model_validate(defaulted)
+        return tool.request.model_validate(defaulted)
     except ValidationError as e:
-        print(f"invalid-argument: {in_words(e, tool.request)}", file=sys.stderr)
-        return FAILED
+        raise RequestError("invalid-argument", in_words(e, tool.request)) from None
+
+
+def _measured(tool: Tool, request: Request, given: argparse.Namespace, begun: Begun | None) -> Report:
+    """The whole result.
+
+    Raises:
+        RequestError: if the request cannot be carried out.
+    """
+    import asyncio
+
+    from dataloader_expert.lab.door import Door
+    from dataloader_expert.tools.execution import execute
+    from dataloader_expert.tools.rendering import prepare
+
     settings = _settings(given, request.source)
-    bar = Bar(request.budget_s) if sys.stderr.isatty() else None
+    bar = Bar(request.budget_s) if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else None
 
     async def run() -> Report:
         door = Door(settings.python, begun)
@@ -265,39 +339,21 @@ def _tool(tool: Tool, given: argparse.Namespace, begun: Begun | None) -> int:
             if bar is not None:
                 bar.clear()
 
-    try:
-        if given.html is not None:
-            from dataloader_expert.page.file import may_write
-
-            may_write(given.html)
-        full = asyncio.run(run())
-    except RequestError as e:
-        print(e, file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        return 130
-    shown = in_detail(tool, full, request.detail, alone=not given.json)
-    if given.json:
-        print(shown.model_dump_json(by_alias=True, indent=1))
-    else:
-        print(for_eyes(shown.report_markdown, full.model_dump(mode="json", by_alias=True)))
     if given.html is not None:
-        from dataloader_expert.page.file import write
+        from dataloader_expert.page.file import may_write
 
-        try:
-            write(full, given.html)
-        except RequestError as e:
-            print(e, file=sys.stderr)
-            return FAILED
-    return _status(tool, full, given.fail_on)
+        may_write(given.html)
+    return asyncio.run(run())
 
 
-def _status(tool: Tool, full: Report, fail_on: str) -> int:
-    if tool.name == "check_quality" and fail_on == "error":
-        passed = full.passed  # type: ignore[attr-defined]  # check_quality's report has it
-        return FAILED if passed is None else FINE if passed else FOUND
-    severities = {"error": {"error"}, "warning": {"error", "warning"}, "never": set()}[fail_on]
-    return FOUND if any(f.severity in severities for f in full.findings) else FINE
+def _in_detail(tool: Tool, full: Report, request: Request, as_json: bool) -> str:
+    """What is printed."""
+    from dataloader_expert.tools.rendering import in_detail
+
+    shown = in_detail(tool, full, request.detail, alone=not as_json)
+    if as_json:
+        return str(shown.model_dump_json(by_alias=True, indent=1))
+    return for_eyes(shown.report_markdown, full.model_dump(mode="json", by_alias=True))
 
 
 def _demo(folder: Path | None, budget_s: float, as_json: bool, html: Path | None) -> int:
@@ -305,7 +361,6 @@ def _demo(folder: Path | None, budget_s: float, as_json: bool, html: Path | None
     import asyncio
     import tempfile
 
-    from dataloader_expert.errors import RequestError
     from dataloader_expert.page.file import may_write
     from dataloader_expert.server.demo import ask, make_demo
 

@@ -16,7 +16,7 @@ STATUS = {
 }
 CHECK_STATUS = {
     0: "passed",
-    1: "not passed: a finding of severity error, or a failed box of the checklist",
+    1: "not passed: a finding of severity error, or a failed box of the checklist (--fail-on, --ignore)",
     2: "undecided (not everything was read), or the request could not be carried out",
 }
 CHANGE_STATUS = {
@@ -64,6 +64,7 @@ PAGES = {
             ("why a DataLoader is slow", "diagnose train.py:make_loader"),
             ("whether it keeps up with a step of 40 ms", "diagnose train.py:MyDataset --batch-size 64 --step-ms 40"),
             ("forecast for 16 cores", "diagnose train.py:MyDataset --what-if '{\"cpus\": 16}'"),
+            ("in CI: at least 500 samples/s", "diagnose train.py:make_loader --fail-under 500"),
         ),
         STATUS,
     ),
@@ -71,6 +72,7 @@ PAGES = {
         (
             ("check everything, however long it takes", "check data/"),
             ("in CI: fail on warnings too, and keep the result", "check data/ --fail-on warning --json > quality.json"),
+            ("a known finding does not fail it", "check data/ --ignore blurry 'truncated:old/*' --junit checks.xml"),
             ("no patient in more than one split", "check scans/ --group patient_id"),
         ),
         CHECK_STATUS,
@@ -145,7 +147,12 @@ HELP = {
     "label": "the label field (default: found by name, values or folders)",
     "budget_s": "time budget in seconds; when it runs out, the best answer so far is given",
     "seed": "seed of all random choices",
-    "detail": "concise shortens long lists; full gives everything",
+    "detail": "concise shortens long lists; full gives everything (default: concise, with --json full)",
+    "what_if": "other hardware: an object with cpus, devices, loaders, step_ms, storage_mb_s, storage_latency_ms or num_workers",
+    "batch_size": "batch size (default: the loader's own, or one that suits)",
+    "num_workers": "the present number of workers (default: the loader's own)",
+    "max_workers": "the most workers to try (default: as many as the machine suggests)",
+    "train_split": "the training split, if it is not called train",
 }
 
 
@@ -157,7 +164,7 @@ class Manual(argparse.RawDescriptionHelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         told = action.help
-        plain = action.default in (None, [], {}, argparse.SUPPRESS) or action.default is False
+        plain = action.default in (None, "", [], {}, argparse.SUPPRESS) or action.default is False
         return told if not told or plain or "default" in told else f"{told} (default: %(default)s)"
 
 
@@ -203,7 +210,7 @@ def overview(parser: argparse.ArgumentParser) -> None:
                     ("find out what is wrong with a set-up", "doctor"),
                     ("more on a command", "diagnose --help"),
                 ),
-                {0: "fine", 1: "findings", 2: "the request could not be carried out"},
+                {0: "fine", 1: "findings", 2: "undecided, or the request could not be carried out"},
                 notes="NO_COLOR=1 turns colours off. --json prints the structured result, which never changes with the "
                 "terminal.",
             )

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    from dataloader_expert.server.parsing import Parser
+
+    Commands = argparse._SubParsersAction[Parser]
 
 CLIENTS = ("claude-code", "vscode", "cursor", "claude-desktop")
 """As in ``clients/known.py``, which only these commands load; a test compares the two."""

@@ -6,6 +6,7 @@ import hmac
 import os
 import signal
 import socket
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -51,6 +52,7 @@ def serve_http(settings: Settings, host: str, port: int, allowed_hosts: list[str
             server.door.close()
             await super().shutdown(sockets)
 
+    print(f"MCP over streamable HTTP at http://{f'[{host}]' if ':' in host else host}:{port}/mcp", file=sys.stderr)
     Answering(uvicorn.Config(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=1)).run()
 
 

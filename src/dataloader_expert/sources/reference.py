@@ -63,6 +63,12 @@ class Reference(Source):
     dataset: Any
     loader: Any = None
 
+    @property
+    def collates(self) -> bool:
+        """Whether the user's loader has a collate function of its own, which may drop samples."""
+        function = getattr(self.loader, "collate_fn", None)
+        return function is not None and not str(getattr(function, "__module__", "")).startswith("torch.utils.data")
+
     @classmethod
     def open(cls, listing: Listing, ref: SourceRef) -> Source:
         import torch.utils.data as td

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dataloader_expert.conclusions import capital
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import in_bytes
 
@@ -117,11 +118,15 @@ def _environment() -> Environment:
     return environment
 
 
+_MARKUP = re.compile(r"[\\|`<>*\[\]#]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+"""What Markdown may take for markup; an underscore within a word is none, and paths are copied from reports."""
+
+
 def quoted(value: object, limit: int = 80) -> str:
     """A name from outside for Markdown: one line, markup escaped, shortened."""
     text = " ".join(str(value).split())
     text = text if len(text) <= limit else text[: limit - 1] + "…"
-    return "".join("\\" + c if c in "\\|`<>*_[]#" else c for c in text)
+    return _MARKUP.sub(r"\\\g<0>", text)
 
 
 def in_code(value: object, limit: int = 300) -> str:
@@ -172,12 +177,6 @@ def _obtained(value: Any, parts: list[str]) -> str:
 def milliseconds(value: float | None) -> str:
     """Three decimals at most, never an exponent."""
     return "—" if value is None else number(round(value, 3))
-
-
-def capital(text: str) -> str:
-    """A sentence with a capital letter, unless it begins with a code or a name."""
-    first = text.split(" ", 1)[0]
-    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def by_reason(unknowns: Any) -> list[tuple[str, list[str]]]:

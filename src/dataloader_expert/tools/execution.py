@@ -72,6 +72,8 @@ def resolve(request: Request, settings: Settings) -> SourceRef:
     if not roots:
         raise RequestError("outside-roots", "no root is set: start in your project's folder, or pass --root DIR")
     if not source:  # the request describes its input instead
+        if getattr(request, "input", None) is None:
+            raise RequestError("invalid-argument", "source is empty; name a folder, a file or a Python reference")
         return replace(ref_of(request, "", roots, True), format="input")
     code = is_reference(source) and stat_of(_find(source, roots)) is None
     splits = (("split", request.split), ("train_split", request.train_split))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +31,7 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
 CHECKS_FAILED = Quantity("checks_failed", "", "checks that raised on these data")
 FIRST = Quantity("first_sample", "s", "time to read the very first sample, including lazy set-up of the dataset")
+NOTHING = Quantity("sample_is_none", "samples", "samples for which the user's code returns None")
 RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's code, with the error")
 CRASHES = Quantity("sample_crashes", "units", "units that killed the process that read them, with its exit code")
 SCANNED = Quantity("scanned", "samples", "samples read by the scan, out of how many, and the time it took")
@@ -88,14 +90,15 @@ class Scan(Probe):
         context = next(iter(checks.values())).context
         roles = replace(context.roles, group=context.grouped, time=context.timed).listed()
         facts.add(Fact(ROLES, roles, evidence("sampled", "scan")))
+        integrity = checks["integrity"]
+        assert isinstance(integrity, Integrity)
         for check in checks.values():
+            check.context.failed = integrity.failed
             if check.applies() and check.error is None:
                 with check.held():
                     for fact in list(check.facts()):
                         facts.add(fact)
         yield from facts
-        integrity = checks["integrity"]
-        assert isinstance(integrity, Integrity)
         total = None if source.iterable else source.samples
         read, failed = integrity.seen, integrity.failed
         yield Fact(
@@ -261,6 +264,10 @@ class Scan(Probe):
         import numpy as np
 
         until = time.monotonic() + 10.0 if deadline is None and source.iterable else deadline
+        random.seed(bench.seed)  # samples that are drawn at random are the same in each run
+        np.random.seed(bench.seed % (1 << 32))
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(bench.seed)
         if source.iterable:
             indices: Iterable[int] = range(min(self.most or STREAM_MOST, STREAM_MOST))
             stream = iter(source.dataset)
@@ -275,6 +282,8 @@ class Scan(Probe):
         checks: dict[str, Check] | None = None
         waiting: list[Block] = []
         raised: dict[int, str] = {}
+        kinds: set[type[BaseException]] = set()
+        nothing: list[int] = []
         count = 0
         first: Fact | None = None
         ended = False
@@ -290,10 +299,14 @@ class Scan(Probe):
                 break
             except Raised as e:
                 raised[int(index)] = str(e)
+                kinds.add(type(e.error))
                 bench.raised.append((int(index), str(e)))
                 bench.garbled = bench.garbled or garbled(e.error)
                 if source.iterable or (len(raised) >= 20 and not count) or len(raised) >= RAISED_MOST:
                     break
+                continue
+            if sample is None:
+                nothing.append(int(index))
                 continue
             unit = Unit(int(index), "", int(index), 1, 0)
             if not count and not raised:
@@ -313,7 +326,8 @@ class Scan(Probe):
                 bench.progress(f"read {count} samples", None)
         if checks is None:
             if not waiting:
-                text = next(iter(raised.values()), "the dataset yielded no sample")
+                text = "every sample is None" if nothing else "the dataset yielded no sample"
+                text = next(iter(raised.values()), text)
                 raise RequestError(
                     "dataset-raised", f"{text}; {len(raised)} of {len(raised)} samples raised; fix the dataset"
                 )
@@ -330,13 +344,23 @@ class Scan(Probe):
                 check.context.samples = count
         integrity = checks["integrity"]
         assert isinstance(integrity, Integrity)
-        integrity.failed += len(raised)
+        integrity.failed += len(raised) + len(nothing)
+        if nothing:
+            tried = count + len(raised) + len(nothing)
+            none = {
+                "count": len(nothing),
+                "tried": tried,
+                "dropped": source.collates,
+                "samples": sorted(nothing)[:MAX_PLACES],
+            }
+            yield Fact(NOTHING, none, check_evidence(count, raised, source))
         if raised:
             value = {
                 "count": len(raised),
                 "tried": count + len(raised),
                 "error": next(iter(raised.values())),
                 "garbled": bench.garbled,
+                "length": None if source.iterable else _length_without(raised, kinds, source.samples),
                 "samples": sorted(raised)[:MAX_PLACES],
             }
             yield Fact(RAISES, value, check_evidence(count, raised, source))
@@ -480,6 +504,12 @@ def pivots_from(block: Block) -> dict[str, float]:
 def check_evidence(count: int, raised: dict[int, str], source: Source) -> Any:
     total, seen = None if source.iterable else source.samples, count + len(raised)
     return evidence("counted" if total is None or seen >= total else "sampled", "scan", seen=seen, population=total)
+
+
+def _length_without(raised: Iterable[int], kinds: set[type[BaseException]], n: int) -> int | None:
+    """How long a dataset is whose last samples alone are not there (IndexError or KeyError); None of another."""
+    first, many = min(raised), len({*raised})
+    return first if kinds <= {IndexError, KeyError} and first + many == n and first > 0 else None
 
 
 def _next(stream: Any, index: int) -> Any:

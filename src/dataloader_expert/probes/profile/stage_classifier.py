@@ -21,8 +21,10 @@ from typing import Any
 
 from dataloader_expert.probes.profile.remote_stack import Stack
 
-OURS, PACKAGE = str(Path(__file__).parent.parent), str(Path(__file__).parent.parent.parent)
-"""What measures, and all of this package, which may be installed as a checkout."""
+PACKAGE = str(Path(__file__).parent.parent.parent)
+"""This package, which may be installed as a checkout."""
+OURS = (str(Path(__file__).parent.parent), str(Path(PACKAGE, "lab")))
+"""What of it measures."""
 FETCHING = "torch/utils/data/_utils"
 STANDARD = str(Path(importlib.__file__).parent.parent)
 
@@ -90,6 +92,14 @@ def place_of(stack: Stack) -> Place | None:
     file, line, function = theirs[0]
     users = next((f"{f}:{n}" for f, n, _ in theirs if is_users(f)), None)
     return Place(function, file, line, None if users == f"{file}:{line}" else users)
+
+
+def is_overhead(stack: Stack) -> bool:
+    """Whether the measuring itself was at work, in its own code or in what of the standard library that calls."""
+    for file, _, _ in stack:
+        if not file.startswith((STANDARD, "<")) or "site-packages" in file:
+            return file.startswith(OURS)
+    return False
 
 
 def is_users(file: str) -> bool:

@@ -22,7 +22,7 @@ from dataloader_expert.probes.profile.instrumentation import Watch, watching
 from dataloader_expert.probes.profile.rereads import NONDETERMINISTIC, same_twice, slow_samples
 from dataloader_expert.probes.profile.sampling_profiler import Tick, Ticker
 from dataloader_expert.probes.profile.stage import STAGE, stage_fact
-from dataloader_expert.probes.profile.stage_classifier import Namer, place_of
+from dataloader_expert.probes.profile.stage_classifier import Namer, is_overhead, place_of
 from dataloader_expert.probes.profile.transfer import to_device, transport, trip
 from dataloader_expert.probes.serving import Serving, flat, serving
 
@@ -235,7 +235,8 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
     """Stages of a fetch, divided by stacks where there are no timers; transfer; hotspots; overhead."""
     spent: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     namer = Namer(served.dataset)
-    running, blocked = shares(namer, seen.ticks)
+    looked = [tick for tick in seen.ticks if not is_overhead(tick.stack)]
+    running, blocked = shares(namer, looked)
     ticks = sum(running.values()) + sum(blocked.values())
     split = not served.ours and ticks > 0
     for line in timed:
@@ -258,8 +259,8 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
             yield stage_fact(name, spent[name], ticks if split and name not in ("collate", "worker_transfer") else None)
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
     if ticks or served.ours:
-        stacks = weighed(namer, seen.ticks, seconds_of(spent), total)
-        yield from hotspot_facts(namer, stacks, sum(t.running + t.blocked for t in seen.ticks))
+        stacks = weighed(namer, looked, seconds_of(spent), total)
+        yield from hotspot_facts(namer, stacks, sum(t.running + t.blocked for t in looked))
     else:
         yield Unknown(
             "hotspots",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from typing import Any
@@ -11,7 +12,7 @@ from dataloader_expert.server.terminal.colours import Colours
 
 def shown(markdown: str, result: dict[str, Any]) -> str:
     """What is printed on stdout for a report and its structured result."""
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() and not os.environ.get("FORCE_COLOR"):
         return markdown
     from dataloader_expert.server.terminal.markdown import WIDEST, rendered
     from dataloader_expert.server.terminal.plots import plots

@@ -77,9 +77,10 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         checklist, why = only_run(checklist, why, set(request.checks))
     errors = [f for f in found if f.severity == "error"]
     whole = facts.find(CHECKED) is not None and facts.find(CHECKS_FAILED) is None
-    complete = whole and coverage(facts).complete and facts.find(FAILED) is None
+    seen = coverage(facts)
+    complete = whole and seen.complete and seen.samples_read > 0 and facts.find(FAILED) is None
     failed = bool(errors) or "fail" in checklist.model_dump().values()
-    passed = False if failed else True if complete and request.checks is None else None
+    passed = False if failed else True if complete else None
     code, unknowns = repeated(facts, checklist)
     if code is None and not unknowns and not any(u.what == "code" for u in measured.unknowns):
         unknowns.append(Unknown("code", "call check_quality with all checks to get it"))
@@ -150,20 +151,19 @@ def verdict(
     """The summary: whether the data passed, what was not checked, and the findings by severity."""
     codes = {s: list(dict.fromkeys(f.code for f in found if f.severity == s)) for s in ("error", "warning")}
     warned = f"; warnings: {', '.join(codes['warning'])}" if codes["warning"] else ""
+    if request.checks is not None:
+        aside = ["what was not asked for"]
     unseen = f"; not checked: {', '.join(aside)}" if aside else ""
     seen = coverage(facts)
     of = "" if seen.complete or seen.samples_total is None else f" of {seen.samples_total:,}"
-    read = f"{seen.samples_read:,}{of} samples were read"
+    read = f"{seen.samples_read:,}{of} samples were read" if seen.samples_read != 1 or of else "1 sample was read"
     # one sentence, so that whoever reads no further knows what was not checked
     if passed is None:
-        reason = (
-            "only the checks asked for ran"
-            if request.checks is not None
-            else "not every sample could be read and checked"
-        )
-        return f"Neither passed nor failed: {reason} ({read}){warned}{unseen}."
+        return f"Neither passed nor failed: not every sample could be read and checked ({read}){warned}{unseen}."
     if passed:
-        return f"Passed: all {read} and no check found an error{warned}{unseen}."
+        found_none = "none of the checks asked for" if request.checks is not None else "no check"
+        every = "all " if seen.samples_read > 1 else ""
+        return f"Passed: {every}{read} and {found_none} found an error{warned}{unseen}."
     if codes["error"]:
         return f"Failed: {', '.join(codes['error'])}{warned}{unseen}."
     failed = "; ".join(why[n] for n, s in checklist.model_dump().items() if s == "fail")

@@ -14,6 +14,8 @@ from dataloader_expert.templates import render
 from dataloader_expert.tools.base import Request
 from dataloader_expert.tools.recipes.results import class_counts
 
+OF_WORKERS = ("prefetch_factor", "persistent_workers", "in_order")
+"""Settings that come with the number of workers; a loader without workers has none of its own."""
 MOST_ASSERTED = 6
 """From this many fields with the same shape, one line asserts it for all."""
 
@@ -70,7 +72,7 @@ def loader_code(
 def as_yours(
     shown: dict[str, str], present: dict[str, Any], stream: bool = False, drawn: str | None = None
 ) -> dict[str, str]:
-    """Code that rebuilds the user's loader as ``loaders.building.rebuild`` does, with only our workers and batch size."""
+    """Code that rebuilds the user's loader as ``loaders.building.rebuild`` does, with only the settings that were measured."""
     kept = ["collate_fn", "pin_memory", "worker_init_fn", "generator"]
     workers = int(shown.get("num_workers", present["num_workers"]))
     if workers:
@@ -88,7 +90,8 @@ def as_yours(
             kept.insert(0, "drop_last")
         if drawn is None and not stream:
             kept.insert(0, "sampler")
-    return {**size, "num_workers": str(workers), **{name: f"yours.{name}" for name in kept}}
+    timed = {name: shown[name] for name in OF_WORKERS if workers and name in shown}
+    return {**size, "num_workers": str(workers), **{name: f"yours.{name}" for name in kept}, **timed}
 
 
 def _arguments(request: Request, facts: Facts, collate: dict[str, Any], split: str | None) -> str:

@@ -1,0 +1,60 @@
+"""The exit status of a tool's command: what a CI job lets pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from dataloader_expert.report import FindingLine, Report
+
+FINE, FOUND, FAILED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Gate:
+    """``fail_on``: the severity from which findings count; ``ignored``: codes of findings that do not, ``CODE`` or ``CODE:GLOB`` of
+    files; ``least``: the least samples/s that are enough."""
+
+    fail_on: Literal["error", "warning", "never"] = "error"
+    ignored: tuple[str, ...] = ()
+    least: float | None = None
+
+    def status(self, report: Report) -> int:
+        """0 fine, 1 found something, 2 undecided."""
+        counted = {"error": {"error"}, "warning": {"error", "warning"}, "never": set()}[self.fail_on]
+        found = [f for f in report.findings if not self.ignores(f)]
+        hits = any(f.severity in counted for f in found)
+        if self.least is not None:
+            rate = _throughput(report)
+            return FAILED if rate is None else FOUND if hits or rate < self.least else FINE
+        if not hasattr(report, "passed") or self.fail_on != "error":
+            return FOUND if hits else FINE
+        if report.passed is None:
+            return FAILED
+        return FOUND if hits or (not report.passed and self._fails(report, found)) else FINE
+
+    def ignores(self, finding: FindingLine) -> bool:
+        """Whether it is known: by its code, or if all its places are in files that are."""
+        for one in self.ignored:
+            code, _, glob = one.partition(":")
+            files = [str(place.get("file") or "") for place in finding.where]
+            listed = bool(files) and finding.count <= len(files)  # else there may be more elsewhere
+            if code == finding.code and (not glob or (listed and all(fnmatch(file, glob) for file in files))):
+                return True
+        return False
+
+    def _fails(self, report: Any, found: list[FindingLine]) -> bool:
+        """Whether a box of the checklist fails for what is not ignored."""
+        from dataloader_expert.tools.recipes.check_quality import BOXES
+
+        failed = [name for name, status in report.checklist.model_dump().items() if status == "fail"]
+        left, all_ = {f.code for f in found}, {f.code for f in report.findings}
+        return any(left & BOXES[name] or not all_ & BOXES[name] for name in failed)
+
+
+def _throughput(report: Any) -> float | None:
+    """Samples/s at the present settings, as many as they may be; None if they were not measured."""
+    rate = None if report.current is None else report.current.throughput
+    return None if rate is None else rate.high if rate.high is not None else rate.value
