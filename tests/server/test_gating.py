@@ -37,7 +37,7 @@ class Result:
 
     @property
     def checklist(self) -> Checklist:
-        return Checklist(**{name: "fail" if name in self.failing else "pass" for name in Checklist.model_fields})  # type: ignore[arg-type]
+        return Checklist(**{name: "fail" if name in self.failing else "pass" for name in Checklist.model_fields})
 
 
 def status(result: Any, *ignored: str, fail_on: Any = "error") -> int:

@@ -43,6 +43,7 @@ SUFFIXES: dict[str, str] = {
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "spreadsheet"),
     **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata"), "statistics package"),
     ".mat": "MATLAB",
+    ".ipynb": "notebook",
     ".orc": "ORC",
     ".avro": "Avro",
     ".beton": "FFCV",

@@ -294,10 +294,33 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...], given_as: str 
             raise RequestError("invalid-argument", f"{escaped(name)} is an object, not a class: it takes no {given_as}")
         return target
     try:
-        return target(**args)
+        made = target(**args)
     except (Exception, SystemExit) as e:
         hint = f"; pass its arguments as {given_as}" if isinstance(e, TypeError) else ""
         raise RequestError("dataset-raised", f"making {escaped(name)} raised {Raised(e)}{hint}") from None
+    return training_loader(made, name) if given_as == "source_args" else made
+
+
+def training_loader(made: Any, name: str) -> Any:
+    """The training loader of a Lightning data module, set up to fit; anything else as it is.
+
+    Raises:
+        RequestError: ``dataset-raised`` if the module raises, or has several loaders.
+    """
+    import torch.nn
+
+    if isinstance(made, torch.nn.Module) or not callable(getattr(made, "train_dataloader", None)):
+        return made
+    try:
+        if callable(getattr(made, "setup", None)):
+            made.setup("fit")
+        loader = made.train_dataloader()
+    except (Exception, SystemExit) as e:
+        raise RequestError("dataset-raised", f"train_dataloader() of {escaped(name)} raised {Raised(e)}") from None
+    if isinstance(loader, dict | list | tuple):
+        text = f"{escaped(name)} has several training loaders: name a function that returns one of them"
+        raise RequestError("dataset-raised", text)
+    return loader
 
 
 def project_root(path: Path) -> Path:
@@ -313,6 +336,9 @@ def project_root(path: Path) -> Path:
 
 def _module(where: str, roots: tuple[str, ...]) -> Any:
     base: Path | None = None
+    if where.endswith(".ipynb"):
+        text = f"{escaped(where)} is a notebook, which cannot be imported: put what it defines into a .py file and name that"
+        raise RequestError("import-failed", text)
     if where.endswith(".py"):
         path = Path(where).absolute()
         if not path.is_file():
@@ -349,11 +375,11 @@ def _module(where: str, roots: tuple[str, ...]) -> Any:
         spec.loader.exec_module(module)
         return module
     except (Exception, SystemExit) as e:
-        raise RequestError(
-            "import-failed",
-            f"importing {escaped(where)} with {escaped(sys.executable)} raised {Raised(e)}"
-            "; fix the import, or name the interpreter that has its packages with --python",
-        ) from None
+        fix = "fix the import, or name the interpreter that has its packages with --python"
+        if isinstance(e, SystemExit):
+            fix = "if it reads the command line when it is imported, guard that with if __name__ == '__main__'"
+        text = f"importing {escaped(where)} with {escaped(sys.executable)} raised {Raised(e)}; {fix}"
+        raise RequestError("import-failed", text) from None
 
 
 def _find(dotted: str, roots: tuple[str, ...]) -> tuple[Path, Path]:
