@@ -17,6 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, SPLIT_STATISTICS, Check, Context
+from dataloader_expert.checks.per_sample import APART as ALWAYS
+from dataloader_expert.checks.per_sample import LEAST as OF_EACH
+from dataloader_expert.checks.per_sample import PerSample, apart
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -25,6 +28,9 @@ from dataloader_expert.sources.base import Block
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes, image sizes and layouts of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
 CONTRAST = Quantity("red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std")
+OF_FIELDS = 8
+"""The most fields of which each sample's own measures are kept."""
+OWN = Quantity("per_sample", "stored units", "mean, spread and the like of each sample of one split, of some samples")
 MOST = 1_000
 """The most distinct values with which a field's categories are counted."""
 APART = 0.1
@@ -63,12 +69,17 @@ class Drift(Check):
         self.contrast: dict[tuple[str, str], list[int]] = {}
         """By split and field: number of images, the sum of red minus blue over the pixels looked at, and the sum of its squares."""
         self.values: dict[tuple[str, str], Counter[Any]] = {}
+        self.own = PerSample()
         roles = context.roles
         aside: set[str | None] = {
             r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None
         }
         self.aside = aside | {context.label}
         """Fields that differ between splits by nature."""
+        shaped = [
+            f.name for f in context.fields if f.kind in ("image", "array", "embedding", "sequence", "audio", "text")
+        ]
+        self.shaped = [name for name in shaped if name not in self.aside][:OF_FIELDS]
         self.images = {f.name for f in context.fields if f.kind == "image"}
         self.counted = [
             f.name
@@ -86,6 +97,10 @@ class Drift(Check):
         for split, part in self.context.by_split(block):
             if split is None:
                 continue
+            for name in self.shaped:
+                values = part.columns[name].values if name in part.columns else ()
+                for i, value in enumerate(values):
+                    self.own.add(split, name, part.index(i), value)
             for name, column in part.columns.items():
                 self._form(split, name, column.values)
                 counts = self.values.setdefault((split, name), Counter())
@@ -121,6 +136,7 @@ class Drift(Check):
         self.seen += other.seen
         for key, counts in other.forms.items():
             self.forms.setdefault(key, Counter()).update(counts)
+        self.own.merge(other.own)
         for key, sums in other.contrast.items():
             self.contrast[key] = [a + b for a, b in zip(self.contrast.get(key, [0, 0, 0]), sums, strict=True)]
         for key, found in other.values.items():
@@ -136,6 +152,9 @@ class Drift(Check):
             mean = total / n
             value = {"n": n, "mean": mean / LOOKED, "std": math.sqrt(max(squares / n - mean**2, 0.0)) / LOOKED}
             yield Fact(CONTRAST, value, self.evidence(n=n), {"field": name, "split": split})
+        for split, name, measured in self.own.fields():
+            n = len(next(iter(measured.values())))
+            yield Fact(OWN, measured, self.evidence("sampled", n), {"field": name, "split": split})
         for (split, name), values in sorted(self.values.items()):
             if values and all(len(self.values[s, f]) <= MOST for s, f in self.values if f == name):
                 named = {str(k): n for k, n in sorted(values.items(), key=lambda kv: str(kv[0]))}
@@ -150,6 +169,9 @@ class Drift(Check):
         prepared = dict(_prepared(facts, arrays, numbers - self.aside))
         yield from prepared.values()
         done = {name for name, _ in prepared}
+        unlike = dict(_unlike(facts, done))
+        yield from unlike.values()
+        done |= set(unlike)
         yield from (f for name, f in _features(facts, self.context, self.aside) if name not in done)
 
 
@@ -252,6 +274,32 @@ def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tupl
                     f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
                 )
                 yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+
+
+def _unlike(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]]:
+    """Findings on fields whose samples are apart in one of their own measures, the most telling one."""
+    for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(OWN)):
+        for one, two in _pairs(facts.all(OWN, field=name)) if name not in done else ():
+            if min(one.evidence.seen or 0, two.evidence.seen or 0) < OF_EACH or one.value.keys() != two.value.keys():
+                continue
+            areas = {of: apart(one.value[of], two.value[of]) for of in one.value}
+            of = max(areas, key=lambda measure: areas[measure])
+            if areas[of] < ALWAYS:
+                continue
+            a, b = ([f.value[of][int(q * (len(f.value[of]) - 1))] for q in (0.05, 0.95)] for f in (one, two))
+            yield (
+                name,
+                finding(
+                    "preprocessing-differs",
+                    "warning",
+                    f"{escaped(name)} hardly has a value in common: the {of} of a sample is between {a[0]:.4g} and {a[1]:.4g} in "
+                    f"{one.at['split']}, between {b[0]:.4g} and {b[1]:.4g} in {two.at['split']} (5th to 95th percentile)",
+                    [one, two],
+                    "preprocess every split with the same code; if the splits were recorded differently, a model cannot carry over",
+                    [{"field": name, "split": two.at["split"]}],
+                ),
+            )
+            break
 
 
 def _differs(name: str, text: str, facts: list[Fact], other: Fact) -> Finding:

@@ -40,7 +40,7 @@ RULE = (
     f"DCT hashes (without margins, also mirrored) within {CANDIDATE} of 64 bits and a correlation of {USUAL.alike} after "
     f"alignment, or within {FAR} and {STRICT.alike}"
 )
-MISSED = "near copies of images that are rotated, covered or cropped by more than a tenth"
+MISSED = "near copies of images that are turned, rotated, covered or cropped by more than a tenth"
 
 
 class NearPictures(Check):

@@ -33,8 +33,14 @@ def kinds_of(text: str) -> Iterable[str]:
         yield "hidden"
     if not text.isascii() and TWICE.search(text):
         yield "encoded twice"
-    if "<" in text and MARKUP.search(text):
+    if "<" in text and _has_markup(text):
         yield "markup"
+
+
+def _has_markup(text: str) -> bool:
+    """Whether it holds HTML: a break, or two tags; a single one may be what the text is about."""
+    tags = MARKUP.findall(text)
+    return len(tags) > 1 or any(tag.lower().strip("</ >").split()[:1] in (["br"], ["p"], ["script"]) for tag in tags)
 
 
 DEEPEST = 16

@@ -183,7 +183,7 @@ class Csv(Table):
     def _check_forms(self, parts: list[_Part]) -> None:
         """Columns in which a file has other values than most rows of the others: texts for numbers, or dates written otherwise,
         which are read as text and compared by a check."""
-        told, texts = set(), set()
+        told, texts = set(), {name for part in parts for name in part.dialect.long}
         for name in self.names:
             found = [(p, *known) for p in parts if (known := p.dialect.forms.get(name)) is not None]
             rows: Counter[str] = Counter()

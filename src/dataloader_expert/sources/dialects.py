@@ -16,6 +16,8 @@ from dataloader_expert.sources.plain import NULLS
 from dataloader_expert.sources.roles import FEW
 from dataloader_expert.sources.times import is_time
 
+DIGITS = 18
+"""Of a whole number of 64 bits."""
 FORMS_FROM = 200
 """Rows of each file from which the form of its values is told."""
 
@@ -37,6 +39,8 @@ class Dialect:
     forms: dict[str, tuple[str, str] | None] = field(default_factory=dict)
     """What the first values of each column are, with one of them; None if they are not of one form."""
     remarks: int = 0
+    long: frozenset[str] = frozenset()
+    """Columns of whole numbers with more digits than a number keeps: codes, which are read as text."""
 
     @property
     def before(self) -> int:
@@ -96,7 +100,11 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     repeated = tuple(name for name, n in said.items() if n > 1)
     values = rows[header : FORMS_FROM + header]
     forms = {name: _form([row[i] for row in values if i < len(row)]) for i, name in enumerate(names)}
-    return Dialect(delimiter, quoted, header, names, skip, repeated, forms, remarks)
+    cells = {name: [row[i].strip() for row in rows[header:] if i < len(row)] for i, name in enumerate(names)}
+    long = {
+        n for n, of in cells.items() if any(len(c) > DIGITS for c in of) and all(map(str.isdigit, filter(None, of)))
+    }
+    return Dialect(delimiter, quoted, header, names, skip, repeated, forms, remarks, frozenset(long))
 
 
 def _remarks(rows: list[list[str]], lines: list[str]) -> int:

@@ -46,7 +46,8 @@ SPLIT_NAMES = {"split", "subset", "partition", "set", "phase", "usage", "fold", 
 GROUP_WORDS = {
     "group", "subject", "patient", "user", "customer", "client", "speaker", "session", "scene", "series", "video",
     "document", "doc", "author", "person", "participant", "household", "family", "donor", "individual", "animal",
-    "episode", "recording", "track", "trip", "student", "writer",
+    "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
+    "employee", "member", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
 KEY_WORDS = {
     "id", "no", "nr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
@@ -257,7 +258,9 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             continue
         stem = [w for w in said if w not in KEY_WORDS]
         repeated = distinct <= 0.9 * len(values)
-        named = (bool(stem) and stem[-1].rstrip("s") in GROUP_WORDS | {"series"}) or stem[-1:] == ["series"]
+        named = bool(stem) and (stem[-1].rstrip("s") in GROUP_WORDS or stem[-1] == "series")
+        if named and stem[-1] not in GROUP_WORDS and not any(isinstance(v, str) for v in values):
+            continue  # numbers of customers, sessions or patients are counts
         keyed = len(said) > 1 and said[-1] == "id" and not set(stem) & NOT_GROUPS
         if named:
             how = "by its name and its values, which repeat" if repeated else "by its name"

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_CLASSES = 100
+SENTENCE = 20
+"""Characters of a text, on average, from which on it is no name of a category."""
 MOST_TRIED = 64
 """Units that may be damaged before one that shows the content of the data."""
 TALKS = 64
@@ -322,6 +324,7 @@ class Table(Source):
                 Field(f.name, "category", f.dtype, f.shape) if f.name == self.label and not f.shape else f
                 for f in self.fields
             )
+        self.fields = _among_texts(self.fields, self.label, blocks[0])
         self.modality = modality_of(self.fields, self.label)
         self.conversations = frozenset(f.name for f in self.fields if _has_turns(f, blocks))
         if self.conversations and self.modality in ("tabular", "array"):
@@ -391,14 +394,9 @@ def field_of(name: str, column: Column) -> Field:
         return Field(name, "other", "null")
     first = present[0]
     if isinstance(first, str):
-        mean = sum(len(v) for v in present if isinstance(v, str)) / len(present)
-        spaced = sum(" " in v for v in present if isinstance(v, str)) > len(present) // 2
         distinct = len(set(map(str, present)))
-        return Field(
-            name,
-            "text" if mean >= 20 and spaced and distinct > min(MAX_CLASSES, len(present) // 2) else "category",
-            "str",
-        )
+        text = _are_sentences(present) and distinct > min(MAX_CLASSES, len(present) // 2)
+        return Field(name, "text" if text else "category", "str")
     if hasattr(first, "getbands"):
         shapes = {(v.height, v.width, len(v.getbands())) for v in present if hasattr(v, "getbands")}
         shape = tuple(x[0] if len(set(x)) == 1 else None for x in zip(*shapes, strict=True))
@@ -412,6 +410,26 @@ def field_of(name: str, column: Column) -> Field:
     if isinstance(first, bool | int | float):
         return Field(name, "boolean" if isinstance(first, bool) else "number", plain_dtype(np.asarray(first).dtype.str))
     return Field(name, "bytes" if isinstance(first, bytes) else "other", type(first).__name__)
+
+
+def _are_sentences(values: list[Any]) -> bool:
+    """Whether texts are long and of several words, for the most part."""
+    mean = sum(len(v) for v in values if isinstance(v, str)) / len(values)
+    return mean >= SENTENCE and sum(" " in v for v in values if isinstance(v, str)) > len(values) // 2
+
+
+def _among_texts(fields: tuple[Field, ...], label: str | None, block: Block) -> tuple[Field, ...]:
+    """The fields; beside texts, a few sentences that come again and again are texts too, such as the questions to many documents."""
+    if not any(f.kind == "text" for f in fields):
+        return fields
+
+    def is_text(f: Field) -> bool:
+        if f.kind != "category" or f.dtype != "str" or f.name == label or f.name not in block.columns:
+            return False
+        present = [v for v in block.columns[f.name].values if v is not None]
+        return bool(present) and _are_sentences(present)
+
+    return tuple(replace(f, kind="text") if is_text(f) else f for f in fields)
 
 
 def _with_values(field: Field, blocks: list[Block]) -> Field:
