@@ -312,3 +312,64 @@ def test_folders_that_differ_in_their_split_are_splits_beside_others(tmp_path: P
         for person in of:
             image(tmp_path / folder / f"{person:04d}_c1s1_{RNG.integers(10**6):06d}_00.jpg")
     assert set(opened(tmp_path).splits) >= {"train", "test"}
+
+
+def written(folder: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    head = list(rows[0])
+    lines = [",".join(head), *(",".join(str(row[key]) for key in head) for row in rows)]
+    (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "leaks"), [("device", True), ("lesion_id", True), ("pid", True), ("customers", False), ("sessions", False)]
+)
+def test_a_number_of_customers_is_no_customer(tmp_path: Path, name: str, leaks: bool) -> None:
+    """Our promise: a group is named in the singular, or by codes; counts come again in every split."""
+    for split, n in (("train", 300), ("test", 100)):
+        made = [{name: int(RNG.poisson(40)), "x": RNG.normal(), "label": RNG.integers(0, 2)} for _ in range(n)]
+        written(tmp_path, split, made)
+    assert ("group-leakage" in codes(tmp_path)) == leaks
+
+
+@pytest.mark.parametrize(("other", "leaks"), [("movieId", False), ("ward_id", True)])
+def test_users_of_a_recommender_come_again(tmp_path: Path, other: str, leaks: bool) -> None:
+    pairs = [(u, m) for u in range(60) for m in range(200)]
+    some = [pairs[i] for i in RNG.choice(len(pairs), 1200, replace=False)]
+    for split, part in (("train", some[:900]), ("test", some[900:])):
+        written(tmp_path, split, [{"userId": u, other: m, "rating": RNG.integers(1, 11) / 2} for u, m in part])
+    assert ("group-leakage" in codes(tmp_path)) == leaks
+
+
+def test_ids_of_twenty_digits_are_not_rounded(tmp_path: Path) -> None:
+    ids = [f"89490200000{n:09d}" for n in RNG.choice(10**9, 400, replace=False)]
+    for split, part in (("train", ids[:300]), ("test", ids[300:])):
+        written(
+            tmp_path,
+            split,
+            [{"customer_id": one, "x": RNG.normal(), "label": i % 2} for i, one in enumerate([*part, *part])],
+        )
+    source = opened(tmp_path)
+    assert source.field("customer_id").dtype == "str"  # type: ignore[union-attr]  # it is there
+    assert not {"group-leakage", "near-duplicates", "splits-near-overlap"} & set(codes(tmp_path))
+
+
+def test_the_outcome_is_the_label_beside_a_category(tmp_path: Path) -> None:
+    made = [
+        {"category": RNG.choice(["food", "fuel"]), "amount": RNG.normal(), "is_fraud": i % 9 == 0} for i in range(90)
+    ]
+    written(tmp_path, "train", made)
+    assert opened(tmp_path).label == "is_fraud"
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_questions_to_one_document_are_no_copies(tmp_path: Path, copied: bool) -> None:
+    """Our promise: a copy agrees in each of its texts."""
+    words = [f"w{i}" for i in range(400)]
+    made = []
+    for _ in range(30):
+        document = " ".join(RNG.choice(words, 80))
+        made += [{"document": document, "question": " ".join(RNG.choice(words, 8)) + "?"} for _k in range(3)]
+    if copied:
+        made.append({key: text.upper() for key, text in made[7].items()})
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in made))
+    assert set(codes(tmp_path)) == ({"near-duplicates"} if copied else set())

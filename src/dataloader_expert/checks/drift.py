@@ -69,7 +69,7 @@ class Drift(Check):
         self.contrast: dict[tuple[str, str], list[int]] = {}
         """By split and field: number of images, the sum of red minus blue over the pixels looked at, and the sum of its squares."""
         self.values: dict[tuple[str, str], Counter[Any]] = {}
-        self.own = PerSample()
+        self.own = PerSample(context.samples)
         roles = context.roles
         aside: set[str | None] = {
             r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None

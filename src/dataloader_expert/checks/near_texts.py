@@ -34,6 +34,8 @@ RULE = f"equal except for case, spaces and punctuation, or Jaccard index of word
 MISSED = "near copies of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
 """Words, and the symbols of a formula."""
+OTHER = 18
+"""Bits of 64 by which the fingerprints of two texts of one field must differ for these to be other texts."""
 AT_ONCE = 2_000
 """Word 3-grams whose permutations are computed at once: they stay in the CPU cache."""
 
@@ -65,6 +67,8 @@ class NearTexts(Check):
         self.others = [n for n in self.kept.names if n not in (*self.texts, *self.tokens)]
         self.rest: list[Any] = []
         """Digests of the other fields, which must be equal: an image may have several captions."""
+        self.prints: list[Any] = []
+        """Fingerprints of each text field, where there are several: uint64 [n, fields] per block."""
         self.looked_at = 0
         self.same: list[Any] = []
         """Hashes of texts without case, whitespace and punctuation, 0 for empty ones; uint64 [n] per block."""
@@ -78,6 +82,7 @@ class NearTexts(Check):
         return self.context.near and bool(self.texts or self.tokens)
 
     def see(self, block: Block) -> None:
+        import numpy as np
 
         self.seen += block.samples
         n = block.samples
@@ -88,7 +93,12 @@ class NearTexts(Check):
             self.rest.append(self._rest(block))
         names = (*self.texts, *self.tokens)
         columns = [block.columns[name].values[:n] for name in names if name in block.columns]
-        words, lengths = self._words(columns, n)
+        words, lengths = self._words(columns, n, self.context.phrase)
+        if len(names) > 1:
+            none = np.zeros(n, np.uint64)  # of a field that the block lacks
+            there = {name: block.columns[name].values[:n] for name in names if name in block.columns}
+            parts = [fingerprints(*self._words([there[m]], n, 0)) if m in there else none for m in names]
+            self.prints.append(np.stack(parts, 1))
         grams, counts = grams_of(words, lengths)
         sketches, kept = sketched(grams, counts)
         self.looked_at += n
@@ -109,8 +119,8 @@ class NearTexts(Check):
             rest = mix(rest ^ np.array(shown, np.uint64))
         return rest
 
-    def _words(self, columns: list[Any], n: int) -> tuple[Any, Any]:
-        """The concatenated hashes of each sample's words, uint64; and their number, int64 [n]."""
+    def _words(self, columns: list[Any], n: int, phrase: int) -> tuple[Any, Any]:
+        """The concatenated hashes of each sample's words, uint64; and their number, int64 [n]; none of one that is a ``phrase``."""
         import numpy as np
 
         words: list[str] = []
@@ -118,7 +128,7 @@ class NearTexts(Check):
         parts: list[Any] = [np.zeros(0, np.uint64)]
         known = _Digests()
         for i, row in enumerate(zip(*columns, strict=True)):
-            if self.context.phrase and all(short(value, self.context.phrase) for value in row):
+            if phrase and all(short(value, phrase) for value in row):
                 continue  # it recurs by nature
             for value in row:
                 if hasattr(value, "dtype") and value.dtype.kind in "iu":
@@ -139,6 +149,7 @@ class NearTexts(Check):
         self.looked_at += other.looked_at
         self.same += other.same
         self.rest += other.rest
+        self.prints += other.prints
         self.bands += other.bands
         self.sketches += other.sketches
         self.lengths += other.lengths
@@ -155,6 +166,13 @@ class NearTexts(Check):
         starts = np.concatenate([[0], ends[:-1]])
         differ = (p for p in self._candidates() if digest[p[0]] != digest[p[1]] and rest[p[0]] == rest[p[1]])
         pairs = {p for p in differ if _alike(*(sketches[starts[i] : ends[i]] for i in p))}
+        prints = np.concatenate(self.prints) if self.prints else np.zeros((len(digest), 0), np.uint64)
+        if len(prints) == len(digest):  # questions to one long document are no copies of each other
+            pairs = {
+                p
+                for p in pairs
+                if max((int(a ^ b).bit_count() for a, b in zip(*prints[list(p)], strict=True)), default=0) < OTHER
+            }
         same = np.concatenate(self.same)
         same = np.where(same != 0, mix(same + rest), same)
         groups = []
@@ -202,6 +220,27 @@ def _alike(one: Any, two: Any) -> bool:
         union = union[:SKETCH]
         shared = shared[shared <= union[-1]]
     return len(union) > 0 and len(shared) >= ALIKE * len(union)
+
+
+def fingerprints(words: Any, lengths: Any) -> Any:
+    """SimHash of each text's words, uint64 [n]. Source: Charikar, "Similarity estimation techniques from rounding algorithms", 2002."""
+    import numpy as np
+
+    made, at = np.zeros(len(lengths), np.uint64), 0
+    ends = np.cumsum(lengths)
+    first = 0
+    while first < len(lengths):
+        last = max(first + 1, int(np.searchsorted(ends, at + AT_ONCE, "right")))
+        stop, own = int(ends[last - 1]), lengths[first:last]
+        bits = np.unpackbits(mix(words[at:stop]).view(np.uint8).reshape(-1, 8), axis=1).astype(np.int32) * 2 - 1
+        there = np.flatnonzero(own)
+        sums = np.zeros((last - first, 64), np.int32)
+        if len(there):
+            begins = np.concatenate([[0], np.cumsum(own)[:-1]])[there]
+            sums[there] = 2 * np.add.reduceat(bits, begins, axis=0) + bits[begins]  # the first word breaks ties
+        made[first:last] = np.packbits(sums > 0, axis=1).view(np.uint64)[:, 0]
+        first, at = last, stop
+    return made
 
 
 def _starts(lengths: Any) -> Any:

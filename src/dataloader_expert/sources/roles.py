@@ -49,6 +49,12 @@ GROUP_WORDS = {
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
     "employee", "member", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
+WHO = {"user", "customer", "client", "member", "reviewer", "viewer", "reader", "listener"}
+WHAT = {
+    "item", "movie", "film", "product", "book", "song", "track", "artist", "isbn", "asin", "article", "news", "restaurant",
+    "business", "game", "anime", "show", "video", "ad", "course", "recipe",
+}  # fmt: skip
+"""What users rate, buy or click on."""
 KEY_WORDS = {
     "id", "no", "nr", "num", "number", "key", "code", "name", "idx", "index", "uid", "uuid", "guid", "row", "hash",
 }  # fmt: skip
@@ -264,12 +270,27 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         keyed = len(said) > 1 and said[-1] == "id" and not set(stem) & NOT_GROUPS
         if named:
             how = "by its name and its values, which repeat" if repeated else "by its name"
-            guesses.append((0 if repeated else 1, Role(name, how, repeated)))
+            other = _item(name, columns) if stem[-1].rstrip("s") in WHO else None
+            if other is not None:  # recurring users are what a recommender is for
+                how = f"by its name; each row is what it has to do with a value of {other}"
+            guesses.append((0 if repeated else 1, Role(name, how, repeated and other is None)))
         elif keyed and (repeated or len(values) < FEW):
             guesses.append((1, Role(name, "by its name, as an id of something other than the row", False)))
         elif repeated and distinct >= 20 and len(values) <= LARGEST_GROUP * distinct and _codes(values):
             guesses.append((2, Role(name, f"by its values: {distinct} codes that repeat", False)))
     return min(guesses, key=lambda g: g[0], default=(0, None))[1]
+
+
+def _item(name: str, columns: dict[str, list[Any]]) -> str | None:
+    """The column of things that users of another column rate, buy or click on: both repeat, and hardly a pair does."""
+    users = columns[name]
+    for other, things in columns.items():
+        said = words(other)
+        if other == name or not set(said) & WHAT or len(things) != len(users) or len(set(things)) > 0.9 * len(things):
+            continue
+        if len(set(zip(users, things, strict=True))) >= DISTINCT_KEY * len(users):
+            return other
+    return None
 
 
 def _key(name: str, values: list[Any], kind: Field, rows: int | None) -> Role | None:

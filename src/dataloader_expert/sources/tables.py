@@ -330,7 +330,8 @@ class Table(Source):
         if self.conversations and self.modality in ("tabular", "array"):
             self.modality = "text"
         if self.label is None and all(f.kind == "text" for f in self.fields):
-            self.phrase = phrase_length([v for b in blocks for v in b.columns[self.fields[0].name].values])
+            texts = [[v for b in blocks for v in b.columns[f.name].values] for f in self.fields]
+            self.phrase = phrase_length(list(zip(*texts, strict=True)))
 
     def telling(self) -> Sequence[Unit]:
         """The units, first those that tell what the columns are."""
@@ -440,17 +441,18 @@ def _with_values(field: Field, blocks: list[Block]) -> Field:
     return next((f for f in found if f.dtype != "null"), field)
 
 
-def phrase_length(values: list[Any]) -> int:
+def phrase_length(rows: list[tuple[Any, ...]]) -> int:
     """Up to which length lines of running text recur by nature: headings, greetings. 0 if fewer than ``PHRASES`` come again often.
 
     Twice the upper quartile of those, as rarer ones are longer, and a few may be copies after all; less than the median of all,
-    so that texts that are there several times as a whole do not pass for such.
+    so that texts that are there several times as a whole do not pass for such. Of rows of several texts, the first is measured.
     """
-    counts = Counter(value.strip() for value in values if isinstance(value, str) and value.strip())
-    often = sorted(len(text) for text, n in counts.items() if n >= OFTEN)
+    plain = [tuple(text.strip() for text in row) for row in rows if all(isinstance(text, str) for text in row)]
+    counts = Counter(row for row in plain if row[0])
+    often = sorted(len(row[0]) for row, n in counts.items() if n >= OFTEN)
     if len(often) < PHRASES:
         return 0
-    return min(2 * often[3 * (len(often) - 1) // 4], sorted(map(len, counts))[len(counts) // 2] - 1)
+    return min(2 * often[3 * (len(often) - 1) // 4], sorted(len(row[0]) for row in counts)[len(counts) // 2] - 1)
 
 
 def _has_turns(field: Field, blocks: list[Block]) -> bool:

@@ -128,7 +128,7 @@ class Lines(Table):
             for unit in source.units[:LOOKED_AT]:
                 with contextlib.suppress(Unreadable):  # the scan reports it
                     some += source.peek(unit).columns[source.names[0]].values
-            source.phrase = phrase_length(some)
+            source.phrase = phrase_length([(text,) for text in some])
         source.modality = "text"
         what = "one sentence" if source.tagged else "one line of each language" if languages else "one text"
         source.sharding = f"{len(entries)} file{'s' * (len(entries) != 1)}, {what} per " + (

@@ -1,0 +1,82 @@
+"""Splits whose samples have hardly a value in common, told by each sample's own measures."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from dataloader_expert.checks.per_sample import KEPT, PerSample, apart
+from tests.checks.looking import Data, judged
+
+RNG = np.random.default_rng()
+HALVES = ["train"] * 60 + ["test"] * 60
+
+
+def windows(n: int) -> Any:
+    """Six channels of 50 steps, each at its own scale."""
+    return RNG.normal(0, [0.2, 0.3, 0.4, 1.0, 2.0, 3.0], (n, 50, 6)) + RNG.normal(0, 0.2, (n, 1, 6))
+
+
+def scaled(values: Any, channel: int) -> Any:
+    values[60:, :, channel] *= 9.81
+    return values
+
+
+def pictures(n: int, invert: int = 0, grey: int = 0) -> list[Any]:
+    made = []
+    for i in range(n):
+        pixels = np.repeat(np.repeat(RNG.integers(0, 120, (5, 5, 3), np.uint8), 8, 0), 8, 1)
+        pixels = 255 - pixels if i < invert else pixels
+        made.append(Image.fromarray(np.repeat(pixels[..., :1], 3, 2) if i < grey else pixels))
+    return made
+
+
+WORDS = ["The", "Owl", "met", "a", "Gnu", "by", "the", "Lake", "in", "May", "and", "left", "it", "there"]
+TEXTS = [" ".join(RNG.choice(WORDS, 12)) + f", {i}." for i in range(120)]
+CASES: dict[str, tuple[Data, bool]] = {
+    "windows": (Data({"x": windows(120)}, splits=HALVES), False),
+    "one channel in other units": (Data({"x": scaled(windows(120), 2)}, splits=HALVES), True),
+    "pictures": (Data({"image": pictures(120)}, splits=HALVES, kinds={"image": "image"}), False),
+    "inverted": (Data({"image": pictures(120, invert=60)}, splits=HALVES, kinds={"image": "image"}), True),
+    "grey in all channels": (Data({"image": pictures(120, grey=60)}, splits=HALVES, kinds={"image": "image"}), True),
+    "texts": (Data({"text": TEXTS}, splits=HALVES, kinds={"text": "text"}), False),
+    "texts in lower case": (
+        Data({"text": TEXTS[:60] + [t.lower() for t in TEXTS[60:]]}, splits=HALVES, kinds={"text": "text"}),
+        True,
+    ),
+    "few samples": (Data({"x": scaled(windows(120), 2)[50:70]}, splits=HALVES[50:70]), False),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_only_what_was_prepared_otherwise_is_told(name: str) -> None:
+    data, told = CASES[name]
+    assert ("preprocessing-differs" in judged("drift", data)) == told
+
+
+@given(st.integers(1, 900), st.integers(1, 5), st.randoms(use_true_random=False))
+def test_the_same_samples_are_kept_however_they_are_dealt_out(n: int, parts: int, draw: random.Random) -> None:
+    """Our promise: results do not depend on which process read what."""
+    values = [np.arange(i % 5 + 2, dtype=np.float64) + i for i in range(n)]
+    whole, dealt = PerSample(n), [PerSample(n) for _ in range(parts)]
+    for i in draw.sample(range(n), n):
+        for each in (whole, draw.choice(dealt)):
+            each.add("train", "x", i, values[i])
+    draw.shuffle(dealt)
+    for other in dealt[1:]:
+        dealt[0].merge(other)
+    assert list(whole.fields()) == list(dealt[0].fields())
+    assert all(len(rows) <= KEPT for rows in whole.rows.values())
+
+
+@given(st.lists(st.integers(-9, 9), min_size=1), st.lists(st.integers(-9, 9), min_size=1))
+def test_how_far_two_lists_are_apart(one: list[int], two: list[int]) -> None:
+    pairs = [(a > b) + (a == b) / 2 for a in one for b in two]
+    area = sum(pairs) / len(pairs)
+    assert apart(sorted(map(float, one)), sorted(map(float, two))) == pytest.approx(max(area, 1 - area))
