@@ -310,3 +310,46 @@ def test_the_code_for_a_loader_without_workers_sets_what_was_measured(asker: Ask
     assert report.recommended.num_workers > 0
     assert f"num_workers={report.recommended.num_workers}" in report.code
     assert f"persistent_workers={report.recommended.persistent_workers}" in report.code
+
+
+LAZY = """
+import json
+from pathlib import Path
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Lines(Dataset):
+    def __init__(self):
+        self.path = Path(__file__).with_name("lines.jsonl")
+        self.at, self.file = [0], None
+        with self.path.open("rb") as file:
+            for line in file:
+                self.at.append(self.at[-1] + len(line))
+
+    def __len__(self):
+        return len(self.at) - 1
+
+    def __getitem__(self, index):
+        if self.file is None:
+            self.file = self.path.open("rb")
+        self.file.seek(self.at[index])
+        row = json.loads(self.file.readline())
+        return torch.tensor(row["x"]).flip(0) if torch.rand(1) < 0.5 else torch.tensor(row["x"])
+
+
+def make():
+    return DataLoader(Lines(), batch_size=8, num_workers=2)
+"""
+
+
+def test_what_each_worker_opens_and_draws_for_itself_is_sound(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: a file opened on first use is none that workers share, though we read samples first; and two workers whose
+    coins fall alike once do not draw the same numbers."""
+    rows = [json.dumps({"x": [float(i), 2.0 * i, 7.0], "y": "x" * 2000}) for i in range(400)]
+    (tmp_path / "lines.jsonl").write_text("\n".join(rows) + "\n")
+    (tmp_path / "lines.py").write_text(LAZY)
+    report: Any = asker.ask("diagnose_io", f"{tmp_path}/lines.py:make", str(tmp_path), budget_s=20)
+    assert not [f.code for f in report.findings if f.severity == "error"]
+    assert report.current.throughput is not None

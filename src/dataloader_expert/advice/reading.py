@@ -101,6 +101,10 @@ def warm(facts: Facts) -> Iterator[Finding]:
         yield finding("cache-warm", "info", text, [reading, cold, hot], fix)
 
 
+LEAST_TOLD = 5e-5
+"""The least share that two decimals of a percent show."""
+
+
 def slow(facts: Facts) -> Iterator[Finding]:
     """B20: samples that take ten times the median whenever they are read."""
     fact = facts.find(SLOW)
@@ -111,7 +115,10 @@ def slow(facts: Facts) -> Iterator[Finding]:
     share, cited = facts.find(SLOW_SHARE), [fact]
     if share is not None and share.evidence.interval is not None:
         low, high = share.evidence.interval
-        text += f"; this is {share.value:.2%} of all samples (95 % {low:.2%} to {high:.2%})"
+        of_all = f"{share.value:.2%} of all samples (95 % {low:.2%} to {high:.2%})"
+        text += (
+            f"; this is {of_all}" if share.value >= LEAST_TOLD else f"; at most {high:.2%} of all samples are so slow"
+        )
         cited.append(share)
     fix = "inspect these samples: each holds up its whole batch"
     places = [{"sample": s["sample"]} for s in v["slowest"]]

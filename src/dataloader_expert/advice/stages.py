@@ -8,6 +8,7 @@ from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
+from dataloader_expert.probes.model.batch import COLLATE
 from dataloader_expert.probes.profile.stage import STAGE
 
 
@@ -45,6 +46,8 @@ def collating(facts: Facts) -> Iterator[Finding]:
         return
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
     fix = "stack arrays in one call; move per-sample work into __getitem__, which workers run in parallel"
+    if facts.value(COLLATE, {"name": ""})["name"] in ("default", "default_collate"):
+        fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
     yield finding("slow-collate", "warning", text, collate, fix, cost=collate.value["cpu_ms"] / spent)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.workers import throughput_at
+from dataloader_expert.advice.workers import settings, throughput_at
 from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import SAMPLES
@@ -127,6 +127,9 @@ def startup(facts: Facts) -> Iterator[Finding]:
         if pause >= PAUSE_SHARE * seconds:
             text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of worker start-up"
             fix = "set persistent_workers=True to keep them between epochs"
+            _, best = settings(facts)
+            if best is not None and not best["settings"]["num_workers"]:
+                fix = "set num_workers=0, as recommended: then nothing is started"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
     if pause > SLOW_START_S:
         text = f"starting {workers} worker{'s' * (workers > 1)} takes {pause:.1f} s"

@@ -39,6 +39,7 @@ class Serving:
     cpus: float = 1.0
     varying: frozenset[str] = frozenset()
     """Fields of which each batch has the lengths."""
+    as_loaded: Callable[[], None] | None = None
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
 
@@ -50,6 +51,7 @@ class Serving:
         """
         from dataloader_expert.loaders.building import build, rebuild
 
+        self.before_workers(plan.workers)
         if self.user_loader is None:
             return build(self.dataset, plan, self.collate)
         loader = self.user_loader
@@ -59,6 +61,11 @@ class Serving:
         if plan.workers and not loader.timeout and self.patience:
             loader.timeout = self.patience  # the user's loader, in this process only: a hang is then reported
         return loader
+
+    def before_workers(self, workers: int) -> None:
+        """To be called before so many are started: what reading opened in this process is taken back."""
+        if workers and self.as_loaded is not None:
+            self.as_loaded()
 
     def start_method(self, loader: Any) -> str:
         """How this loader starts its workers: ``fork``, ``spawn`` or ``forkserver``."""
@@ -281,7 +288,17 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
             name, varying = _collated(bench, source)
             collate = {"default": default_collate, "pad": partial(pad, varying=varying), "list": list}[name]
         made = "torch's defaults" if workers is None else "as given"
-        return Serving(source.dataset, collate, name, plan, False, made, cpus=bench.cpus, varying=varying)
+        return Serving(
+            source.dataset,
+            collate,
+            name,
+            plan,
+            False,
+            made,
+            cpus=bench.cpus,
+            varying=varying,
+            as_loaded=source.as_loaded,
+        )
     from dataloader_expert.loaders.building import shuffles
 
     own = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None) or _first_batch(loader)
@@ -301,6 +318,7 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
     found = Serving(
         source.dataset, loader.collate_fn, name, plan, False, "the user's DataLoader", loader, cpus=bench.cpus
     )
+    found.as_loaded = source.as_loaded
     found.sizable = loader.batch_size is not None
     if (workers is not None and workers != plan.workers) or (batch_size is not None and batch_size != own):
         from dataloader_expert.loaders.building import rebuild

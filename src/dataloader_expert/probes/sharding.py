@@ -45,6 +45,7 @@ def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persi
     """A loader of two workers over the user's dataset, with their worker initialiser and generator."""
     from dataloader_expert.loaders.building import plain
 
+    served.before_workers(1)
     order: dict[str, Any] = {"batch_size": 8} if batches is None else {"batch_sampler": batches}
     settings = {"num_workers": WORKERS, "persistent_workers": persistent, "timeout": PATIENCE_S}
     return plain(served.dataset, collate, served.user_loader, **order, **settings)

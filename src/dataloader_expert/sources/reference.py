@@ -5,6 +5,7 @@ Runs in the user's interpreter: standard library, numpy and torch only.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -55,6 +56,9 @@ def in_brackets(frames: list[str]) -> str:
     return f" ({' > '.join(escaped(f, 300) for f in frames)})" if frames else ""
 
 
+MOST_PARTS = 16
+
+
 class Reference(Source):
     """Attributes: ``dataset`` is the user's dataset, ``loader`` their DataLoader, if that was named."""
 
@@ -62,6 +66,24 @@ class Reference(Source):
     kinds = frozenset()
     dataset: Any
     loader: Any = None
+
+    loaded: list[tuple[Any, dict[str, Any]]]
+    """The dataset and those in it, each with its attributes before anything was read; an empty dictionary counts as none."""
+
+    def as_loaded(self) -> None:
+        """Takes back what reading opened in this process: in training each worker opens it for itself.
+
+        A handle is what can be closed, in an attribute that held nothing before, or in a dictionary that was empty.
+        """
+        for part, before in self.loaded:
+            for name, value in list(vars(part).items()):
+                if before.get(name) is not None:
+                    continue
+                if isinstance(value, dict) and any(map(_is_handle, value.values())):
+                    value.clear()
+                elif _is_handle(value):
+                    with contextlib.suppress(Exception):
+                        setattr(part, name, None) if name in before else delattr(part, name)
 
     @property
     def collates(self) -> bool:
@@ -85,6 +107,16 @@ class Reference(Source):
                 f"{escaped(ref.name)} is of type {escaped(type(made).__name__)}, not a Dataset: name a Dataset, a DataLoader, or a "
                 "function that returns one",
             )
+        source.loaded = [
+            (
+                part,
+                {
+                    name: None if value == {} and isinstance(value, dict) else value
+                    for name, value in vars(part).items()
+                },
+            )
+            for part in parts_of(source.dataset)
+        ]
         source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
         source.modality = "array"
         if source.iterable:
@@ -142,6 +174,26 @@ class Reference(Source):
             return self.dataset[index]
         except (Exception, SystemExit) as e:
             raise Raised(e, index) from None
+
+
+def parts_of(dataset: Any) -> list[Any]:
+    """A dataset and those that it wraps, such as that of a ``Subset``, if they have attributes of their own."""
+    found: list[Any] = []
+    waiting = [dataset]
+    while waiting and len(found) < MOST_PARTS:
+        part = waiting.pop()
+        if hasattr(part, "__dict__") and not any(part is known for known in found):
+            found.append(part)
+            inner = vars(part)
+            waiting += [inner[name] for name in ("dataset", "data") if name in inner]
+            several = inner.get("datasets")
+            waiting += several if isinstance(several, list) else []
+    return found
+
+
+def _is_handle(value: Any) -> bool:
+    """Whether it holds something open, as files, archives, HDF5 files, databases and memory maps of the system do."""
+    return callable(getattr(value, "close", None)) and not isinstance(value, type)
 
 
 class Described(Source):

@@ -64,6 +64,7 @@ def _first_batch(served: Serving, method: str, patience: float) -> float:
     from dataloader_expert.loaders.building import plain, release
 
     workers = {"num_workers": 1, "multiprocessing_context": method, "timeout": max(1.0, patience)}
+    served.before_workers(1)
     made = plain(served.dataset, served.collate, served.user_loader, batch_size=2, generator=None, **workers)
     begun = time.perf_counter()
     iterator = iter(made)

@@ -74,6 +74,7 @@ def travelling(served: Serving) -> Iterator[Observation]:
     method = context.get_start_method() if context is not None else multiprocessing.get_start_method()
     begun = time.perf_counter()
     counting = _Counting()
+    served.before_workers(1)
     why = _unpicklable(served.dataset, counting)
     seconds = time.perf_counter() - begun
     if why is None and served.user_loader is not None:

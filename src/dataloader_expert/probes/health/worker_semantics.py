@@ -27,6 +27,8 @@ EPOCHS = Quantity(
     "whether set_epoch changed the content that persistent workers read, as it did in the main process",
 )
 MIXING = Quantity("mixing", "", "rank correlation of a stream's order in two epochs")
+LEAST_READS, MOST_READS = 4, 24
+"""Reads of one sample in each worker, as many as time allows."""
 FIRST = 512
 """Samples of each epoch whose positions are compared."""
 
@@ -52,16 +54,20 @@ class WorkerSemantics(Probe):
         if bench.source.iterable:
             yield from mixing(served, deadline)
         else:
-            yield from twins(bench, served)
+            room = deadline - time.monotonic()
+            yield from twins(
+                bench, served, max(LEAST_READS, min(MOST_READS, int(room / 4 / max(sample_s(bench), 1e-6))))
+            )
             yield from epochs(served)
 
 
-def twins(bench: Bench, served: Serving) -> Iterator[Observation]:
-    """Two workers each read one sample twice; then in the next epoch; then again with the first seed."""
+def twins(bench: Bench, served: Serving, reads: int) -> Iterator[Observation]:
+    """Two workers each read one sample many times, as many random augmentations have two outcomes; then in the next epoch; then
+    again with the first seed."""
     index = next((i for i in (0, len(served.dataset) // 2) if _reads(served, i)), None)
     if index is None:
         return
-    batches = [[index, index], [index, index]]
+    batches = [[index] * reads] * WORKERS
 
     def run(seed: int | None) -> list[list[str]]:
         loader = of_two(served, batches, digests)
@@ -78,13 +84,13 @@ def twins(bench: Bench, served: Serving) -> Iterator[Observation]:
     if min(len(first), len(following), len(again)) < WORKERS:
         return
     value = {
-        "random": first[0][0] != first[0][1],
-        "same_in_both": first[0][0] == first[1][0],
-        "same_next_epoch": first[0][0] == following[0][0],
+        "random": len({*first[0]}) > 1,
+        "same_in_both": first[0] == first[1],
+        "same_next_epoch": first[0] == following[0],
         "same_again": first == again,
         "own_init": getattr(served.user_loader, "worker_init_fn", None) is not None,
     }
-    yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * 2))
+    yield Fact(TWINS, value, evidence("counted", "worker_semantics", seen=3 * WORKERS * reads))
 
 
 def _reads(served: Serving, index: int) -> bool:

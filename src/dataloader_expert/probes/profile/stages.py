@@ -184,6 +184,7 @@ def _batches(served: Serving, plan: Any, seen: Seen) -> Iterator[None]:
         while True:
             if served.ours:
                 served.dataset.blocks.forget()
+            served.before_workers(plan.workers)
             iterator = iter(loader)
             got = 0
             while True:

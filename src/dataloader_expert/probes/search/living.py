@@ -133,6 +133,7 @@ class Living:
             self.loader.worker_init_fn = Installing(self.tap, self._own_start)
             self.tap.open()
             use(self.tap)
+        self.serving.before_workers(self.plan.workers)
         self._begun, self._awaited = time.perf_counter(), self._round
         self.iterator = iter(self.loader)
 
@@ -170,6 +171,8 @@ class Living:
         use(self.tap)  # another loader's workers may have been started since
         if hasattr(self.iterator, "_timeout"):
             self.iterator._timeout = self.patience  # torch waits for persistent workers to resume
+        if not self.plan.persistent:
+            self.serving.before_workers(self.plan.workers)
         self.renewed, self._awaited = time.perf_counter(), self._round
         self.iterator = iter(self.loader)
         self.epochs += 1
