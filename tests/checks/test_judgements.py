@@ -1023,6 +1023,28 @@ SPEAKS = {
         "one that ends after its text": (tagged((3, 6), (40, 400)), "span-mismatch", "error"),
         "one that ends before it begins": (tagged((6, 3)), "span-mismatch", "error"),
         "one with a blank": (tagged((9, 13)), "span-mismatch", "warning"),
+        "one outside a Chinese text": (
+            Data(
+                {
+                    "text": ["\u5c0f\u732b\u5728\u6cb3\u8fb9\u559d\u6c34" * (1 + i % 3) for i in range(40)],
+                    "label": [[[0, 2, "animal"], [3, 5 if i != 7 else 99, "place"]] for i in range(40)],
+                },
+                kinds={"text": "text", "label": "other"},
+            ),
+            "span-mismatch",
+            "error",
+        ),
+        "one of Label Studio": (
+            Data(
+                {
+                    "text": [f"the owl met {i} gnus" for i in range(40)],
+                    "result": [[{"value": {"start": 4, "end": 7 if i != 9 else 70, "text": "owl"}}] for i in range(40)],
+                },
+                kinds={"text": "text", "result": "other"},
+            ),
+            "span-mismatch",
+            "error",
+        ),
         "one of other words": (tagged({"start": 4, "end": 7, "text": "owl"}, quoted=True), "span-mismatch", "error"),
         "an answer elsewhere": (
             Data(

@@ -80,3 +80,12 @@ def test_how_far_two_lists_are_apart(one: list[int], two: list[int]) -> None:
     pairs = [(a > b) + (a == b) / 2 for a in one for b in two]
     area = sum(pairs) / len(pairs)
     assert apart(sorted(map(float, one)), sorted(map(float, two))) == pytest.approx(max(area, 1 - area))
+
+
+def test_what_is_not_finite_is_left_out() -> None:
+    kept = PerSample(None)
+    for i, value in enumerate(
+        (np.full(4, 1e308), np.array([1.0, np.nan]), Image.fromarray(np.full((9, 9), np.inf, "f")))
+    ):
+        kept.add("train", "x", i, value)
+    assert not kept.rows

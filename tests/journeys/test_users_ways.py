@@ -316,6 +316,7 @@ LAZY = """
 import json
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -323,7 +324,7 @@ from torch.utils.data import DataLoader, Dataset
 class Lines(Dataset):
     def __init__(self):
         self.path = Path(__file__).with_name("lines.jsonl")
-        self.at, self.file = [0], None
+        self.at, self.ready, self.lengths = [0], False, np.arange(3.0)
         with self.path.open("rb") as file:
             for line in file:
                 self.at.append(self.at[-1] + len(line))
@@ -332,8 +333,8 @@ class Lines(Dataset):
         return len(self.at) - 1
 
     def __getitem__(self, index):
-        if self.file is None:
-            self.file = self.path.open("rb")
+        if not self.ready:
+            self.file, self.ready = self.path.open("rb"), True
         self.file.seek(self.at[index])
         row = json.loads(self.file.readline())
         return torch.tensor(row["x"]).flip(0) if torch.rand(1) < 0.5 else torch.tensor(row["x"])

@@ -231,6 +231,29 @@ def test_what_stands_above_a_header_is_no_row(tmp_path: Path, above: list[str]) 
     assert not codes(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "rows_"),
+    [
+        ("#en\tde\nhello\thallo\nbye\ttschuess\nnight\tnacht\n", ["#en", "de"], 3),
+        ("#text,label\nnice day,happy\nbad day,sad\ngood day,happy\n", ["#text", "label"], 3),
+        ("x\nr1,NA\nr2,1\nr3,2\nr4,5\n", ["index", "x"], 4),
+        ("age,height,label\n0.5,170,a,\n1.5,160,b,\n2.5,150,a,\n", ["age", "height", "label", "f3"], 3),
+    ],
+)
+def test_no_header_is_taken_for_a_remark(tmp_path: Path, text: str, names: list[str], rows_: int) -> None:
+    (tmp_path / ("data.tsv" if "\t" in text else "data.csv")).write_text(text)
+    source = opened(tmp_path)
+    assert ([f.name for f in source.fields], source.samples) == (names, rows_)
+
+
+def test_documents_with_entities_that_have_ids_stay_documents(tmp_path: Path) -> None:
+    rows_ = [
+        {"text": f"text {i} of all", "entities": [{"id": k, "word": "of"} for k in range(i % 3)]} for i in range(30)
+    ]
+    (tmp_path / "data.json").write_text(json.dumps(rows_))
+    assert opened(tmp_path).samples == 30
+
+
 def test_a_first_row_that_is_damaged_is_a_row(tmp_path: Path) -> None:
     """Our promise: without a header nothing is taken for a title."""
     first, *others = rows(90)

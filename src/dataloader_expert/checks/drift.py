@@ -30,7 +30,7 @@ CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a
 CONTRAST = Quantity("red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std")
 OF_FIELDS = 8
 """The most fields of which each sample's own measures are kept."""
-OWN = Quantity("per_sample", "stored units", "mean, spread and the like of each sample of one split, of some samples")
+OWN = Quantity("per_sample", "", "mean, spread and the like of each sample of one split, of some samples")
 MOST = 1_000
 """The most distinct values with which a field's categories are counted."""
 APART = 0.1
@@ -292,7 +292,7 @@ def _unlike(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]]:
                 finding(
                     "preprocessing-differs",
                     "warning",
-                    f"{escaped(name)} hardly has a value in common: the {of} of a sample is between {a[0]:.4g} and {a[1]:.4g} in "
+                    f"the splits have hardly a value of {escaped(name)} in common: the {of} of a sample is between {a[0]:.4g} and {a[1]:.4g} in "
                     f"{one.at['split']}, between {b[0]:.4g} and {b[1]:.4g} in {two.at['split']} (5th to 95th percentile)",
                     [one, two],
                     "preprocess every split with the same code; if the splits were recorded differently, a model cannot carry over",

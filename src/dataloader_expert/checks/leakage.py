@@ -141,8 +141,12 @@ class Leakage(Check):
         dealt = any(2 * whole[split] < n for split, n in now.items())
         if dealt:
             left = Counter(now)
-            for group, of in sorted(self.groups.items(), key=lambda one: (-sum(one[1].values()), str(one[0]))):
-                homes[group] = min(now, key=lambda s: (-left[s], -of.get(s, 0), s))
+            order = sorted(
+                self.groups.items(), key=lambda one: (-sum(one[1].values()), str(one[0]), type(one[0]).__name__)
+            )
+            first = sorted(now, key=lambda s: (-now[s], s))  # each split gets one
+            for i, (group, of) in enumerate(order):
+                homes[group] = first[i] if i < len(first) else min(now, key=lambda s: (-left[s], -of.get(s, 0), s))
                 left[homes[group]] -= sum(of.values())
             whole = _with_groups(self.groups, homes)
         moved = sum(sum(of.values()) - of.get(homes[group], 0) for group, of in self.groups.items())

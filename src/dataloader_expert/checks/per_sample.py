@@ -7,6 +7,7 @@ texts in lower case.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -38,7 +39,7 @@ class PerSample:
     def add(self, split: str, name: str, index: int, value: Any) -> None:
         drawn = _hash(index)
         found = measures(value) if drawn < self.below else None
-        if found is not None:
+        if found is not None and all(map(math.isfinite, found[1])):
             kept = self.rows.setdefault((split, name, found[0]), [])
             (heapq.heappushpop if len(kept) >= KEPT else heapq.heappush)(kept, (-drawn, found[1]))
 
@@ -70,6 +71,8 @@ def measures(value: Any) -> tuple[tuple[str, ...], tuple[float, ...]] | None:
         return _of_text(value) if len(value) >= SHORTEST else None
     if hasattr(value, "getbands"):
         small = np.asarray(value.resize((PIXELS, PIXELS), 0), np.float64)  # 0: nearest
+        if not np.isfinite(small).all():
+            return None
         if small.ndim == 3 and small.shape[2] >= 3:
             colour = np.ptp(small[..., :3], axis=2).mean()
             return ("brightness", "contrast", "colour"), (small[..., :3].mean(), small[..., :3].std(), float(colour))
@@ -79,6 +82,11 @@ def measures(value: Any) -> tuple[tuple[str, ...], tuple[float, ...]] | None:
     whole = np.asarray(value, np.float64)
     if not np.isfinite(whole).all():
         return None
+    with np.errstate(all="ignore"):  # what overflows is left out
+        return _of_array(whole)
+
+
+def _of_array(whole: Any) -> tuple[Measures, tuple[float, ...]]:
     names, found = ["mean", "std"], [whole.mean(), whole.std()]
     axis = _channels(whole.shape)
     if axis is not None:

@@ -106,7 +106,7 @@ def spans(value: Any, depth: int) -> Iterator[Span]:
             end = start + value["length"]
         if _whole(start) and (_whole(end) or isinstance(said, str)):
             yield start, end if _whole(end) else None, said if isinstance(said, str) else None
-        elif said is not None and len(starts := _listed(start)) == len(texts := _listed(said)):  # as in SQuAD
+        elif (starts := _listed(start)) and len(starts) == len(texts := _listed(said)):  # as in SQuAD
             yield from ((a, None, b) for a, b in zip(starts, texts, strict=True) if _whole(a) and isinstance(b, str))
         else:
             for inner in value.values():
@@ -142,10 +142,15 @@ def how(span: Span, text: str) -> str:
         return "blank"
     if said is not None:
         return "fits"
-    within = (start and text[start - 1].isalnum() and held[0].isalnum()) or (
-        end < len(text) and text[end].isalnum() and held[-1].isalnum()
+    within = (start and _in_word(text[start - 1]) and _in_word(held[0])) or (
+        end < len(text) and _in_word(text[end]) and _in_word(held[-1])
     )
     return "cuts" if within else "fits"
+
+
+def _in_word(character: str) -> bool:
+    """Whether it is part of a word that spaces separate from others, unlike those of Thai, Chinese and Japanese."""
+    return character.isalnum() and not ("\u0e00" <= character <= "\u0eff" or character >= "\u2e80")
 
 
 CHECK = Spans

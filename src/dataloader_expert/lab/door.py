@@ -303,6 +303,7 @@ class Door:
             "limit_s": None if left is None else left + LATE_S,
             "limit_bytes": limits.memory_bytes,
         }
+        order["hung_s"] = HUNG_S if user and left is None else None
         try:
             try:
                 socket.send_fds(

@@ -22,7 +22,7 @@ from typing import Any
 
 from dataloader_expert.lab import shm
 from dataloader_expert.lab.folder import keep_sockets_in, remove_request_dir
-from dataloader_expert.lab.notes import HUNG_S, sample_at
+from dataloader_expert.lab.notes import sample_at
 from dataloader_expert.lab.processes import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_PDEATHSIG,
@@ -54,6 +54,7 @@ class Child:
     id: int
     pid: int
     deadline: float | None
+    hung_s: float | None
     limit_bytes: int
     shm_before: int
     shm_there: frozenset[str]
@@ -71,11 +72,11 @@ class Child:
     """The sample at hand when it was last looked at, and since when."""
 
     def hangs(self, now: float) -> bool:
-        """Whether one sample has taken too long; a request with a time limit ends by that."""
+        """Whether one sample has taken too long; None: it may take any time."""
         sample = sample_at(self.notes)
         if sample != self.at[0]:
             self.at = sample, now
-        return self.deadline is None and sample is not None and now - self.at[1] > HUNG_S
+        return self.hung_s is not None and sample is not None and now - self.at[1] > self.hung_s
 
 
 class HostProcess:
@@ -140,7 +141,9 @@ class HostProcess:
         *others, notes = fds
         for fd in others:
             os.close(fd)
-        self.children[pid] = Child(order["id"], pid, deadline, order["limit_bytes"], used, there, notes)
+        self.children[pid] = Child(
+            order["id"], pid, deadline, order.get("hung_s"), order["limit_bytes"], used, there, notes
+        )
         self._send({"event": "started", "id": order["id"], "pid": pid})
 
     def _become_child(self, host: int, fds: list[int], deadline: float | None) -> None:

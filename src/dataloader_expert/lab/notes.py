@@ -12,7 +12,7 @@ NOTES_AT = 4096
 
 
 HUNG_S = 180.0
-"""Seconds that a request without a time limit may spend on one sample before it is taken to hang."""
+"""Seconds that the user's code may spend on one sample, without a time limit, before it is taken to hang."""
 STACK_S = 0.05
 """Time that a process gets to write its stack."""
 

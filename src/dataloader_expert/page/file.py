@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dataloader_expert.report import Report
 
 
-def may_write(path: Path) -> None:
+def may_write(path: Path, option: str = "--html") -> None:
     """Called before anything is measured, so that no time is spent on a report that cannot be written.
 
     Raises:
@@ -22,13 +22,13 @@ def may_write(path: Path) -> None:
     """
     folder = path.absolute().parent
     if path.is_dir():
-        raise RequestError("invalid-argument", f"--html {escaped(path)} is a folder; name a file in it")
+        raise RequestError("invalid-argument", f"{option} {escaped(path)} is a folder; name a file in it")
     if path.exists() and not path.is_file():  # writing would replace a device or a pipe
-        raise RequestError("invalid-argument", f"--html {escaped(path)} is not a regular file; name another")
+        raise RequestError("invalid-argument", f"{option} {escaped(path)} is not a regular file; name another")
     if not folder.is_dir():
-        raise RequestError("invalid-argument", f"--html {escaped(path)}: its folder does not exist; make it first")
+        raise RequestError("invalid-argument", f"{option} {escaped(path)}: its folder does not exist; make it first")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise RequestError("invalid-argument", f"--html {escaped(path)}: its folder cannot be written to")
+        raise RequestError("invalid-argument", f"{option} {escaped(path)}: its folder cannot be written to")
 
 
 def write(report: Report, path: Path) -> None:

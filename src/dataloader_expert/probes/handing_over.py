@@ -100,6 +100,8 @@ def unread(source: Source) -> str | None:
         return "a stream"
     if len({(d.delimiter, d.remarks, d.header or d.names) for d in getattr(source, "dialects", {}).values()}) > 1:
         return "tables that are written in several ways"
+    if any(d.short for d in getattr(source, "dialects", {}).values()):
+        return "tables whose header lacks a name"
     if any(d.repeated for d in getattr(source, "dialects", {}).values()):
         return "tables whose headers repeat a name"
     if source.format == "lines" and [field.name for field in source.fields] != ["text"]:

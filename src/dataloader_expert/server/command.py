@@ -178,6 +178,7 @@ def _gate(output: argparse._ArgumentGroup, tool: Tool) -> None:
     output.add_argument(
         "--ignore",
         nargs="+",
+        action="extend",
         default=[],
         metavar="CODE[:GLOB]",
         help="known findings: they are printed, but do not count; with GLOB only in files that match it",
@@ -343,6 +344,10 @@ def _measured(tool: Tool, request: Request, given: argparse.Namespace, begun: Be
         from dataloader_expert.page.file import may_write
 
         may_write(given.html)
+    if getattr(given, "junit", None) is not None:
+        from dataloader_expert.page.file import may_write
+
+        may_write(given.junit, "--junit")
     return asyncio.run(run())
 
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from dataloader_expert.report import FindingLine, Report
+    from dataloader_expert.report import FindingLine
 
 FINE, FOUND, FAILED = 0, 1, 2
 
@@ -21,19 +21,30 @@ class Gate:
     ignored: tuple[str, ...] = ()
     least: float | None = None
 
-    def status(self, report: Report) -> int:
+    def status(self, report: Any) -> int:
         """0 fine, 1 found something, 2 undecided."""
-        counted = {"error": {"error"}, "warning": {"error", "warning"}, "never": set()}[self.fail_on]
-        found = [f for f in report.findings if not self.ignores(f)]
-        hits = any(f.severity in counted for f in found)
+        if self.failing(report):
+            return FOUND
         if self.least is not None:
             rate = _throughput(report)
-            return FAILED if rate is None else FOUND if hits or rate < self.least else FINE
-        if not hasattr(report, "passed") or self.fail_on != "error":
-            return FOUND if hits else FINE
-        if report.passed is None:
-            return FAILED
-        return FOUND if hits or (not report.passed and self._fails(report, found)) else FINE
+            return FAILED if rate is None else FOUND if rate < self.least else FINE
+        if self.fail_on == "never" or not hasattr(report, "passed"):
+            return FINE
+        # what is ignored may be all that kept the data from passing, but not all may have been read
+        decided = report.passed or (report.passed is False and report.coverage.complete)
+        return FINE if decided else FAILED
+
+    def failing(self, report: Any) -> list[FindingLine]:
+        """The findings that count: by their severity, or since a box of the checklist fails for them."""
+        counted: set[str] = {"error": {"error"}, "warning": {"error", "warning"}, "never": set()}[self.fail_on]
+        boxes: set[str] = set()
+        if hasattr(report, "checklist") and self.fail_on != "never":
+            from dataloader_expert.tools.recipes.check_quality import BOXES
+
+            failed = [name for name, status in report.checklist.model_dump().items() if status == "fail"]
+            boxes = set().union(*(BOXES[name] for name in failed))
+        found = [f for f in report.findings if not self.ignores(f)]
+        return [f for f in found if f.severity in counted or (f.code in boxes and f.severity == "warning")]
 
     def ignores(self, finding: FindingLine) -> bool:
         """Whether it is known: by its code, or if all its places are in files that are."""
@@ -44,14 +55,6 @@ class Gate:
             if code == finding.code and (not glob or (listed and all(fnmatch(file, glob) for file in files))):
                 return True
         return False
-
-    def _fails(self, report: Any, found: list[FindingLine]) -> bool:
-        """Whether a box of the checklist fails for what is not ignored."""
-        from dataloader_expert.tools.recipes.check_quality import BOXES
-
-        failed = [name for name, status in report.checklist.model_dump().items() if status == "fail"]
-        left, all_ = {f.code for f in found}, {f.code for f in report.findings}
-        return any(left & BOXES[name] or not all_ & BOXES[name] for name in failed)
 
 
 def _throughput(report: Any) -> float | None:

@@ -16,7 +16,7 @@ MOST_PLACES = 20
 
 
 def write(report: Any, file: Path, gate: Gate) -> None:
-    """Writes the result of check_quality: what counts at the gate fails, what is ignored or unknown is skipped.
+    """Writes the result of check_quality: what fails at the gate is a failure, what is ignored or unknown is skipped.
 
     Raises:
         RequestError: ``invalid-argument`` if the file cannot be written.
@@ -24,14 +24,14 @@ def write(report: Any, file: Path, gate: Gate) -> None:
     found: dict[str, list[FindingLine]] = {}
     for one in report.findings:
         found.setdefault(one.code, []).append(one)
-    counted = {"error": {"error"}, "warning": {"error", "warning"}, "never": set()}[gate.fail_on]
+    failing = gate.failing(report)
     statuses = {line.id: line.status for line in report.checks} | dict.fromkeys(report.passed_checks, "pass")
     suite = xml.Element("testsuite", name="dataloader-expert check", time=str(report.elapsed_s))
     totals = {"tests": 0, "failures": 0, "skipped": 0}
     for code in sorted(statuses | found):
         case = xml.SubElement(suite, "testcase", classname="dataloader-expert.check", name=code)
         known = [f for f in found.get(code, ()) if gate.ignores(f)]
-        bad = [f for f in found.get(code, ()) if f.severity in counted and f not in known]
+        bad = [f for f in failing if f.code == code]
         totals["tests"] += 1
         if bad:
             totals["failures"] += 1

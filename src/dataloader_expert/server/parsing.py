@@ -36,7 +36,7 @@ def unknown(words: list[str], command: argparse.ArgumentParser, source: str | No
     """What is wrong with words that the command does not know."""
     first = words[0].partition("=")[0]
     if not first.startswith("-"):
-        if os.path.exists(first):
+        if source is not None and os.path.exists(first):
             return f"{len(words) + 1} sources are given ({source}, {first} …): name one, or quote a glob: 'folder/*'"
         return f"unrecognized arguments: {' '.join(words)}"
     return f"{first} is not an option of this command" + _meant(first, list(command._option_string_actions))

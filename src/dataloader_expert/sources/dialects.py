@@ -41,6 +41,8 @@ class Dialect:
     remarks: int = 0
     long: frozenset[str] = frozenset()
     """Columns of whole numbers with more digits than a number keeps: codes, which are read as text."""
+    short: bool = False
+    """Whether the header lacks the name of a column."""
 
     @property
     def before(self) -> int:
@@ -54,7 +56,7 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     text = head[bom:].decode("utf-8", "replace")
     if not whole and "\n" in text:
         text = text[: text.rindex("\n") + 1]
-    lines = [line for line in text.splitlines() if line][:2000]
+    lines = [line for line in re.split(r"\r?\n", text) if line][:2000]
     bare = [line for line in _CELL.sub("q", text).splitlines() if line][:2000]  # separators inside quotes do not count
 
     def fit(mark: str) -> tuple[float, int]:
@@ -83,12 +85,17 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     rows, skip = rows[remarks:], bom + _past(first, remarks)
     header = _has_header(rows)
     width = len(rows[0]) if header else _width(rows)
-    if (
-        header
-        and {len(row) for row in rows[1:]} == {width + 1}
-        and len({row[0] for row in rows[1:]}) == len(rows) - 1 > 1
+    short = header and len(rows) > 2 and {len(row) for row in rows[1:]} == {width + 1}
+    first_cells = [row[0].strip() for row in rows[1:]]
+    if short and not any(row[-1].strip() for row in rows[1:]):
+        rows[0] = [*rows[0], ""]  # every row ends in a delimiter
+    elif (
+        short
+        and len({*first_cells}) == len(first_cells)
+        and (_running(first_cells) or not any(map(is_number, first_cells)))
     ):
         rows[0] = ["", *rows[0]]  # as R writes it: the rows have names, and their column has none
+    width = len(rows[0]) if header else width
     names = _unique(rows[0]) if header else tuple(f"f{i}" for i in range(width))
     said = Counter(name.strip() for name in rows[0] if header and name.strip())
     if header:
@@ -102,9 +109,11 @@ def sniff_dialect(head: bytes, delimiters: str, whole: bool) -> Dialect:
     forms = {name: _form([row[i] for row in values if i < len(row)]) for i, name in enumerate(names)}
     cells = {name: [row[i].strip() for row in rows[header:] if i < len(row)] for i, name in enumerate(names)}
     long = {
-        n for n, of in cells.items() if any(len(c) > DIGITS for c in of) and all(map(str.isdigit, filter(None, of)))
+        n
+        for n, of in cells.items()
+        if any(len(c) > DIGITS for c in of) and all(c.isdigit() for c in of if c not in NULLS)
     }
-    return Dialect(delimiter, quoted, header, names, skip, repeated, forms, remarks, frozenset(long))
+    return Dialect(delimiter, quoted, header, names, skip, repeated, forms, remarks, frozenset(long), bool(short))
 
 
 def _remarks(rows: list[list[str]], lines: list[str]) -> int:
@@ -117,12 +126,23 @@ def _remarks(rows: list[list[str]], lines: list[str]) -> int:
     n = next((i for i, row in enumerate(rows) if len(row) == width and not any(marked[i : i + 1])), 0)
     if not n or width < 2 or 2 * n > len(rows) or any('"' in line for line in lines[:n]):
         return 0
-    numbers = any(map(is_number, itertools.chain(*rows[n + 1 : n + 3])))
-    if _has_header(rows[n:]) and (all(marked[:n]) or numbers):
+    if _names_numbers(rows[n:]):
         return n
+    if n == 1 and not marked[0] and len(rows[0]) == width - 1:
+        return 0  # R's header
     if len(rows[n - 1]) == width and _has_header(rows[n - 1 :]):
         n -= 1  # the header is marked too, as ``#CHROM``
     return n if all(marked[:n]) and all(len(row) != width for row in rows[:n]) else 0
+
+
+def _names_numbers(rows: list[list[str]]) -> bool:
+    """Whether the first row has a name over a column of numbers."""
+    rest = rows[1:200]
+    columns = ([row[i].strip() for row in rest if len(row) > i and row[i] not in NULLS] for i in range(len(rows[0])))
+    return any(
+        bool(column) and all(map(is_number, column)) and _named(cell.strip()) and not is_number(cell.strip())
+        for cell, column in zip(rows[0], columns, strict=True)
+    )
 
 
 def _width(rows: list[list[str]]) -> int:

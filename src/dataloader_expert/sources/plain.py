@@ -143,21 +143,22 @@ def read_json(path: Path) -> Iterator[Sample]:
 
 
 def flat(records: list[Sample]) -> list[Sample]:
-    """The records, or those within them that have an ``id`` while those around them have none, as the questions of SQuAD: each
-    with what is said around it."""
+    """The records; of question answering as in SQuAD the questions within them, each with what is said around it."""
 
     def lists(record: Sample) -> set[str]:
         """The keys of lists of objects."""
         return {k for k, v in record.items() if isinstance(v, list) and v and all(isinstance(one, dict) for one in v)}
 
     inner = records
-    while inner and not any("id" in record for record in inner):
+    while inner and not any("question" in record for record in inner):
         keys = set().union(*map(lists, inner))
         if len(keys) != 1 or not all(lists(record) or record.get(*keys) == [] for record in inner):
             return records
         [key] = keys
+        if any((record.keys() - {key}) & one.keys() for record in inner for one in record[key]):
+            return records
         inner = [{k: v for k, v in record.items() if k != key} | one for record in inner for one in record[key]]
-    return inner if inner and all("id" in record for record in inner) else records
+    return inner if inner and all({"id", "question"} <= record.keys() for record in inner) else records
 
 
 def read_coco(path: Path) -> Iterator[Sample]:

@@ -5,7 +5,6 @@ Runs in the user's interpreter: standard library, numpy and torch only.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import importlib.util
@@ -68,22 +67,25 @@ class Reference(Source):
     loader: Any = None
 
     loaded: list[tuple[Any, dict[str, Any]]]
-    """The dataset and those in it, each with its attributes before anything was read; an empty dictionary counts as none."""
+    """The dataset and those in it, each with its attributes before anything was read."""
+    empty: list[dict[Any, Any]]
+    """Those of their dictionaries that were empty then."""
 
     def as_loaded(self) -> None:
         """Takes back what reading opened in this process: in training each worker opens it for itself.
 
-        A handle is what can be closed, in an attribute that held nothing before, or in a dictionary that was empty.
+        A handle is what can be closed, in an attribute that held nothing before, or in a dictionary that was empty. A part that has
+        one gets all its attributes of before, as others may say that it is open.
         """
         for part, before in self.loaded:
-            for name, value in list(vars(part).items()):
-                if before.get(name) is not None:
-                    continue
-                if isinstance(value, dict) and any(map(_is_handle, value.values())):
-                    value.clear()
-                elif _is_handle(value):
-                    with contextlib.suppress(Exception):
-                        setattr(part, name, None) if name in before else delattr(part, name)
+            now = vars(part)
+            filled = [v for v in now.values() if isinstance(v, dict) and any(v is e for e in self.empty)]
+            kept = [v for v in filled if any(map(_is_handle, v.values()))]
+            if kept or any(before.get(name) is None and _is_handle(value) for name, value in now.items()):
+                for handles in kept:
+                    handles.clear()
+                now.clear()
+                now.update(before)
 
     @property
     def collates(self) -> bool:
@@ -107,16 +109,8 @@ class Reference(Source):
                 f"{escaped(ref.name)} is of type {escaped(type(made).__name__)}, not a Dataset: name a Dataset, a DataLoader, or a "
                 "function that returns one",
             )
-        source.loaded = [
-            (
-                part,
-                {
-                    name: None if value == {} and isinstance(value, dict) else value
-                    for name, value in vars(part).items()
-                },
-            )
-            for part in parts_of(source.dataset)
-        ]
+        source.loaded = [(part, dict(vars(part))) for part in parts_of(source.dataset)]
+        source.empty = [v for _, before in source.loaded for v in before.values() if isinstance(v, dict) and not v]
         source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
         source.modality = "array"
         if source.iterable:
@@ -344,7 +338,7 @@ def load(name: str, args: dict[str, Any], roots: tuple[str, ...], given_as: str 
     if is_object(target) or not callable(target):
         if args:
             raise RequestError("invalid-argument", f"{escaped(name)} is an object, not a class: it takes no {given_as}")
-        return target
+        return training_loader(target, name) if given_as == "source_args" else target
     try:
         made = target(**args)
     except (Exception, SystemExit) as e:

@@ -272,7 +272,7 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
             how = "by its name and its values, which repeat" if repeated else "by its name"
             other = _item(name, columns) if stem[-1].rstrip("s") in WHO else None
             if other is not None:  # recurring users are what a recommender is for
-                how = f"by its name; each row is what it has to do with a value of {other}"
+                how = f"by its name; each row pairs it with a value of {other}"
             guesses.append((0 if repeated else 1, Role(name, how, repeated and other is None)))
         elif keyed and (repeated or len(values) < FEW):
             guesses.append((1, Role(name, "by its name, as an id of something other than the row", False)))

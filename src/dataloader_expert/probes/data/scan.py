@@ -328,9 +328,8 @@ class Scan(Probe):
             if not waiting:
                 text = "every sample is None" if nothing else "the dataset yielded no sample"
                 text = next(iter(raised.values()), text)
-                raise RequestError(
-                    "dataset-raised", f"{text}; {len(raised)} of {len(raised)} samples raised; fix the dataset"
-                )
+                every = f"; {len(raised)} of {len(raised)} samples raised" if raised else ""
+                raise RequestError("dataset-raised", f"{text}{every}; fix the dataset")
             checks = self._begin(bench, source, waiting)
             yield from described(bench)
         bench.at(-1)
