@@ -551,7 +551,7 @@ def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, do
         crash = CRASHES.get(name, "")
         where = user_stack(dump) if crash and crash in dump.partition("\n")[0] else ""
         alone = "" if sample is None else " on that sample alone"
-        fix = "mend what crashes there" if where else f"run it under python -X faulthandler{alone} to find the line"
+        fix = "fix what crashes there" if where else f"run it under python -X faulthandler{alone} to find the line"
         if not crash:
             fix = "something outside ended it, such as the kernel for want of memory (dmesg tells); call again"
         return RequestError("worker-crashed", f"{phase}the measuring process was killed by {name}{at}{where}; {fix}")
