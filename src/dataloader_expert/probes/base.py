@@ -26,7 +26,7 @@ Observation = Fact | Unknown
 """What a probe yields: a measured fact, or what could not be measured."""
 Said = Observation | Finding
 """What the child sends: findings are those of the checks, which judge in the child and pass through the scan."""
-FRAME = re.compile(r'  File "(.+)", line (\d+), in (.+)')
+FRAME = re.compile(r'  File "(.+)", line (\d+),? in (.+)')
 
 
 @dataclass
