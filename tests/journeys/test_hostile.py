@@ -127,7 +127,9 @@ async def _row(client: Client, mark: Path, root: Path, row: Row) -> Seen:
     late = {pid: command for pid, command in processes(mark).items() if pid not in at_rest}
     seen.processes = list(late.values())
     left = shared_memory(mark, in_shm)  # another program's entry may come and go between two looks: ours would stay
-    until(lambda: not left & {p.name for p in SHM.iterdir()}, 1.0)
+    until(
+        lambda: not left & {p.name for p in SHM.iterdir()}, 4.0
+    )  # of tests beside this one whose workers are ended too
     seen.shared_memory = sorted(left & {p.name for p in SHM.iterdir()})
     seen.next_right = await _right(client, root)
     return seen
