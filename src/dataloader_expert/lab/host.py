@@ -72,7 +72,7 @@ class Child:
     """The sample at hand when it was last looked at, and since when."""
 
     def hangs(self, now: float) -> bool:
-        """Whether one sample has taken too long; None: it may take any time."""
+        """Whether one sample has taken longer than ``hung_s``; None: it may take any time."""
         sample = sample_at(self.notes)
         if sample != self.at[0]:
             self.at = sample, now

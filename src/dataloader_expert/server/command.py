@@ -17,7 +17,7 @@ from dataloader_expert.errors import RequestError
 from dataloader_expert.lab.starting import Begun, begin
 from dataloader_expert.server import manual, more
 from dataloader_expert.server.gating import FAILED, FINE, Gate
-from dataloader_expert.server.parsing import Parser, as_json
+from dataloader_expert.server.parsing import Parser, as_json, unknown
 from dataloader_expert.server.terminal.progress import Bar
 from dataloader_expert.server.terminal.showing import shown as for_eyes
 
@@ -57,7 +57,10 @@ def _run(arguments: list[str]) -> int:
     try:
         # a server imports the tools' models itself, once
         tools = _with_tools(commands) if arguments[:1] != ["serve"] else {}
-        given = parser.parse_args(arguments)
+        given, more_words = parser.parse_known_args(arguments)
+        if more_words:  # told with the usage of the command, not with that of the whole program
+            command = commands.choices[given.command]
+            command.error(unknown(more_words, command, getattr(given, "source", None)))
         if hasattr(given, "run"):
             status: int = given.run(given)
             return status
@@ -340,14 +343,11 @@ def _measured(tool: Tool, request: Request, given: argparse.Namespace, begun: Be
             if bar is not None:
                 bar.clear()
 
-    if given.html is not None:
-        from dataloader_expert.page.file import may_write
+    for option in ("html", "junit"):
+        if getattr(given, option, None) is not None:
+            from dataloader_expert.page.file import may_write
 
-        may_write(given.html)
-    if getattr(given, "junit", None) is not None:
-        from dataloader_expert.page.file import may_write
-
-        may_write(given.junit, "--junit")
+            may_write(getattr(given, option), f"--{option}")
     return asyncio.run(run())
 
 

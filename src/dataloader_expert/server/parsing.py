@@ -5,23 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """Names the nearest command or option, and says how a glob and options with several values are given.
-
-    What a command does not know is told with the usage of that command, not with that of the whole program.
-    """
-
-    def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]  # of two overloads
-        given, more = self.parse_known_args(args, namespace)
-        if more:
-            of = next((a for a in self._actions if isinstance(a, argparse._SubParsersAction)), None)
-            command = self if of is None else of.choices.get(getattr(given, "command", ""), self)
-            command.error(unknown(more, command, getattr(given, "source", None)))
-        return given
+    """Names the nearest command, and says where the source stands beside options with several values."""
 
     def error(self, message: str) -> NoReturn:
         if "invalid choice: " in message:

@@ -118,7 +118,7 @@ def _told_apart(names: list[str]) -> dict[str, str | None] | None:
     if len({splits[name][0] for name in named}) < 2:
         return None
     rest = {tuple(t for t in tokens[name] if t not in SPLITS and not t.isdigit()) for name in named}
-    begin = all(of[0] in SPLITS and len(of) > 1 and not of[1].isdigit() for of in tokens.values())
+    begin = all(len(of) > 1 and of[0] in SPLITS and not of[1].isdigit() for of in tokens.values())
     alike = len(rest) == 1 and (any(rest) or len(named) == len(names))
     return {name: splits[name][0] if splits[name] else None for name in names} if alike or begin else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -263,11 +262,10 @@ class Scan(Probe):
         """Checks over the user's own samples, read one by one in this process."""
         import numpy as np
 
+        from dataloader_expert.loaders.seeding import set_states
+
         until = time.monotonic() + 10.0 if deadline is None and source.iterable else deadline
-        random.seed(bench.seed)  # samples that are drawn at random are the same in each run
-        np.random.seed(bench.seed % (1 << 32))
-        if "torch" in sys.modules:
-            sys.modules["torch"].manual_seed(bench.seed)
+        set_states(bench.seed)  # samples that are drawn at random are the same in each run
         if source.iterable:
             indices: Iterable[int] = range(min(self.most or STREAM_MOST, STREAM_MOST))
             stream = iter(source.dataset)
