@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from dataloader_expert.checks.per_sample import KEPT, PerSample, apart
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.per_sample import KEPT, apart, keep, kept
+from dataloader_expert.sources.base import Block, Column, Unit
 from tests.checks.looking import Data, judged
 
 RNG = np.random.default_rng()
@@ -64,15 +66,15 @@ def test_only_what_was_prepared_otherwise_is_told(name: str) -> None:
 def test_the_same_samples_are_kept_however_they_are_dealt_out(n: int, parts: int, draw: random.Random) -> None:
     """Our promise: results do not depend on which process read what."""
     values = [np.arange(i % 5 + 2, dtype=np.float64) + i for i in range(n)]
-    whole, dealt = PerSample(n), [PerSample(n) for _ in range(parts)]
+    whole, dealt = Drawn(KEPT), [Drawn(KEPT) for _ in range(parts)]
     for i in draw.sample(range(n), n):
         for each in (whole, draw.choice(dealt)):
-            each.add("train", "x", i, values[i])
+            keep(each, Block(Unit(i, "", i, 1, 0), {"x": Column([values[i]])}), [values[i]])
     draw.shuffle(dealt)
     for other in dealt[1:]:
         dealt[0].merge(other)
-    assert list(whole.fields()) == list(dealt[0].fields())
-    assert all(len(rows) <= KEPT for rows in whole.rows.values())
+    assert kept(whole, "array") == kept(dealt[0], "array")
+    assert all(len(v) <= KEPT for v in kept(whole, "array").values())
 
 
 @given(st.lists(st.integers(-9, 9), min_size=1), st.lists(st.integers(-9, 9), min_size=1))
@@ -83,9 +85,9 @@ def test_how_far_two_lists_are_apart(one: list[int], two: list[int]) -> None:
 
 
 def test_what_is_not_finite_is_left_out() -> None:
-    kept = PerSample(None)
+    drawn = Drawn(KEPT)
     for i, value in enumerate(
         (np.full(4, 1e308), np.array([1.0, np.nan]), Image.fromarray(np.full((9, 9), np.inf, "f")))
     ):
-        kept.add("train", "x", i, value)
-    assert not kept.rows
+        keep(drawn, Block(Unit(i, "", i, 1, 0), {"x": Column([value])}), [value])
+    assert not any(kept(drawn, "array").values())

@@ -45,7 +45,10 @@ class Drawn:
     def _hashes(self, block: Block, rows: Any) -> Any:
         import numpy as np
 
-        return mix(rows.astype(np.uint64) + np.uint64(block.unit.start) + np.uint64(0x9E37))
+        of_unit = (
+            rows if block.rows is None else block.rows[rows]
+        )  # else a block's rows would be drawn by how it was taken
+        return mix(of_unit.astype(np.uint64) + np.uint64(block.unit.start) + np.uint64(0x9E37))
 
     def _prune(self) -> None:
         import numpy as np

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, SPLIT_STATISTICS, Check, Context
-from dataloader_expert.checks.per_sample import APART as ALWAYS
-from dataloader_expert.checks.per_sample import LEAST as OF_EACH
-from dataloader_expert.checks.per_sample import PerSample, apart
+from dataloader_expert.checks.drawn import Drawn
+from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -28,8 +27,9 @@ from dataloader_expert.sources.base import Block
 FORMS = Quantity("split_forms", "samples", "dtypes, image modes, image sizes and layouts of a field in one split")
 CATEGORIES = Quantity("split_categories", "samples", "samples of each value of a field in one split")
 CONTRAST = Quantity("red_over_blue", "", "images of one split, and by how much red exceeds blue in them: mean and std")
+OWN_MEASURES = ("image", "array", "embedding", "sequence", "audio", "text")
 OF_FIELDS = 8
-"""The most fields of which each sample's own measures are kept."""
+"""Kinds of fields of which each sample's own measures are kept, and the most such fields."""
 OWN = Quantity("per_sample", "", "mean, spread and the like of each sample of one split, of some samples")
 MOST = 1_000
 """The most distinct values with which a field's categories are counted."""
@@ -69,17 +69,16 @@ class Drift(Check):
         self.contrast: dict[tuple[str, str], list[int]] = {}
         """By split and field: number of images, the sum of red minus blue over the pixels looked at, and the sum of its squares."""
         self.values: dict[tuple[str, str], Counter[Any]] = {}
-        self.own = PerSample(context.samples)
+        self.own: dict[tuple[str, str], Drawn] = {}
+        """By split and field: what is measured of each sample of its own."""
         roles = context.roles
         aside: set[str | None] = {
             r.field for r in (roles.split, context.grouped, context.timed, *roles.keys) if r is not None
         }
         self.aside = aside | {context.label}
         """Fields that differ between splits by nature."""
-        shaped = [
-            f.name for f in context.fields if f.kind in ("image", "array", "embedding", "sequence", "audio", "text")
-        ]
-        self.shaped = [name for name in shaped if name not in self.aside][:OF_FIELDS]
+        kinds = {f.name: f.kind for f in context.fields if f.kind in OWN_MEASURES and f.name not in self.aside}
+        self.shaped = dict(itertools.islice(kinds.items(), OF_FIELDS))
         self.images = {f.name for f in context.fields if f.kind == "image"}
         self.counted = [
             f.name
@@ -98,9 +97,8 @@ class Drift(Check):
             if split is None:
                 continue
             for name in self.shaped:
-                values = part.columns[name].values if name in part.columns else ()
-                for i, value in enumerate(values):
-                    self.own.add(split, name, part.index(i), value)
+                if name in part.columns:
+                    keep(self.own.setdefault((split, name), Drawn(KEPT)), part, part.columns[name].values)
             for name, column in part.columns.items():
                 self._form(split, name, column.values)
                 counts = self.values.setdefault((split, name), Counter())
@@ -136,7 +134,8 @@ class Drift(Check):
         self.seen += other.seen
         for key, counts in other.forms.items():
             self.forms.setdefault(key, Counter()).update(counts)
-        self.own.merge(other.own)
+        for key, drawn in other.own.items():
+            self.own.setdefault(key, Drawn(KEPT)).merge(drawn)
         for key, sums in other.contrast.items():
             self.contrast[key] = [a + b for a, b in zip(self.contrast.get(key, [0, 0, 0]), sums, strict=True)]
         for key, found in other.values.items():
@@ -152,9 +151,11 @@ class Drift(Check):
             mean = total / n
             value = {"n": n, "mean": mean / LOOKED, "std": math.sqrt(max(squares / n - mean**2, 0.0)) / LOOKED}
             yield Fact(CONTRAST, value, self.evidence(n=n), {"field": name, "split": split})
-        for split, name, measured in self.own.fields():
-            n = len(next(iter(measured.values())))
-            yield Fact(OWN, measured, self.evidence("sampled", n), {"field": name, "split": split})
+        for (split, name), drawn in sorted(self.own.items()):
+            if drawn.held:
+                measured = kept(drawn, self.shaped[name])
+                n = len(next(iter(measured.values())))
+                yield Fact(OWN, measured, self.evidence("sampled", n), {"field": name, "split": split})
         for (split, name), values in sorted(self.values.items()):
             if values and all(len(self.values[s, f]) <= MOST for s, f in self.values if f == name):
                 named = {str(k): n for k, n in sorted(values.items(), key=lambda kv: str(kv[0]))}
@@ -280,11 +281,8 @@ def _unlike(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]]:
     """Findings on fields whose samples are apart in one of their own measures, the most telling one."""
     for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(OWN)):
         for one, two in _pairs(facts.all(OWN, field=name)) if name not in done else ():
-            if min(one.evidence.seen or 0, two.evidence.seen or 0) < OF_EACH or one.value.keys() != two.value.keys():
-                continue
-            areas = {of: apart(one.value[of], two.value[of]) for of in one.value}
-            of = max(areas, key=lambda measure: areas[measure])
-            if areas[of] < ALWAYS:
+            of = telling(one.value, two.value)
+            if of is None:
                 continue
             a, b = ([f.value[of][int(q * (len(f.value[of]) - 1))] for q in (0.05, 0.95)] for f in (one, two))
             yield (
