@@ -265,7 +265,7 @@ class Waits(torch.utils.data.Dataset):
         return 1000
 
     def __getitem__(self, index):
-        time.sleep(0.02)
+        time.sleep(0.02)  # what workers are to hide
         return torch.full((4,), float(index))
 
 
