@@ -34,8 +34,10 @@ RULE = f"equal except for case, spaces and punctuation, or Jaccard index of word
 MISSED = "near copies of short texts in which a word differs"
 _WORD = re.compile(r"\w+|(?<=\s)[-+*/<>=%^](?=\s)")
 """Words, and the symbols of a formula."""
-OTHER = 18
-"""Bits of 64 by which the fingerprints of two texts of one field must differ for these to be other texts."""
+PRINT = 2
+"""64-bit integers of a fingerprint: with a single one, some 1 in 10,000 pairs of unlike short texts would agree by chance."""
+OTHER = 18 * PRINT
+"""Bits by which the fingerprints of two texts of one field must differ for these to be other texts."""
 AT_ONCE = 2_000
 """Word 3-grams whose permutations are computed at once: they stay in the CPU cache."""
 
@@ -68,7 +70,7 @@ class NearTexts(Check):
         self.rest: list[Any] = []
         """Digests of the other fields, which must be equal: an image may have several captions."""
         self.prints: list[Any] = []
-        """Fingerprints of each text field, where there are several: uint64 [n, fields] per block."""
+        """Fingerprints of each text field, where there are several: uint64 [n, fields, PRINT] per block."""
         self.looked_at = 0
         self.same: list[Any] = []
         """Hashes of texts without case, whitespace and punctuation, 0 for empty ones; uint64 [n] per block."""
@@ -95,9 +97,9 @@ class NearTexts(Check):
         columns = [block.columns[name].values[:n] for name in names if name in block.columns]
         words, lengths = self._words(columns, n, self.context.phrase)
         if len(names) > 1:
-            none = np.zeros(n, np.uint64)  # of a field that the block lacks
+            none = np.zeros((n, PRINT), np.uint64)  # of a field that the block lacks
             there = {name: block.columns[name].values[:n] for name in names if name in block.columns}
-            parts = [fingerprints(*self._words([there[m]], n, 0)) if m in there else none for m in names]
+            parts = [fingerprints(*grams_of(*self._words([there[m]], n, 0))) if m in there else none for m in names]
             self.prints.append(np.stack(parts, 1))
         grams, counts = grams_of(words, lengths)
         sketches, kept = sketched(grams, counts)
@@ -166,13 +168,9 @@ class NearTexts(Check):
         starts = np.concatenate([[0], ends[:-1]])
         differ = (p for p in self._candidates() if digest[p[0]] != digest[p[1]] and rest[p[0]] == rest[p[1]])
         pairs = {p for p in differ if _alike(*(sketches[starts[i] : ends[i]] for i in p))}
-        prints = np.concatenate(self.prints) if self.prints else np.zeros((len(digest), 0), np.uint64)
+        prints = np.concatenate(self.prints) if self.prints else np.zeros((0, 0, PRINT), np.uint64)
         if len(prints) == len(digest):  # questions to one long document are no copies of each other
-            pairs = {
-                p
-                for p in pairs
-                if max((int(a ^ b).bit_count() for a, b in zip(*prints[list(p)], strict=True)), default=0) < OTHER
-            }
+            pairs = {p for p in pairs if _differ(*prints[list(p)]) < OTHER}
         same = np.concatenate(self.same)
         same = np.where(same != 0, mix(same + rest), same)
         groups = []
@@ -222,25 +220,32 @@ def _alike(one: Any, two: Any) -> bool:
     return len(union) > 0 and len(shared) >= ALIKE * len(union)
 
 
-def fingerprints(words: Any, lengths: Any) -> Any:
-    """SimHash of each text's words, uint64 [n]. Source: Charikar, "Similarity estimation techniques from rounding algorithms", 2002."""
+def fingerprints(grams: Any, counts: Any) -> Any:
+    """SimHash of each text's word 3-grams, uint64 [n, PRINT]. Source: Charikar, "Similarity estimation techniques from rounding algorithms", 2002."""
     import numpy as np
 
-    made, at = np.zeros(len(lengths), np.uint64), 0
-    ends = np.cumsum(lengths)
+    made, at = np.zeros((len(counts), PRINT), np.uint64), 0
+    ends = np.cumsum(counts)
+    salts = np.arange(1, PRINT + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     first = 0
-    while first < len(lengths):
+    while first < len(counts):
         last = max(first + 1, int(np.searchsorted(ends, at + AT_ONCE, "right")))
-        stop, own = int(ends[last - 1]), lengths[first:last]
-        bits = np.unpackbits(mix(words[at:stop]).view(np.uint8).reshape(-1, 8), axis=1).astype(np.int32) * 2 - 1
+        stop, own = int(ends[last - 1]), counts[first:last]
+        hashes = mix(grams[at:stop, None] ^ salts)
+        bits = np.unpackbits(hashes.view(np.uint8).reshape(-1, 8 * PRINT), axis=1).view(np.int8)
         there = np.flatnonzero(own)
-        sums = np.zeros((last - first, 64), np.int32)
         if len(there):
             begins = np.concatenate([[0], np.cumsum(own)[:-1]])[there]
-            sums[there] = 2 * np.add.reduceat(bits, begins, axis=0) + bits[begins]  # the first word breaks ties
-        made[first:last] = np.packbits(sums > 0, axis=1).view(np.uint64)[:, 0]
+            ones = np.add.reduceat(bits, begins, axis=0, dtype=np.int32)
+            most = 2 * (2 * ones - own[there, None]) + 2 * bits[begins] > 1  # the first breaks ties
+            made[first + there] = np.packbits(most, axis=1).view(np.uint64)
         first, at = last, stop
     return made
+
+
+def _differ(one: Any, two: Any) -> int:
+    """The most bits by which the fingerprints of one field differ; both are uint64 [fields, PRINT]."""
+    return max((sum(int(bits).bit_count() for bits in field) for field in one ^ two), default=0)
 
 
 def _starts(lengths: Any) -> Any:
