@@ -13,7 +13,7 @@ def found(code: str, severity: str = "warning", cost: float | None = None, field
 
 def test_errors_come_first_and_then_what_costs_most() -> None:
     """Our promise: findings are in the order in which they are worth mending."""
-    given = [found("a", "info", 0.9), found("b"), found("c", cost=0.2), found("d", cost=0.6), found("e", "error")]
+    given = [found("a", "info", 0.05), found("b"), found("c", cost=0.2), found("d", "info", 0.6), found("e", "error")]
     assert [f.code for f in ordered(given)] == ["e", "d", "c", "b", "a"]
 
 
@@ -23,6 +23,8 @@ def test_a_summary_begins_with_a_cause_and_not_with_a_symptom() -> None:
     assert first is not None and first.code == "inflate-per-sample"
     assert in_a_sentence(first) == "Inflate-per-sample is seen. Fix: mend it."
     assert cause([found("x", "info")]) is None
+    dear = cause([found("collector-pauses", "info", 0.4), found("x")])
+    assert dear is not None and dear.code == "collector-pauses"
 
 
 def test_findings_that_differ_by_field_only_are_told_as_one() -> None:

@@ -10,14 +10,21 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, capital
 SEVERITIES = ("error", "warning", "info")
 SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned"}
 """Consequences of something else, and what costs nothing at present: a summary does not begin with these."""
+DEAR = 0.1
+"""The share of time from which a finding that is no error counts by its cost, whatever its severity."""
 ALIKE_FROM = 3
 """From this many findings of one code, each about one field, they are merged into one."""
 NAMED = 5
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """Errors, then warnings, then the rest; within each the most costly first, and those of unknown cost last."""
-    return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), -(f.cost or 0.0)))
+    """Errors; then what costs time, the most costly first; then the other warnings, then the rest."""
+
+    def rank(f: Finding) -> tuple[int, float]:
+        dear = f.severity != "error" and (f.cost or 0.0) >= DEAR
+        return (1 if dear else 2 * SEVERITIES.index(f.severity), -(f.cost or 0.0))
+
+    return sorted(findings, key=rank)
 
 
 def grouped(findings: Sequence[Finding]) -> list[Finding]:
@@ -58,8 +65,9 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
 
 
 def cause(findings: Iterable[Finding]) -> Finding | None:
-    """What to fix first: an error, or the most costly warning."""
-    return next((f for f in ordered(findings) if f.severity != "info" and f.code not in SYMPTOMS), None)
+    """What to fix first: an error, what costs most, or a warning."""
+    serious = (f for f in ordered(findings) if f.severity != "info" or (f.cost or 0.0) >= DEAR)
+    return next((f for f in serious if f.code not in SYMPTOMS), None)
 
 
 def in_a_sentence(found: Finding) -> str:

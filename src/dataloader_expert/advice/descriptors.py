@@ -10,7 +10,8 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.descriptors import USED_UP
-from dataloader_expert.probes.health.worker_resources import HELD, OPENS, POSITIONS
+from dataloader_expert.probes.health.shared_handles import CONNECTIONS, DATABASES, POSITIONS
+from dataloader_expert.probes.health.worker_resources import HELD, OPENS
 from dataloader_expert.probes.profile.stages import OPEN_FILES
 
 CLOSE = "close every file that __getitem__ opens; use a with statement"
@@ -59,6 +60,29 @@ def shared(facts: Facts) -> Iterator[Finding]:
     yield finding("handle-shared-across-fork", "error", text, fact, fix, [{"file": p} for p in paths], count)
 
 
+def connected(facts: Facts) -> Iterator[Finding]:
+    """B40: workers talk over a connection that was opened before the fork."""
+    fact = next((f for f in facts.all(CONNECTIONS) if f.value["count"]), None)
+    if fact is None:
+        return
+    peer = fact.value["paths"][0].removeprefix("tcp://")
+    text = f"workers use a connection to {peer} that was opened before the fork: they share it, so a worker may receive the"
+    text += " answer to another's request"
+    fix = "connect on first use in each worker, not in __init__"
+    yield finding("client-used-across-fork", "error", text, fact, fix, count=fact.value["count"])
+
+
+def queried(facts: Facts) -> Iterator[Finding]:
+    """B8: SQLite's manual forbids to use a connection in a process that inherited it (howtocorrupt.html, 2.6)."""
+    fact = facts.find(DATABASES)
+    if fact is None or not fact.value:
+        return
+    text = f"workers query the SQLite connection in `{escaped(fact.value[0])}`, which was opened before the fork: SQLite does"
+    text += " not allow this, as its locks do not protect the workers from each other"
+    fix = "connect on first use in each worker, not in __init__"
+    yield finding("handle-shared-across-fork", "error", text, fact, fix, count=len(fact.value))
+
+
 def reopened(facts: Facts) -> Iterator[Finding]:
     """B9: files reopened for nearly every sample."""
     fact = facts.find(OPENS)
@@ -74,4 +98,4 @@ def reopened(facts: Facts) -> Iterator[Finding]:
         yield finding("opened-per-sample", "warning", text, fact, fix, places, len(again))
 
 
-RULES: tuple[Rule, ...] = (used_up, growing, kept, shared, reopened)
+RULES: tuple[Rule, ...] = (used_up, growing, kept, shared, connected, queried, reopened)

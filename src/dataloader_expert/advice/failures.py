@@ -30,7 +30,7 @@ def loader(facts: Facts) -> Iterator[Finding]:
     if v["locked"]:
         code = "client-used-across-fork" if v["client"] else "deadlock"
         text = f"{fact.at['workers']} workers are deadlocked: they wait for a lock that was held at the fork, or the fork did"
-        text += " not copy the threads that would release it"
+        text += " not copy the threads that would release it (this process had read samples itself before)"
         fix = "create locks, threads and clients in each worker on first use; start workers before threads"
     yield finding(code, "error", text + (f", in {v['where']}" if v["where"] else ""), fact, fix)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -9,7 +10,12 @@ from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.batch import COLLATE
+from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import PULSES
+
+LOCKED_LEAST = 0.2
+"""The least share of a sample's time that waiting for locks is reported from."""
 
 
 def taken(facts: Facts) -> list[Fact]:
@@ -22,13 +28,49 @@ def taken(facts: Facts) -> list[Fact]:
 
 
 def cpu_and_waits(facts: Facts) -> tuple[float, float]:
-    """A sample's CPU and blocked time in milliseconds, without transport."""
+    """A sample's CPU and blocked time in milliseconds, without transport. What it is blocked while threads of its own
+    compute is CPU time."""
+    cpu, waits = _blocked(facts)
+    helped = min(waits, 1e3 * facts.value(PULSES, {"helped_s": 0.0})["helped_s"])
+    return cpu + helped, waits - helped
+
+
+def _blocked(facts: Facts) -> tuple[float, float]:
+    """A sample's CPU time in the thread that loads, and that thread's blocked time, in milliseconds."""
     stages = [f.value for f in facts.all(STAGE) if f.at["stage"] != "worker_transfer"]
     return sum(v["cpu_ms"] for v in stages), sum(v["wait_ms"] for v in stages)
 
 
+def waits_for_threads(facts: Facts) -> bool:
+    """Whether most of the blocked time is that of waiting for threads of the same process, which compute."""
+    return cpu_and_waits(facts)[1] < 0.5 * _blocked(facts)[1]
+
+
+def waits_for_locks(facts: Facts) -> bool:
+    """Whether most of the blocked time is spent waiting for locks."""
+    cpu, waits = _blocked(facts)
+    return bool(facts.value(LOCKED, {"share": 0.0})["share"] * (cpu + waits) > 0.5 * waits > 0)
+
+
+def locks(facts: Facts) -> Iterator[Finding]:
+    """Loading processes wait for a lock that one of them holds."""
+    fact = facts.find(LOCKED)
+    if fact is None or fact.value["share"] < LOCKED_LEAST:
+        return
+    at = fact.value["at"]
+    text = f"loading processes spend {fact.value['share']:.0%} of a sample's time waiting for a lock"
+    text += f", at {posixpath.basename(at['file'])}:{at['line']} in `{at['function']}`" if at else ""
+    text += ": only one of them holds it at a time"
+    fix = "hold the lock for less, not while reading or decoding, or give each worker a handle of its own, which needs"
+    fix += " none; more workers do not help"
+    places = [{"file": at["file"], "line": at["line"]}] if at else []
+    yield finding("waits-for-lock", "warning", text, fact, fix, places, cost=fact.value["share"])
+
+
 def latency(facts: Facts) -> Iterator[Finding]:
     """B36: reading spends most of its time waiting."""
+    if waits_for_locks(facts) or waits_for_threads(facts):
+        return
     for fact in facts.all(STAGE):
         v = fact.value
         if fact.at["stage"] not in ("read", "unattributed") or v["ms"] <= 0.5 or v["wait_ms"] <= 0.5 * v["ms"]:
@@ -51,4 +93,4 @@ def collating(facts: Facts) -> Iterator[Finding]:
     yield finding("slow-collate", "warning", text, collate, fix, cost=collate.value["cpu_ms"] / spent)
 
 
-RULES: tuple[Rule, ...] = (latency, collating)
+RULES: tuple[Rule, ...] = (latency, locks, collating)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.stages import cpu_and_waits
-from dataloader_expert.advice.workers import host_bytes
+from dataloader_expert.advice.stages import cpu_and_waits, waits_for_locks
+from dataloader_expert.advice.workers import host_bytes, settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import LEFT_OVER
@@ -91,8 +91,11 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     """B36: samples wait, and several workers get far less than they would if their waits overlapped."""
     machine, tried = facts.find(MACHINE), facts.find(TRIALS)
     cpu, waits = cpu_and_waits(facts)
-    if machine is None or tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2:
+    if machine is None or tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2 or waits_for_locks(facts):
         return
+    current, best = settings(facts)
+    if current is not None and best is not None and best["workers"] > max(1, current["num_workers"]):
+        return  # more workers were proved to help
     rows = {t["num_workers"]: t for t in tried.value if t["in_order"]}
     many = max((n for n in rows if n >= 2), default=0)
     if not many:

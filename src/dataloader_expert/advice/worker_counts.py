@@ -21,7 +21,8 @@ def pauses(facts: Facts) -> Iterator[Finding]:
             share = fact.value["pauses_s"] / fact.value["seconds"]
             if share >= 0.03:
                 text = f"the garbage collector takes {share:.0%} of the loading processes' time"
-                fix = "call gc.freeze() in the main process before workers start, or keep fewer Python objects"
+                fix = "call gc.freeze() in the main process before workers start, raise gc.set_threshold in worker_init_fn, or"
+                fix += " make fewer Python objects"
                 yield finding("garbage-collector-pauses", "info", text, fact, fix, cost=share)
                 return
 
@@ -51,14 +52,16 @@ def decoding(facts: Facts) -> Iterator[Finding]:
 
 def threads(facts: Facts) -> Iterator[Finding]:
     """B12: thread pools in each worker compete for the cores."""
-    fact = facts.find(COUNTS)
-    if fact is None or fact.value["cpu_s"] < 0.05:
-        return
-    waits = fact.value["queue_s"] / fact.value["cpu_s"]
-    if fact.value["threads"] > 4 + fact.value["cpus"] and waits >= 3:
+    for fact in (facts.find(COUNTS), facts.find(PULSES)):
+        if fact is None or fact.value["cpu_s"] < 0.05:
+            continue
+        waits = fact.value["queue_s"] / fact.value["cpu_s"]
+        if fact.value["threads"] <= 4 + fact.value["cpus"] or waits < 3:
+            continue
         text = f"each worker runs {fact.value['threads']} threads, which wait {waits:.1f} times as long for a core as they run"
         fix = "set cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn, or OMP_NUM_THREADS=1"
         yield finding("too-many-threads", "warning", text, fact, fix)
+        return
 
 
 RULES: tuple[Rule, ...] = (pauses, chatty, decoding, threads)

@@ -28,6 +28,9 @@ def q(path, blob, x, self):
     x = self.table[3]                  # read
     time.sleep(1)                      # unattributed
     while time.time() < 0: pass        # unattributed
+    os.write(1, raw)                   # unattributed
+    path = os.fspath(path)             # unattributed
+    self.lock.acquire()                # unattributed
 
 def fetch_row(path):
     time.sleep(1)                      # read
@@ -41,7 +44,7 @@ def decode_it(x):
 LINES = [
     (i + 1, line.rpartition("# ")[2], line) for i, line in enumerate(SOURCE.splitlines()) if line.rpartition("# ")[1]
 ]
-IN = {18: "fetch_row", 21: "normalise", 24: "decode_it"}
+IN = {21: "fetch_row", 24: "normalise", 27: "decode_it"}
 
 
 class Held:
@@ -94,3 +97,16 @@ def test_a_stack_that_inflates_or_looks_up_is_known(module: ModuleType) -> None:
     assert namer.traits(((module.__file__, 9, "q"),)) == (True, False)
     assert namer.traits(((module.__file__, 8, "q"),)) == (False, True)
     assert namer.traits(((module.__file__, 12, "q"),)) == (False, False)
+
+
+def test_a_stack_that_waits_for_a_lock_is_known(module: ModuleType) -> None:
+    """A lock of processes, taken by ``with`` or by name; a thread or a queue that is waited for is none."""
+    import multiprocessing.synchronize
+    import threading
+
+    assert module.__file__ is not None
+    line = next(i for i, text in enumerate(SOURCE.splitlines(), 1) if "acquire" in text)
+    user = (module.__file__, line, "q")
+    held = (multiprocessing.synchronize.__file__, 95, "__enter__")
+    waits = (threading.__file__, 327, "wait")
+    assert [Namer().locks(stack) for stack in ((user,), (held, user), (waits, user), ())] == [True, True, False, False]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
-from dataloader_expert.probes.health.worker_resources import positions, shared_handles
+from dataloader_expert.probes.health.shared_handles import shared, used
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.probes.sharding import WORKERS, digests, of_two
@@ -63,7 +63,7 @@ class WorkerContent(Probe):
         compared: set[int] = set()
         differ: set[int] = set()
         error = None
-        before = positions()
+        before = used()
         try:
             for batch, words in zip(batches, of_two(served, batches, digests), strict=False):
                 compared.update(batch)
@@ -81,7 +81,7 @@ class WorkerContent(Probe):
             "random": random,
             "error": error,
         }
-        yield shared_handles(before, self.name)
+        yield from shared(before, self.name)
         if not compared and error is None:
             return
         yield Fact(

@@ -3,7 +3,6 @@ move."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections import Counter
@@ -12,13 +11,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
-from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs, too_many
 from dataloader_expert.probes.health.object_census import OBJECTS, census
+from dataloader_expert.probes.health.shared_handles import Statements, shared, used
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
-from dataloader_expert.probes.profile.stages import by_process, spans
+from dataloader_expert.probes.profile.stages import by_process, spans, threads_of
 from dataloader_expert.probes.search.limits import batch_bytes
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
@@ -27,9 +26,6 @@ from dataloader_expert.probes.system.malloc import give_back
 
 GROWTH = Quantity("worker_growth", "B", "private and shared memory of two workers as they read samples")
 OPENS = Quantity("opens", "", "how often the workers opened each file, and the samples read meanwhile")
-POSITIONS = Quantity(
-    "positions_moved", "", "open files of the main process whose position moved while only workers read"
-)
 COUNTS = Quantity(
     "worker_counts", "", "calls, threads, collector pauses and waiting of two workers as they read samples"
 )
@@ -92,15 +88,17 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
 
     plan: LoaderPlan = served.current.but(workers=WORKERS, prefetch=None, persistent=True, timeout=PATIENCE_S)
     watch = Watch("unattributed", bench.at, maps=True, calls=True)
-    before, files = positions(), [_files()]
+    before, files = used(), [_files()]
     batches = 0
     iterator: Any = None
     loader: Any = None
+    statements: Statements | None = None
     passes, failed = 0, ""
     give_back()
     try:
         with watching(watch):
             loader = served.loader(plan)
+            statements = Statements(served.dataset)
             while time.monotonic() < until and passes < 64:
                 passes += 1
                 iterator = iter(loader)
@@ -115,7 +113,9 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     finally:
         release(loader, iterator)
         bench.at(-1)
-    yield shared_handles(before, "worker_resources")
+    yield from shared(before, "worker_resources")
+    if statements is not None:
+        yield statements.ended()
     lines = list(watch.lines())
     watch.close()
     if failed:
@@ -125,20 +125,13 @@ def crowd(bench: Bench, served: Serving, until: float) -> Iterator[Observation]:
     yield from _opens(lines)
     parts = spans(lines)
     samples = sum(m for _, _, m in parts)
-    n = len(files) // 3
-    slope = (files[-1] - files[n]) / max(1, len(files) - 1 - n)
-    value = {"per_batch": round(slope, 4), "batches": batches}
+    value = {"per_batch": round(kept_per_batch(files), 4), "batches": batches}
     yield Fact(HELD, value, evidence("counted", "worker_resources", seen=batches))
     if samples:
-        cpu = sum(b["cpu"] - a["cpu"] + b["others"] - a["others"] for a, b, _ in parts)
         counts = {
             "write_calls_per_sample": sum(_io(b, "syscw") - _io(a, "syscw") for a, b, _ in parts) / samples,
             "batches_per_sample": 1 / max(1, served.current.batch_size),
-            "threads": max(b["threads"] for _, b, _ in parts),
-            "cpu_s": cpu,
-            "queue_s": sum(b["queue"] - a["queue"] for a, b, _ in parts),
-            "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
-            "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
+            **threads_of(parts),
             "cpus": bench.cpus,
             "decoded_pixels": sum(b["sized"][0] - a["sized"][0] for a, b, _ in parts) / samples,
             "used_pixels": sum(b["sized"][1] - a["sized"][1] for a, b, _ in parts) / samples,
@@ -151,17 +144,13 @@ def _io(pulse: dict[str, Any], name: str) -> int:
     return int(pulse["io"].get(name, 0))
 
 
-def positions() -> dict[str, int]:
-    """The positions of this process's open regular files, by descriptor and path."""
-    found = {}
-    with contextlib.suppress(OSError):
-        for fd in os.listdir("/proc/self/fd"):
-            with contextlib.suppress(OSError, ValueError, StopIteration):
-                path = os.readlink(f"/proc/self/fd/{fd}")
-                if path.startswith("/") and not path.startswith(("/dev/", "/proc/", "/memfd:")):
-                    with open(f"/proc/self/fdinfo/{fd}") as f:
-                        found[f"{fd} {path}"] = int(next(line for line in f if line.startswith("pos:")).split()[1])
-    return found
+def kept_per_batch(files: list[int]) -> float:
+    """Descriptors kept after each batch: how the least of the last third exceeds that of the second. Batches that are in
+    transit hold some for a time."""
+    third = len(files) // 3
+    if not third:
+        return 0.0
+    return (min(files[-third:]) - min(files[-2 * third : -third])) / third
 
 
 def _files() -> int:
@@ -169,14 +158,6 @@ def _files() -> int:
         return len(os.listdir("/proc/self/fd"))
     except OSError:
         return 0
-
-
-def shared_handles(before: dict[str, int], by: str) -> Fact:
-    """The files whose positions, which only workers could move, are no longer those of ``before``."""
-    moved = sorted(path for path, pos in positions().items() if path in before and before[path] != pos)
-    names = [m.partition(" ")[2] for m in moved]
-    value = {"paths": names[:MAX_PLACES], "count": len(names)}
-    return Fact(POSITIONS, value, evidence("counted", by, seen=len(before)), {"read_by": by})
 
 
 def memory(lines: list[dict[str, Any]], batch: int) -> Iterator[Observation]:

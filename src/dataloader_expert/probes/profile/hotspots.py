@@ -26,6 +26,9 @@ USER_FUNCTIONS = Quantity(
     "",
     "the user's own functions, by the share of a sample's time spent in them and in what they call",
 )
+LOCKED = Quantity(
+    "locked", "", "the share of a sample's time spent waiting for locks, and the user's line that takes them"
+)
 MOST, LEAST_SHARE = 10, 0.01
 Function = tuple[str, str, int]
 """File, name and first line: a file may have several functions of one name."""
@@ -38,21 +41,24 @@ INNER = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 
 def weighed(namer: Namer, ticks: list[Tick], seconds: Mapping[tuple[bool, bool], float], total: float) -> Weighed:
-    """Weights stacks: running ones share the CPU time, blocked ones the blocked time. ``seconds`` of a sample are keyed
-    by (collating, on a CPU); ``total`` includes what no stack covers."""
+    """Weights stacks: running ones share the CPU time, blocked ones the blocked time, and all of them what was spent in
+    a state in which none was seen. ``seconds`` of a sample are keyed by (collating, on a CPU); ``total`` includes what
+    no stack covers."""
     sums: Counter[tuple[bool, bool]] = Counter()
     for tick in ticks:
         collates = namer.stage_of(tick.stack) == "collate"
         sums[collates, True] += tick.running
         sums[collates, False] += tick.blocked
+    each = {}  # seconds that one stack stands for
+    for (collates, on), looks in sums.items():
+        other = collates, not on
+        each[collates, on] = (
+            (seconds[collates, on] + (0.0 if sums[other] else seconds[other])) / looks if looks else 0.0
+        )
     found = []
     for tick in ticks:
         collates = namer.stage_of(tick.stack) == "collate"
-        part = sum(
-            looks / sums[collates, on] * seconds[collates, on]
-            for looks, on in ((tick.running, True), (tick.blocked, False))
-            if looks
-        )
+        part = tick.running * each[collates, True] + tick.blocked * each[collates, False]
         found.append((tick.stack, part / total if total else 0.0))
     return found
 
@@ -65,6 +71,22 @@ def hotspot_facts(namer: Namer, stacks: Weighed, seen: int) -> Iterator[Fact]:
     users = [told(function, spent) for function, spent in within.items() if is_users(function[0])]
     users.sort(key=lambda f: (f["inclusive"], f["share"]), reverse=True)
     yield Fact(USER_FUNCTIONS, [f for f in users if f["inclusive"] >= LEAST_SHARE][:MOST], said)
+    yield Fact(LOCKED, waiting(namer, stacks), said)
+
+
+def waiting(namer: Namer, stacks: Weighed) -> dict[str, Any]:
+    """The share of stacks that wait for a lock, and the innermost line of the user's on most of them."""
+    share, lines = 0.0, defaultdict[tuple[str, str, int], float](float)
+    for stack, part in stacks:
+        if namer.locks(stack):
+            share += part
+            for (file, name, _), line in theirs(stack):
+                if is_users(file):
+                    lines[file, name, line] += part
+                    break
+    most = max(lines, key=lambda one: lines[one], default=None)
+    at = None if most is None else {"file": most[0], "function": most[1], "line": most[2]}
+    return {"share": round(share, 4), "at": at}
 
 
 @dataclass

@@ -306,13 +306,17 @@ def counters(maps: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"io": io_counts(text("/proc/self/io"))}
     feeding = next((t.native_id for t in threading.enumerate() if t.name == "QueueFeederThread"), None)
     names = {os.getpid(): "cpu", feeding: "feeder"}
-    found |= {"cpu": 0.0, "feeder": 0.0, "others": 0.0, "queue": 0.0, "threads": 0}
+    found |= {"cpu": 0.0, "feeder": 0.0, "queue": 0.0, "threads": 0}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/task"):
             cpu, queue = times_in(text(f"/proc/self/task/{name}/schedstat"))
-            found[names.get(int(name), "others")] += cpu
+            part = names.get(int(name))
+            if part is not None:
+                found[part] += cpu
             found["queue"] += queue
             found["threads"] += 1
+    # what threads that have ended used is counted in the process alone
+    found["others"] = max(0.0, time.process_time() - found["cpu"] - found["feeder"])
     with contextlib.suppress(OSError):
         found["files"] = len(os.listdir("/proc/self/fd"))
     found["anon"] = anonymous_bytes(text("/proc/self/statm"))

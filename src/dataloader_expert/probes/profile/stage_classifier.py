@@ -61,11 +61,17 @@ FUNCTIONS = {
 WEAK = {
     "transform": "numpy torch math random _random array statistics cv2 PIL.Image",
 }
-INFLATING = frozenset({"decompress", "inflate", "crc32", "decompressobj"})
+INFLATING = frozenset({"decompress", "inflate", "decompressobj"})
+NO_READING = frozenset({"write", "writelines", "flush", "fsync", "fspath", "getpid", "urandom"})
+"""Functions of modules that read which belong to no stage of loading."""
 LOOKING_UP = frozenset(
     {"stat", "lstat", "listdir", "scandir", "glob", "iglob", "rglob", "iterdir", "walk", "exists", "isfile", "isdir"}
 )
 LOOKING_UP_FILES = frozenset({"genericpath.", "glob.", "pathlib.", "fnmatch."})
+LOCKING = frozenset({"acquire", "flock", "lockf"})
+"""Calls on a user's line that wait for a lock."""
+LOCK_FILES = dict.fromkeys(["multiprocessing.synchronize", "filelock", "portalocker", "fasteners"], "lock")
+LOCK_FUNCTIONS = frozenset({"__enter__", "acquire", "lock"})
 WAITS = frozenset({"sleep", "wait", "acquire", "poll", "select", "join", "get"})
 
 _MODULE = {name: stage for stage, names in MODULES.items() for name in names.split()}
@@ -134,6 +140,16 @@ class Namer:
         names = {self._last_name(file, call) for call in calls(file, line)}
         return bool(names & INFLATING), bool(names & LOOKING_UP) or _module_name(file) in LOOKING_UP_FILES
 
+    def locks(self, stack: Stack) -> bool:
+        """Whether a stack is about to take a lock that processes share."""
+        frames = [f for f in stack if not f[0].startswith(OURS)]
+        if not frames:
+            return False
+        file, line, function = frames[0]
+        if is_users(file):  # elsewhere it may wait for a thread or a queue
+            return any(self._last_name(file, call) in LOCKING for call in calls(file, line))
+        return function in LOCK_FUNCTIONS and _by_prefix(_module_name(file), LOCK_FILES) is not None
+
     def _last_name(self, file: str, call: ast.Call) -> str:
         """A call's name in its library if that is known, else as written on the line."""
         dotted = dotted_name(call.func)
@@ -183,7 +199,7 @@ class Namer:
             own = f"{module}.{getattr(target, '__name__', '')}"
             stage = _by_prefix(own, _MODULE)
             if stage is not None:
-                return stage
+                return None if own.rpartition(".")[2] in NO_READING else stage
             if is_users(getattr(sys.modules.get(str(module)), "__file__", None) or ""):
                 return None  # the user's own function is judged by its own frames
         return names.get(dotted.rpartition(".")[2])
@@ -254,7 +270,7 @@ _FILES = {
         ],
         "read",
     ),
-    **dict.fromkeys(["selectors", "genericpath", "posixpath", "glob", "pathlib", "fsspec"], "read"),
+    **dict.fromkeys(["selectors", "glob", "pathlib", "fsspec"], "read"),
 }
 """Libraries whose Python files do one thing, whatever is on the line."""
 

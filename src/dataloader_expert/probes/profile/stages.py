@@ -30,7 +30,11 @@ OVERHEAD = Quantity("overhead", "", "CPU time of the measurement itself as a sha
 READING = Quantity("reading", "", "bytes read by the loading process and bytes delivered, per sample")
 COSTS = Quantity("sample_costs", "s", "pairs of CPU and blocked seconds of single samples, in turn")
 RECEIVING = Quantity("receiving", "", "a batch as the main process receives it: CPU seconds, bytes, tensors, samples")
-PULSES = Quantity("pulses", "s", "seconds that loading processes ran, and seconds of their garbage collectors")
+PULSES = Quantity(
+    "pulses",
+    "s",
+    "seconds that loading processes ran, of their threads on a CPU and waiting for one, of their collectors",
+)
 OPEN_FILES = Quantity("open_files_per_1000", "descriptors", "growth of open descriptors per 1000 samples read")
 MEMORY_GROWTH = Quantity("memory_mb_per_1000", "MB", "growth of private memory per 1000 samples, after the first pass")
 EVERY_S, EVERY_OURS_S = 0.012, 0.03
@@ -101,7 +105,7 @@ class Stages(Probe):
         each = _each(timed)
         if self.whole:
             yield from to_device(seen.last, size)
-            yield from kept(served, seen)
+            yield from kept(served, seen, bench.cpus)
             plan = served.current
             yield from health(seen, in_flight(1, plan.prefetch) * seen.tensors if plan.workers else 0)
             first = _each(line for line in seen.lines if not line["timed"])
@@ -350,7 +354,25 @@ def _blocked(spent: list[tuple[float, float, float]]) -> float:
     return max(0.0, wall - cpu - queue)
 
 
-def kept(served: Serving, seen: Seen) -> Iterable[Observation]:
+def threads_of(parts: list[tuple[dict[str, Any], dict[str, Any], int]]) -> dict[str, Any]:
+    """What the threads of loading processes did between two counters each; ``helped_s``: CPU seconds per sample of other
+    threads than the one that loads and the one that sends."""
+
+    def sum_of(name: str) -> float:
+        return float(sum(max(0.0, b[name] - a[name]) for a, b, _ in parts))
+
+    helped = sum_of("others")
+    return {
+        "seconds": sum_of("t"),
+        "pauses_s": sum_of("pauses"),
+        "threads": max((b["threads"] for _, b, _ in parts), default=0),
+        "cpu_s": sum_of("cpu") + helped,
+        "queue_s": sum_of("queue"),
+        "helped_s": helped / max(1, sum(m for _, _, m in parts)),
+    }
+
+
+def kept(served: Serving, seen: Seen, cpus: float) -> Iterable[Observation]:
     """Facts of the run that rules need later: reading, receiving, pauses."""
     parts = spans(seen.lines)
     samples = sum(m for _, _, m in parts)
@@ -386,11 +408,7 @@ def kept(served: Serving, seen: Seen) -> Iterable[Observation]:
         "workers": served.current.workers,
     }
     yield Fact(RECEIVING, receiving, evidence("timed", "stages", seen=seen.batches))
-    pulses = {
-        "pauses_s": sum(b["pauses"] - a["pauses"] for a, b, _ in parts),
-        "seconds": sum(b["t"] - a["t"] for a, b, _ in parts),
-    }
-    yield Fact(PULSES, pulses, said)
+    yield Fact(PULSES, threads_of(parts) | {"cpus": cpus}, said)
 
 
 def health(seen: Seen, on_way: int) -> Iterable[Observation]:

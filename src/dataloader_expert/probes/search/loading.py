@@ -199,7 +199,7 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
                 yield Fact(STARTING, runner.start.seconds(runner.plan.workers, settings.served.cpus), once, at)
     yield from _missed(settings, explorer, proof)
     looked = proof.looked
-    if looked is not None and looked.ratios and looked.mean > 1:
+    if looked is not None and looked.ratios and looked.mean >= WORTH:
         seen = evidence("timed", "loading", seen=len(looked.ratios), spread=looked.spread)
         value = {
             "settings": settings.words(proof.winner),
@@ -285,6 +285,8 @@ def _missed(settings: Settings, explorer: Explorer, proof: Proof) -> Iterator[Ob
         return
     setting, seconds = explorer.missed.setting, explorer.missed.seconds
     mean, low, high = settings.ledger.belief.ratio(setting, settings.rate(proof.best))
+    if mean < 1:  # what was timed since has taken away its promise
+        return
     seen = evidence("derived", "loading", interval=(low, high), derived_from=("throughput",))
     at = {**point(setting), "seconds": round(max(1.0, seconds), 1), "settings": settings.words(setting)}
     yield Fact(PREDICTED, mean, seen, at)

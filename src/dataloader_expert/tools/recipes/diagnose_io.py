@@ -11,7 +11,7 @@ from dataloader_expert.advice.consumer import stall_share, workers_needed
 from dataloader_expert.advice.forecast import forecast
 from dataloader_expert.advice.freeing import freeing_advice
 from dataloader_expert.advice.loading_summary import loading_summary
-from dataloader_expert.advice.stages import taken
+from dataloader_expert.advice.stages import taken, waits_for_threads
 from dataloader_expert.advice.workers import settings, throughput_at, worker_advice
 from dataloader_expert.conclusions import Finding
 from dataloader_expert.facts import Fact, Facts, Unknown
@@ -126,7 +126,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
         unknowns.append(Unknown("recommended", "no setting could be timed; see the other unknowns"))
     stages = stages_of(facts)
     users = [(str(h["function"]), float(h["inclusive"])) for h in facts.value(USER_FUNCTIONS, [])]
-    rows = ((s.name, s.share.value or 0.0, s.wait_ms > s.cpu_ms) for s in stages)
+    idle = not waits_for_threads(facts)
+    rows = ((s.name, s.share.value or 0.0, idle and s.wait_ms > s.cpu_ms) for s in stages)
     top = max(rows, key=lambda row: row[1], default=None)
     fields = {
         "stages": stages,

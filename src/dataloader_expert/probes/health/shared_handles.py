@@ -1,0 +1,127 @@
+"""Files and connections that were opened before the fork and that workers use: what one of them does, the others see.
+
+A handle that is merely inherited harms nobody. So three things are looked at that change only with use: the position of
+an open file, the bytes that a TCP connection carried, and the statements of an SQLite connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import mmap
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+from dataloader_expert.conclusions import MAX_PLACES
+from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.probes.base import evidence
+
+POSITIONS = Quantity(
+    "positions_moved", "", "open files of the main process whose position moved while only workers read"
+)
+CONNECTIONS = Quantity(
+    "connections_used", "", "connections of the main process that carried data while only workers read"
+)
+DATABASES = Quantity(
+    "databases_shared",
+    "",
+    "attributes that held an SQLite connection before the fork through which workers ran statements",
+)
+TCP_BYTES = struct.Struct("=QQ").unpack_from, 120
+"""Bytes acknowledged and received, and where Linux's ``struct tcp_info`` has them."""
+DEEPEST, WIDEST = 3, 200
+"""Levels of a dataset's attributes that are searched for connections, and attributes of one level."""
+
+
+def used() -> dict[str, int]:
+    """By descriptor and path the position of each file that this process has open to read, and by descriptor and peer the
+    bytes that each of its TCP connections carried."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for fd in map(int, os.listdir("/proc/self/fd")):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                path = os.readlink(f"/proc/self/fd/{fd}")
+                if path.startswith("socket:"):
+                    peer, carried = _carried(fd)
+                    found[f"{fd} {peer}"] = carried
+                elif path.startswith("/") and not path.startswith(("/dev/", "/proc/", "/memfd:")):
+                    about = dict(
+                        line.split(":", 1) for line in Path(f"/proc/self/fdinfo/{fd}").read_text().splitlines()
+                    )
+                    if int(about["flags"], 8) & os.O_ACCMODE != os.O_WRONLY:  # a log that all write to is no harm
+                        found[f"{fd} {path}"] = int(about["pos"])
+    return found
+
+
+def _carried(fd: int) -> tuple[str, int]:
+    """The peer of a TCP connection as ``tcp://host:port``, and the bytes sent and received.
+
+    Raises:
+        OSError: if it is no TCP connection, or not connected.
+        ValueError: if the system counts no bytes.
+    """
+    with socket.socket(fileno=os.dup(fd)) as copy:
+        if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
+            raise OSError("no TCP connection")
+        host, port = copy.getpeername()[:2]
+        info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    unpack, at = TCP_BYTES
+    if len(info) < at + 16:
+        raise ValueError("this kernel counts no bytes")
+    return f"tcp://{host}:{port}", sum(unpack(info, at))
+
+
+def shared(before: dict[str, int], by: str) -> list[Fact]:
+    """What of this process only workers can have used since ``before``."""
+    now = used()
+    changed = sorted(name for name, state in now.items() if name in before and before[name] != state)
+    names = [name.partition(" ")[2] for name in changed]
+    found = []
+    for quantity, chosen in (
+        (POSITIONS, [n for n in names if not n.startswith("tcp://")]),
+        (CONNECTIONS, [n for n in names if n.startswith("tcp://")]),
+    ):
+        value = {"paths": chosen[:MAX_PLACES], "count": len(chosen)}
+        found.append(Fact(quantity, value, evidence("counted", by, seen=len(before)), {"read_by": by}))
+    return found
+
+
+class Statements:
+    """Counts the SQL statements that workers run through SQLite connections which the dataset holds before the fork."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.parent, self.held = os.getpid(), databases(dataset)
+        self.run = mmap.mmap(-1, max(1, len(self.held)))  # shared with the workers: whether each was used
+        for i, connection in enumerate(self.held.values()):
+            connection.set_trace_callback(functools.partial(self._ran, i))
+
+    def _ran(self, i: int, statement: str) -> None:
+        if os.getpid() != self.parent:
+            self.run[i] = 1
+
+    def ended(self) -> Fact:
+        """The attributes whose connections workers used."""
+        for connection in self.held.values():
+            with contextlib.suppress(Exception):  # it may be closed
+                connection.set_trace_callback(None)
+        names = [name for i, name in enumerate(self.held) if self.run[i]]
+        self.run.close()
+        return Fact(DATABASES, names, evidence("counted", "worker_resources", seen=len(self.held)))
+
+
+def databases(dataset: Any, level: int = 0) -> dict[str, Any]:
+    """The SQLite connections among a dataset's attributes, by the attribute's path; no code of the user's runs."""
+    sqlite3 = sys.modules.get("sqlite3")
+    found: dict[str, Any] = {}
+    if sqlite3 is None or level == DEEPEST:
+        return found
+    for name, value in list(getattr(dataset, "__dict__", {}).items())[:WIDEST]:
+        if isinstance(value, sqlite3.Connection):
+            found[name] = value
+        else:
+            found |= {f"{name}.{path}": one for path, one in databases(value, level + 1).items()}
+    return found

@@ -1,0 +1,86 @@
+"""What blocked time is told to be: waits that overlap, a store that serves no more, a lock, or the sample's own threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataloader_expert.advice.stages import cpu_and_waits, latency, locks
+from dataloader_expert.advice.surroundings import bandwidth
+from dataloader_expert.advice.transport import main_busy
+from dataloader_expert.advice.worker_counts import threads
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.profile.hotspots import LOCKED
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import PULSES
+from dataloader_expert.probes.search.loading import CURRENT, RECOMMENDED
+from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
+from dataloader_expert.probes.system.outside import MACHINE
+from tests.advice.test_epochs import PLAN, codes_of, facts_of
+
+PULSE = {"seconds": 1.0, "pauses_s": 0.0, "threads": 3, "cpu_s": 0.1, "queue_s": 0.1, "helped_s": 0.0, "cpus": 2}
+WAITS = (STAGE, {"ms": 10.0, "cpu_ms": 1.0, "wait_ms": 9.0}, {"stage": "read"})
+
+
+def trial(workers: int, rate: float, main_ms: float = 0.1) -> dict[str, Any]:
+    return {
+        "num_workers": workers,
+        "in_order": True,
+        "throughput": {"value": rate},
+        "main_ms": main_ms,
+        "batch_size": 8,
+    }
+
+
+def waiting(helped_s: float = 0.0, locked: float = 0.0, best: int = 2) -> Facts:
+    at = {"file": "/data/mine.py", "function": "read", "line": 7} if locked else None
+    return facts_of(
+        WAITS,
+        (PULSES, {**PULSE, "helped_s": helped_s}, {}),
+        (LOCKED, {"share": locked, "at": at}, {}),
+        (MACHINE, {"cpus": 2}, {}),
+        (CURRENT, PLAN, {}),
+        (RECOMMENDED, {"settings": {**PLAN, "num_workers": best}, "workers": best}, {}),
+        (TRIALS, [trial(0, 100.0), trial(4, 110.0)], {}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (waiting(), ["latency-bound", "bandwidth-bound"]),
+        (waiting(best=32), ["latency-bound"]),  # more workers were proved to be faster
+        (waiting(locked=0.8), ["waits-for-lock"]),
+        (waiting(locked=0.1), ["latency-bound", "bandwidth-bound"]),
+        (waiting(helped_s=0.008), []),  # its own threads compute
+    ],
+)
+def test_blocked_time_is_told_for_what_it_is(facts: Facts, told: list[str]) -> None:
+    assert codes_of(facts, latency, locks, bandwidth) == told
+
+
+def test_the_line_that_takes_the_lock_is_named() -> None:
+    [found] = locks(waiting(locked=0.8))
+    assert "80% of a sample's time" in found.message and "mine.py:7 in `read`" in found.message
+    assert found.where == ({"file": "/data/mine.py", "line": 7},)
+
+
+def test_what_helping_threads_compute_is_no_wait() -> None:
+    assert cpu_and_waits(waiting()) == pytest.approx((1.0, 9.0))
+    assert cpu_and_waits(waiting(helped_s=0.008)) == pytest.approx((9.0, 1.0))
+    assert cpu_and_waits(waiting(helped_s=1.0)) == pytest.approx((10.0, 0.0))
+
+
+@pytest.mark.parametrize(("queue_s", "told"), [(0.5, ["too-many-threads"]), (0.1, [])])
+def test_threads_are_counted_in_the_present_loader_too(queue_s: float, told: list[str]) -> None:
+    """B12: also where batches take too long to run two workers apart."""
+    facts = facts_of((PULSES, {**PULSE, "threads": 20, "queue_s": queue_s}, {}))
+    assert codes_of(facts, threads) == told
+
+
+@pytest.mark.parametrize(("begins_s", "told"), [(0.0, ["main-process-busy"]), (0.8, [])])
+def test_drawing_the_order_is_not_receiving(begins_s: float, told: list[str]) -> None:
+    """B30: 10 ms of a batch's 12, unless these are the sampler's, who draws the order of 80 batches in 0.8 s."""
+    facts = facts_of((TRIALS, [trial(2, 666.0, 10.0)], {}), (EPOCH_START, begins_s, {"samples": 640}))
+    assert codes_of(facts, main_busy) == told
