@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,25 @@ def masks(*levels: tuple[int, ...], **more: Any) -> Data:
     return Data({"mask": drawn}, kinds={"mask": "mask"}, **more)
 
 
+SAID = [
+    *("we went to the lake today", "nobody had seen it before", "it rained all of the morning", "they sang until late"),
+    *("the road was long and dry", "she asked for more of it", "all of this was in vain"),
+]
+
+
+def told_by(
+    text: Callable[[int, int], str],
+    ids: Callable[[int, int], str] | None = None,
+    names: tuple[str, str] = ("cat", "dog"),
+) -> Data:
+    """Four hundred texts, made of the class and the row, and identifiers if they are asked for."""
+    made: dict[str, Any] = {"text": [text(c, i) for i, c in enumerate(CLASS.tolist())]}
+    made |= {} if ids is None else {"id": [ids(c, i) for i, c in enumerate(CLASS.tolist())]}
+    roles = Roles(keys=() if ids is None else (Role("id", "by its name and its values"),))
+    kinds = {"text": "text", "id": "category"}
+    return Data(made | {"label": [names[c] for c in CLASS]}, "label", kinds=kinds, context={"roles": roles})
+
+
 def some_coloured() -> Data:
     data = masks(*[(0, 1)] * 12)
     data.columns["mask"][5] = np.repeat(data.columns["mask"][5][..., None], 3, 2)
@@ -215,6 +235,11 @@ SILENT = {
         "a good field": Data({"x": CLASS + NOISE / 2, "label": CLASS}, "label"),
         "a key of the rows of sorted classes": Data({"id": np.arange(400), "label": np.sort(CLASS)}, "label"),
         "a field of as many values as rows": Data({"x": [f"v {i} w" for i in range(400)], "label": CLASS}, "label"),
+        "texts that may speak of a class": told_by(
+            lambda c, i: f"{SAID[i % 7]} {['cat', 'dog'][c if i % 3 else 1 - c]} {i}"
+        ),
+        "names of classes that are short": told_by(lambda c, i: f"{SAID[i % 7]} a b {i}", names=("a", "b")),
+        "identifiers of one form": told_by(lambda c, i: SAID[i % 7], ids=lambda c, i: f"P-{i:04d}"),
     },
     "lengths": {
         "tokens and their marks": Data({"tokens": RUNS, "marks": [run % 2 for run in RUNS]}),
@@ -225,6 +250,9 @@ SILENT = {
         "nothing but pixels to be ignored": masks(*[(0, 1, 255)] * 9, (255,), (0,)),
         "as declared, the background left out": masks(*[(0, 1, 2, 255)] * 9, classes=("road", "car")),
         "two ways of writing, both usual": masks(*[(0, 1)] * 9, *[(0, 255)] * 8),
+        "two ways of writing in both splits": masks(*[(0, 1), (0, 255)] * 6, splits=HALVES),
+        "a split with nothing but what is to be ignored": masks(*[(0, 1, 255)] * 6, *[(0, 255)] * 6, splits=HALVES),
+        "a split without one of the classes": masks(*[(0, 1, 20)] * 6, *[(0, 1)] * 6, splits=HALVES),
     },
     "drift": {
         "layouts that vary within splits": Data(
@@ -637,6 +665,26 @@ SPEAKS = {
             "label-leaked-by-field",
             "warning",
         ),
+        "texts that begin with the class": (
+            told_by(lambda c, i: f"{['good', 'bad'][c]} {SAID[i % 7]} {i}"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "texts that end with the class": (
+            told_by(lambda c, i: f"{SAID[i % 7]} {i} {['up', 'down'][c]}!"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "texts in which the class is named": (
+            told_by(lambda c, i: f"{SAID[i % 7]} A {['Cat', 'Dog'][c]}, number {i}, {SAID[i % 5]}"),
+            "label-leaked-by-field",
+            "warning",
+        ),
+        "identifiers that begin with the class": (
+            told_by(lambda c, i: SAID[i % 7], ids=lambda c, i: f"{'NP'[c]}{i:04d}"),
+            "label-leaked-by-field",
+            "warning",
+        ),
         "the classes' names": (
             Data({"class_name": [["cat", "dog"][c] for c in CLASS], "label": CLASS}, "label"),
             "label-leaked-by-field",
@@ -652,6 +700,11 @@ SPEAKS = {
     },
     "masks": {
         "stretched to be seen": (masks(*[(0, 1, 2)] * 9, (0, 127, 254)), "scale-drift", "warning"),
+        "a split that is stretched": (
+            masks(*[(0, 1)] * 6, *[(0, 255)] * 6, splits=HALVES),
+            "preprocessing-differs",
+            "error",
+        ),
         "indices among masks of 255": (masks(*[(0, 255)] * 9, (0, 1), (0,)), "scale-drift", "warning"),
         "beyond the classes": (
             masks(*[(0, 1, 2)] * 9, (0, 1, 9), classes=("sky", "road", "car")),

@@ -17,6 +17,7 @@ from dataloader_expert.sources.tables import field_of
 N = 120
 VALUES = np.random.default_rng(3).normal(0, 1, N)
 REPEATED = [f"{i % 30}" for i in range(N)]
+PASSAGES = [f"a passage of many words, the {i % 30}th of all that were written" for i in range(N)]
 DAYS = [f"2023-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(N)]
 
 
@@ -43,6 +44,7 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "users by id": ({"userId": np.arange(N) % 20}, {"group": "userId"}),
     "a session's key": ({"session_key": REPEATED}, {"group": "session_key"}),
     "codes that repeat": ({"sample": [f"AB-{i % 40:04d}" for i in range(N)]}, {"group": "sample"}),
+    "passages about which there are several questions": ({"context": PASSAGES}, {"group": "context"}),
     "dates": ({"taken": DAYS}, {"time": "taken"}),
     "dates under another name": ({"x": DAYS}, {"time": "x"}),
     "seconds since 1970": ({"created": 1.6e9 + 1e5 * np.arange(N)}, {"time": "created"}),
@@ -51,6 +53,9 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "UUID-like codes": ({"ref": [f"{random.Random(i).getrandbits(64):016x}" for i in range(N)]}, {"keys": ["ref"]}),
 }
 LEFT: dict[str, dict[str, Any]] = {
+    "a prompt for all": {"prompt": ["You are a helpful assistant. Answer briefly, and say what you do not know."] * N},
+    "texts that recur under another name": {"answer": PASSAGES},
+    "a passage for each": {"context": [f"a passage of many words, the {i}th of all that were written" for i in range(N)]},
     "measured values": {"x": VALUES},
     "whole numbers of wide range": {"price": np.random.default_rng(0).integers(0, 10**9, N)},
     "codes of a category": {"zone": [f"z{i % 4}" for i in range(N)]},

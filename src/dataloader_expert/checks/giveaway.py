@@ -1,4 +1,5 @@
-"""Fields that give the label away on their own, as does the size of images or recordings from different sources.
+"""Fields that give the label away on their own, as does the size of images or recordings from different sources, the first or last
+word of a text, the letters with which an identifier begins, or the class's name in a text.
 
 Method: rows are sampled by a hash of their index. On half of them a rule with a single field is learnt (the commonest class at
 the nearest value; for a continuous label its rank, interpolated between the nearest values), the other half tests it. The score
@@ -7,6 +8,7 @@ is the share of what a constant guess does not get right anyway: 0 for a useless
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -24,11 +26,23 @@ GIVEAWAY = Quantity(
     "",
     "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
 )
+WRITTEN = Quantity("class_written", "", "the share of samples with a text that has the name of their own class")
 KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
 """Rows to keep, and values of all fields together."""
 CLASSES = 100
 """A label with more distinct numbers is continuous."""
 SIZED = ("image", "audio", "array")
+FIRST, LAST, LETTERS, NAMED = "first word", "last word", "letters at the beginning", "name of the class"
+TOLD = {
+    FIRST: "the first word of ",
+    LAST: "the last word of ",
+    LETTERS: "what comes before the first digit in ",
+    "size": "the size of ",
+}
+"""What of a field is looked at, as a sentence says it."""
+_WORD, _LETTERS = re.compile(r"\w+"), re.compile(r"[^\d\s]*")
+SHORT_NAME = 3
+"""Names of classes with fewer letters occur in any text."""
 LABEL = "label"
 KNOWN = 0.98
 LEAST, RARE = 30, 5
@@ -53,10 +67,14 @@ class Giveaway(Check):
         ]
         self.sized = [f.name for f in context.fields if f.kind in SIZED and f.name != context.label]
         """Fields whose values may differ in size."""
-        self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, len(self.names) + len(self.sized)))))
+        self.texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name not in aside]
+        texts = {f.name for f in context.fields if f.kind in ("text", "category") and not f.shape}
+        self.keyed = [r.field for r in roles.keys if r.field in texts and r.field != context.label]
+        width = len(self.names) + len(self.sized) + 3 * len(self.texts) + len(self.keyed)
+        self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, width))))
 
     def applies(self) -> bool:
-        return self.context.label is not None and bool(self.names or self.sized)
+        return self.context.label is not None and bool(self.names or self.sized or self.texts or self.keyed)
 
     def see(self, block: Block) -> None:
         import numpy as np
@@ -77,6 +95,16 @@ class Giveaway(Check):
             values = None if column is None else column.values
             sizes = [0 if values is None else _size(values[i]) for i in rows.tolist()]
             kept[f"size {name}"] = np.array(sizes, np.uint64)
+        names = [self._name_of(one) for one in _texts(label, rows)] if self.texts else []
+        for name in self.texts:
+            said = _texts(block.columns.get(name), rows)
+            split = [_WORD.findall(text.casefold()) for text in said]
+            kept[f"{FIRST} {name}"] = _digests(found[0] if found else "" for found in split)
+            kept[f"{LAST} {name}"] = _digests(found[-1] if found else "" for found in split)
+            kept[f"{NAMED} {name}"] = np.array([_holds(found, one) for found, one in zip(split, names, strict=True)])
+        for name in self.keyed:
+            begun = (_LETTERS.match(text) for text in _texts(block.columns.get(name), rows))
+            kept[f"{LETTERS} {name}"] = _digests(found[0] if found is not None else "" for found in begun)
         self.drawn.keep(block, rows, kept)
 
     def merge(self, other: Check) -> None:
@@ -95,6 +123,16 @@ class Giveaway(Check):
         learns = (mix(hashes) & np.uint64(1)).astype(bool)
         distinct, target = np.unique(label[there], return_inverse=True)
         every = [("field", name) for name in self.names] + [("size", name) for name in self.sized]
+        every += [(what, name) for name in self.texts for what in (FIRST, LAST)] + [
+            (LETTERS, name) for name in self.keyed
+        ]
+        if 2 <= len(distinct) <= CLASSES:
+            for name in self.texts:
+                holds = rows[f"{NAMED} {name}"][there]
+                if len(holds) >= LEAST:
+                    yield Fact(
+                        WRITTEN, round(float(holds.mean()), 4), self.evidence("sampled", len(holds)), {"field": name}
+                    )
         for what, name in every:
             values = rows[f"{what} {name}"][there]
             if len(distinct) > CLASSES:
@@ -105,7 +143,7 @@ class Giveaway(Check):
                 scored = _classes(values, target, learns[there])
             if scored is not None:
                 value = {"score": round(scored[0], 4), "right": round(scored[1], 4), "guess": round(scored[2], 4)}
-                at = {"field": name} if what == "field" else {"field": name, "measure": "size"}
+                at = {"field": name} if what == "field" else {"field": name, "measure": what}
                 yield Fact(GIVEAWAY, value, self.evidence("sampled", int(there.sum())), at)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -113,8 +151,8 @@ class Giveaway(Check):
             v, name = fact.value, str(fact.at["field"])
             if v["score"] < KNOWN:
                 continue
-            size = fact.at.get("measure") == "size"
-            second = not size and bool(set(words(name)) & SECOND_LABELS)
+            measure = str(fact.at.get("measure", ""))
+            second = not measure and bool(set(words(name)) & SECOND_LABELS)
             severity: Severity = "info" if second or self.context.guessed else "warning"
             how = (
                 f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"
@@ -125,14 +163,48 @@ class Giveaway(Check):
             yield finding(
                 "label-leaked-by-field",
                 severity,
-                f"{'the size of ' if size else ''}{escaped(name)} alone {how}"
+                f"{TOLD.get(measure, '')}{escaped(name)} alone {how}"
                 + ("; its name suggests a second form of the label" if second else ""),
                 fact,
                 "bring all samples to one size, and find out what else differs between the classes' sources"
-                if size
+                if measure == "size"
+                else f"remove it from {escaped(name)} unless it is known before the label is"
+                if measure
                 else f"drop {escaped(name)} unless it is known before the label is: a model that sees it learns nothing else",
                 [{"field": name}],
             )
+        for fact in facts.all(WRITTEN):
+            name = str(fact.at["field"])
+            if fact.value >= KNOWN:
+                text = f"{fact.value:.1%} of samples have the name of their own class ({escaped(self.context.label)}) in {escaped(name)}"
+                fix = f"remove it from {escaped(name)} unless it is known before the label is"
+                severity = "info" if self.context.guessed else "warning"
+                yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": name}])
+
+    def _name_of(self, label: str) -> tuple[str, ...]:
+        """The words of a class's name; none for a name that is too short to be told from a common word."""
+        plain = self.context.class_name(int(label)) if label.lstrip("-").isdigit() else label
+        return tuple(_WORD.findall(plain.casefold())) if sum(map(str.isalpha, plain)) >= SHORT_NAME else ()
+
+
+def _texts(column: Column | None, rows: Any) -> list[str]:
+    """The values as texts; empty for missing ones."""
+    if column is None:
+        return [""] * len(rows)
+    absent = column.nulls
+    return ["" if absent is not None and absent[i] else str(column.values[i]) for i in rows.tolist()]
+
+
+def _digests(texts: Iterable[str]) -> Any:
+    import numpy as np
+
+    return np.array([digest64(text.encode("utf-8", "surrogatepass")) for text in texts], np.uint64)
+
+
+def _holds(words: list[str], name: tuple[str, ...]) -> bool:
+    """Whether the words of a name stand in a text, one after the other."""
+    n = len(name)
+    return n > 0 and any(tuple(words[i : i + n]) == name for i in range(len(words) - n + 1) if words[i] == name[0])
 
 
 def _size(value: Any) -> int:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -21,6 +22,8 @@ TIMES = Quantity(
     "",
     "earliest and latest time of a split, and its samples before the end of training, by reading of ambiguous dates",
 )
+NAME = 64
+"""Characters of a group's name from which on it is shortened."""
 Moment = tuple[float, Any]
 """Comparable seconds, and the value they were read from."""
 Range = tuple[Moment, Moment]
@@ -56,7 +59,7 @@ class Leakage(Check):
             if split is None:
                 continue
             for value, n in Counter(self._groups(part)).items():
-                splits = self.groups.setdefault(str(value), {})
+                splits = self.groups.setdefault(_named(str(value)), {})
                 splits[split] = splits.get(split, 0) + n
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
@@ -206,6 +209,11 @@ class Leakage(Check):
                 [{"field": self.time, "split": split}],
                 t["early"],
             )
+
+
+def _named(group: str) -> str:
+    """A group's name; a long text is known by its beginning and a digest."""
+    return group if len(group) <= NAME else f"{group[:NAME]}… ({digest64(group.encode('utf-8', 'surrogatepass')):x})"
 
 
 def _astride(groups: dict[str, Any], role: Role | None, by_name: bool) -> str:

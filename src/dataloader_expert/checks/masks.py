@@ -20,6 +20,7 @@ from dataloader_expert.sources.base import Block
 MASK_FORMS = Quantity("mask_forms", "masks", "masks with each number of channels, and where the rarer ones are")
 BEYOND = Quantity("mask_values_beyond", "masks", "masks with values beyond the declared classes, and these values")
 SCALED = Quantity("mask_scales", "masks", "masks whose values are on another scale than those of the others")
+BY_SPLIT = Quantity("mask_values_by_split", "masks", "the values that masks of a split usually hold")
 DEPTH = "depth"
 """The field whose values are distances."""
 IGNORED = 255
@@ -35,13 +36,15 @@ Levels = tuple[int, ...]
 
 
 class Masks(Check):
-    ids = ("shape-drift", "scale-drift", "label-out-of-range")
+    ids = ("shape-drift", "scale-drift", "label-out-of-range", "preprocessing-differs")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.names = [f.name for f in context.fields if f.kind == "mask" and f.name != DEPTH]
         self.forms: dict[str, Counter[str]] = {}
         self.sets: dict[str, Counter[Levels]] = {}
+        self.splits: dict[tuple[str, str], Counter[Levels]] = {}
+        """Sets of values by field and split."""
         self.where = Places()
 
     def applies(self) -> bool:
@@ -51,6 +54,7 @@ class Masks(Check):
         import numpy as np
 
         self.seen += block.samples
+        splits, codes = self.context.splits_of(block)
         for name in self.names:
             for i, mask in enumerate(block.columns[name].values if name in block.columns else ()):
                 if not isinstance(mask, np.ndarray) or mask.ndim not in (2, 3) or mask.dtype.kind not in "bui":
@@ -60,7 +64,11 @@ class Masks(Check):
                 if mask.ndim == 2 and mask.size:
                     found = np.flatnonzero(np.bincount(mask.reshape(-1))) if mask.dtype == np.uint8 else np.unique(mask)
                     if len(found) <= CLASSES:
-                        self._note(self.sets, name, tuple(found.tolist()), block, i)
+                        levels = tuple(found.tolist())
+                        self._note(self.sets, name, levels, block, i)
+                        split = splits[codes[i]]
+                        if split is not None and levels in self.sets[name]:
+                            self.splits.setdefault((name, split), Counter())[levels] += 1
 
     def _note(self, counts: dict[str, Counter[Any]], name: str, what: Any, block: Block, i: int) -> None:
         known = counts.setdefault(name, Counter())
@@ -75,6 +83,8 @@ class Masks(Check):
             self.forms.setdefault(name, Counter()).update(forms)
         for name, sets in other.sets.items():
             self.sets.setdefault(name, Counter()).update(sets)
+        for key, sets in other.splits.items():
+            self.splits.setdefault(key, Counter()).update(sets)
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
@@ -93,6 +103,9 @@ class Masks(Check):
             values = sorted({v for s in odd for v in s})[:20]
             found = {**self._counted(name, odd), "values": values, "usual": usual[:20]}
             yield Fact(SCALED, found, self.evidence(), {"field": name})
+        for (name, split), sets in sorted(self.splits.items()):
+            if len({s for n, s in self.splits if n == name}) > 1:
+                yield Fact(BY_SPLIT, _usual(sets)[:20], self.evidence(n=sets.total()), {"field": name, "split": split})
 
     def _counted(self, name: str, odd: list[Levels]) -> dict[str, Any]:
         """How many masks have these sets of values, of how many, and where they are."""
@@ -127,6 +140,17 @@ class Masks(Check):
                 text = f"{name}: {v['masks']} of {v['of']} masks hold {_listed(v['values'])}, the others {_listed(v['usual'])}"
                 fix = "find out how these masks were written, and store the same index for a class in each mask"
                 yield finding("scale-drift", "warning", text, fact, fix, v["where"], v["masks"])
+        for name in dict.fromkeys(str(f.at["field"]) for f in facts.all(BY_SPLIT)):
+            first, *others = sorted(facts.all(BY_SPLIT, field=name), key=lambda f: f.at["split"] != "train")
+            for other in others:
+                a, b = _top(tuple(first.value)), _top(tuple(other.value))
+                apart = not set(first.value) & set(other.value) - {0}
+                if apart and 0 < min(a, b) <= max(a, b) / APART:
+                    text = f"{escaped(name)} is stored differently: masks of {first.at['split']} hold {_listed(first.value)}, those of"
+                    text += f" {other.at['split']} {_listed(other.value)}"
+                    fix = "store the same index for a class in the masks of every split"
+                    where = [{"field": name, "split": other.at["split"]}]
+                    yield finding("preprocessing-differs", "error", text, [first, other], fix, where)
 
 
 def _beyond(levels: Levels, classes: int) -> list[int]:
@@ -136,11 +160,7 @@ def _beyond(levels: Levels, classes: int) -> list[int]:
 
 def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
     """The few sets whose values are on another scale than the usual ones, and these."""
-    total = sum(n for levels, n in sets.items() if any(levels))
-    seen: Counter[int] = Counter()
-    for levels, n in sets.items():
-        seen.update(dict.fromkeys(levels, n))
-    usual = sorted(v for v, n in seen.items() if n > FEW * total)
+    total, usual = sum(n for levels, n in sets.items() if any(levels)), _usual(sets)
     top = _top(tuple(usual))
     if top <= 0:
         return [], []
@@ -148,6 +168,15 @@ def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
     odd = [s for s in odd if _top(s) >= APART * top or 0 < _top(s) <= top / APART]
     odd = [s for s in odd if not (_top(s) == IGNORED and IGNORED in usual)]  # all of it is to be ignored
     return (odd, usual) if sum(sets[s] for s in odd) <= FEW * total else ([], [])
+
+
+def _usual(sets: Counter[Levels]) -> list[int]:
+    """The values that more than few of the masks hold in which there is anything."""
+    total = sum(n for levels, n in sets.items() if any(levels))
+    seen: Counter[int] = Counter()
+    for levels, n in sets.items():
+        seen.update(dict.fromkeys(levels, n))
+    return sorted(v for v, n in seen.items() if n > FEW * total)
 
 
 def _top(levels: Levels) -> int:

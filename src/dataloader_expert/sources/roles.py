@@ -49,6 +49,10 @@ GROUP_WORDS = {
     "episode", "recording", "track", "trip", "student", "writer", "pid", "subj", "mrn", "device", "driver", "worker",
     "employee", "member", "slide", "case", "lesion", "specimen", "nodule",
 }  # fmt: skip
+TEXTS_OF_GROUPS = {"context", "passage", "paragraph", "article", "story", "premise", "document", "prompt"}
+"""Names of long texts about each of which there are several samples, such as questions."""
+LONG = 40
+"""The least mean number of characters of texts that are more than names."""
 WHO = {"user", "customer", "client", "member", "reviewer", "viewer", "reader", "listener"}
 WHAT = {
     "item", "movie", "film", "product", "book", "song", "track", "artist", "isbn", "asin", "article", "news", "restaurant",
@@ -260,7 +264,13 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         if any(isinstance(v, float) and not v.is_integer() for v in values) or isinstance(next(iter(values), 0), bool):
             continue
         said, distinct = words(name), len(set(values))
-        if kinds[name].kind == "text" or distinct < FEWEST_GROUPS:
+        if distinct < FEWEST_GROUPS:
+            continue
+        if said[-1:] and said[-1] in TEXTS_OF_GROUPS and _long(values):
+            if 2 * distinct <= len(values) <= LARGEST_GROUP * distinct:
+                guesses.append((2, Role(name, "by its name and its values, which repeat")))
+            continue
+        if kinds[name].kind == "text":
             continue
         stem = [w for w in said if w not in KEY_WORDS]
         repeated = distinct <= 0.9 * len(values)
@@ -353,6 +363,12 @@ def _repeats(blocks: list[Block], fields: list[Field]) -> bool:
 
 def _hashed(value: Any, absent: bool) -> Any:
     return None if absent else value.tobytes() if hasattr(value, "tobytes") else str(value)
+
+
+def _long(values: list[Any]) -> bool:
+    """Whether values are texts of some length."""
+    texts = [v for v in values[:500] if isinstance(v, str)]
+    return bool(texts) and sum(map(len, texts)) >= LONG * len(values[:500])
 
 
 def _codes(values: list[Any]) -> bool:
