@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.stages import cpu_and_waits, latency, locks
-from dataloader_expert.advice.surroundings import bandwidth
+from dataloader_expert.advice.surroundings import bandwidth, busy
 from dataloader_expert.advice.transport import main_busy
 from dataloader_expert.advice.worker_counts import threads
 from dataloader_expert.facts import Facts
@@ -84,3 +84,11 @@ def test_drawing_the_order_is_not_receiving(begins_s: float, told: list[str]) ->
     """B30: 10 ms of a batch's 12, unless these are the sampler's, who draws the order of 80 batches in 0.8 s."""
     facts = facts_of((TRIALS, [trial(2, 666.0, 10.0)], {}), (EPOCH_START, begins_s, {"samples": 640}))
     assert codes_of(facts, main_busy) == told
+
+
+@pytest.mark.parametrize(("queue_ms", "workers", "told"), [(6.0, 2, ["machine-busy"]), (1.0, 2, []), (6.0, 8, [])])
+def test_cores_that_others_use_are_told_from_too_many_workers(queue_ms: float, workers: int, told: list[str]) -> None:
+    stage = {"ms": 4.0 + queue_ms, "cpu_ms": 4.0, "wait_ms": 0.0, "queue_ms": queue_ms}
+    current = {**PLAN, "num_workers": workers}
+    facts = facts_of((STAGE, stage, {"stage": "decode"}), (MACHINE, {"cpus": 2}, {}), (CURRENT, current, {}))
+    assert codes_of(facts, busy) == told

@@ -200,6 +200,8 @@ SILENT = {
     },
     "classes": {
         "ten to one": tabled(["a"] * 20 + ["b"] * 2),
+        "prices in whole numbers": Data({"price": 200 + (NOISE * 31).astype(int)}, "price", splits=LARGE_HALVES),
+        "a count of each day": Data({"sold": np.rint(np.abs(NOISE) * 40).astype(int)}, "sold", splits=LARGE_HALVES),
         "a split that is left unlabelled": tabled(["a", "b"] * 3 + [None] * 6, splits=HALVES),
         "names that differ in more than case": tabled(["cat", "cats", "Dog", "owl"] * 3),
         "numbers within the declared classes": tabled(np.array([0, 1, 2] * 4), classes=("a", "b", "c")),
@@ -531,6 +533,11 @@ SPEAKS = {
     },
     "classes": {
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
+        "a class of one sample among many": (
+            Data({"label": np.append(np.arange(399) % 57, 300)}, "label"),
+            "label-singleton",
+            "info",
+        ),
         "a class of one sample": (tabled(["a", "b"] * 5 + ["c"]), "label-singleton", "info"),
         "a letter that is missing": (
             tabled(["contradiction", "neutral"] * 60 + ["contradicton"]),

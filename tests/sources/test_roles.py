@@ -55,7 +55,9 @@ TAKEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 LEFT: dict[str, dict[str, Any]] = {
     "a prompt for all": {"prompt": ["You are a helpful assistant. Answer briefly, and say what you do not know."] * N},
     "texts that recur under another name": {"answer": PASSAGES},
-    "a passage for each": {"context": [f"a passage of many words, the {i}th of all that were written" for i in range(N)]},
+    "a passage for each": {
+        "context": [f"a passage of many words, the {i}th of all that were written" for i in range(N)]
+    },
     "measured values": {"x": VALUES},
     "whole numbers of wide range": {"price": np.random.default_rng(0).integers(0, 10**9, N)},
     "codes of a category": {"zone": [f"z{i % 4}" for i in range(N)]},

@@ -11,6 +11,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import LEFT_OVER
 from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
@@ -20,6 +21,8 @@ LEAST_PERIODS = 10
 CACHE_GREW, CACHE_HOLDS = 0.05, 0.3
 """Shares of a container's limit: page cache is reported if it grew by the first and now holds the second."""
 HELD_LEAST = 1 << 20
+QUEUED, QUEUED_MS = 0.3, 0.1
+"""The share of a sample's time, and the milliseconds, from which waiting for a core is reported."""
 TRANSPORT = 3
 """CPU time of transferring a batch from a worker, as a multiple of the main process's part."""
 
@@ -87,6 +90,21 @@ def cores(facts: Facts) -> Iterator[Finding]:
         yield finding("cores-used-up", "info", text, tried, fix)
 
 
+def busy(facts: Facts) -> Iterator[Finding]:
+    """Samples wait for a core although there are no more workers than cores: others use them."""
+    machine, current = facts.find(MACHINE), facts.find(CURRENT)
+    if machine is None or current is None or current.value["num_workers"] > machine.value["cpus"]:
+        return
+    fetched = [f for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
+    queue, whole = sum(f.value["queue_ms"] for f in fetched), sum(f.value["ms"] for f in fetched)
+    if whole > 0 and queue >= QUEUED * whole and queue >= QUEUED_MS:
+        text = f"samples wait {queue / whole:.0%} of their time for a core, with no more workers than cores: other processes use"
+        text += " them, and every rate here is lower than on an idle machine"
+        yield finding(
+            "machine-busy", "info", text, fetched, "stop the other processes and repeat, before you rely on these rates"
+        )
+
+
 def bandwidth(facts: Facts) -> Iterator[Finding]:
     """B36: samples wait, and several workers get far less than they would if their waits overlapped."""
     machine, tried = facts.find(MACHINE), facts.find(TRIALS)
@@ -125,4 +143,4 @@ def left_over(facts: Facts) -> Iterator[Finding]:
     yield finding("stale-shared-memory", "warning", text, fact, fix, [{"file": p} for p in paths], count)
 
 
-RULES: tuple[Rule, ...] = (throttled, page_cache, memory, cores, bandwidth, left_over)
+RULES: tuple[Rule, ...] = (throttled, page_cache, memory, cores, busy, bandwidth, left_over)

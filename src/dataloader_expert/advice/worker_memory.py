@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.advice.workers import settings
+from dataloader_expert.conclusions import Finding, Severity, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.health.object_census import OBJECTS
@@ -38,15 +39,17 @@ def growing(facts: Facts) -> Iterator[Finding]:
         return
     mean = private / max(1, v["samples_later"])
     if -v["shared_bytes"] > 0.3 * private and v["anon_bytes"] < 0.5 * private:
-        yield _copied(fact, mean, facts.find(OBJECTS))
+        current, best = settings(facts)
+        unused = current is not None and not current["num_workers"] and (best is None or not best["workers"])
+        yield _copied(fact, mean, facts.find(OBJECTS), "info" if unused else "warning")
     else:
         yield from _leaked(fact, mean, facts.find(KEPT))
 
 
-def _copied(fact: Fact, mean: float, held: Fact | None) -> Finding:
+def _copied(fact: Fact, mean: float, held: Fact | None, severity: Severity) -> Finding:
     """Pages copied on write, and the attribute whose objects lie in them."""
     text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: reference counting"
-    text += " writes to pages shared since the fork"
+    text += " writes to pages shared since the fork" + (", once there are workers" if severity == "info" else "")
     cited, what = [fact], "the index"
     if held is not None and held.value["objects"] >= OBJECTS_LEAST:
         v = held.value
@@ -55,7 +58,7 @@ def _copied(fact: Fact, mean: float, held: Fact | None) -> Finding:
         text += f"; {what} of class {escaped(v['owner'])} holds {some}{number:,.0f} Python objects"
         text += f" ({some}{v['bytes'] / 1e6:,.0f} MB)"
     fix = f"store {what} in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
-    return finding("copy-on-write-growth", "warning", text, cited, fix)
+    return finding("copy-on-write-growth", severity, text, cited, fix)
 
 
 def _leaked(fact: Fact, mean: float, kept: Fact | None) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.roles import words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 TRAIN_IMBALANCE = Quantity(
@@ -23,6 +24,11 @@ CLASS_LIMIT = 10_000
 RARE = 1_000
 """Labels whose locations are kept."""
 SEVERE = 10.0
+FEW_NUMBERS = 30
+"""So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
+DENSE, SINGLE = 0.5, 0.05
+"""The least share of their range that numbers of classes fill, and the largest share of classes with a single sample."""
+CLASS_WORDS = {"label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code"}
 JOINING, MOSTLY = "|;,", 0.9
 """What may join labels, and the least share of parts that are labels elsewhere."""
 
@@ -113,7 +119,9 @@ class Classes(Check):
 
     def usable(self) -> bool:
         total: Counter[Any] = sum(self.counts.values(), Counter())
-        return bool(total) and not self.floats and not self.odd and len(total) <= CLASS_LIMIT and not several(total)
+        if not total or self.floats or self.odd or len(total) > CLASS_LIMIT or several(total):
+            return False
+        return self.context.classes is not None or not quantities(self.context.label or "", total)
 
     def unknowns(self) -> Iterable[Unknown]:
         if not self.usable():
@@ -124,6 +132,8 @@ class Classes(Check):
                 if self.odd
                 else "its values hold several labels each"
                 if several(sum(self.counts.values(), Counter()))
+                else "its values are whole numbers as they are measured or counted, not numbers of classes"
+                if quantities(self.context.label or "", sum(self.counts.values(), Counter()))
                 else "there are too many"
             )
             yield Unknown("classes", f"{self.context.label} is not a class label: {why}")
@@ -280,6 +290,17 @@ class Classes(Check):
                     [{"split": split}],
                     len(absent),
                 )
+
+
+def quantities(name: str, counts: Mapping[Any, int]) -> bool:
+    """Whether whole numbers are quantities, such as prices: many, and not numbered from 0 or 1 as classes are, or with gaps, or
+    with many values that occur once. A field that is named after classes has classes."""
+    if len(counts) <= FEW_NUMBERS or set(words(name)) & CLASS_WORDS:
+        return False
+    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in counts):
+        return False
+    least, most, once = min(counts), max(counts), sum(n == 1 for n in counts.values())
+    return least not in (0, 1) or len(counts) < DENSE * (most - least + 1) or once > SINGLE * len(counts)
 
 
 def several(counts: Mapping[Any, int]) -> bool:

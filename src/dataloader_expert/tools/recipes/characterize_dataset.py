@@ -59,7 +59,7 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
     if splits is None:
         unknowns.append(Unknown("splits", "no folder, file name or metadata names one"))
     classes = classes_of(facts)
-    if classes is None:
+    if classes is None and all(u.what != "classes" for u in measured.unknowns):
         unknowns.append(Unknown("classes", facts.value(LABEL, {"how": "no sample was read"})["how"]))
     correlation = facts.find(CORRELATION)
     if correlation is None:
