@@ -18,6 +18,7 @@ from dataloader_expert.lab.starting import Begun, begin
 from dataloader_expert.server import manual, more
 from dataloader_expert.server.gating import FAILED, FINE, Gate
 from dataloader_expert.server.parsing import Parser, as_json, unknown
+from dataloader_expert.server.terminal.options import as_options
 from dataloader_expert.server.terminal.progress import Bar
 from dataloader_expert.server.terminal.showing import shown as for_eyes
 
@@ -288,7 +289,7 @@ def _tool(tool: Tool, given: argparse.Namespace, begun: Begun | None) -> int:
             junit.write(full, given.junit, gate)
         print(_in_detail(tool, full, request, given.json))
     except RequestError as e:
-        print(e, file=sys.stderr)
+        print(as_options(str(e), tool.request.model_fields), file=sys.stderr)
         if given.json:
             print(json.dumps({"error": e.to_json()}, indent=1))
         return FAILED
@@ -358,7 +359,9 @@ def _in_detail(tool: Tool, full: Report, request: Request, as_json: bool) -> str
     shown = in_detail(tool, full, request.detail, alone=not as_json)
     if as_json:
         return str(shown.model_dump_json(by_alias=True, indent=1))
-    return for_eyes(shown.report_markdown, full.model_dump(mode="json", by_alias=True))
+    return for_eyes(
+        as_options(shown.report_markdown, tool.request.model_fields), full.model_dump(mode="json", by_alias=True)
+    )
 
 
 def _demo(folder: Path | None, budget_s: float, as_json: bool, html: Path | None) -> int:
