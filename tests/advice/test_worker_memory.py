@@ -57,10 +57,11 @@ def test_the_attribute_that_holds_the_objects_is_named(how: str, said: str) -> N
     }
 
 
-@pytest.mark.parametrize("objects", [None, 50])
-def test_no_attribute_is_named_that_does_not_explain_it(objects: int | None) -> None:
+@pytest.mark.parametrize(("objects", "severity"), [(None, "warning"), (50, "info")])
+def test_no_attribute_is_named_that_does_not_explain_it(objects: int | None, severity: str) -> None:
     """Our promise: a guess is not told as the cause."""
     found = copied(objects)
+    assert found.severity == severity
     assert "Python objects (" not in found.message
     assert found.fix.startswith("store the index in")
-    assert len(found.evidence) == 1
+    assert len(found.evidence) == (1 if objects is None else 2)

@@ -55,8 +55,12 @@ def _copied(fact: Fact, mean: float, held: Fact | None, severity: Severity) -> F
         v = held.value
         number, some = (v["objects"], "") if held.evidence.how == "counted" else (float(f"{v['objects']:.2g}"), "some ")
         cited, what = [fact, held], f"`{escaped(v['attribute'])}`"
-        text += f"; {what} of class {escaped(v['owner'])} holds {some}{number:,.0f} Python objects"
+        of = v["owner"] if v["owner"].startswith("module ") else f"class {v['owner']}"
+        text += f"; {what} of {escaped(of)} holds {some}{number:,.0f} Python objects"
         text += f" ({some}{v['bytes'] / 1e6:,.0f} MB)"
+    elif held is not None:
+        text += ", or allocates in them: no attribute of the dataset holds many Python objects"
+        cited, severity = [fact, held], "info"
     fix = f"store {what} in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
     return finding("copy-on-write-growth", severity, text, cited, fix)
 

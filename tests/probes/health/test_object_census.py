@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dataloader_expert.probes.health.object_census import Held, attributes, cens
 
 N = 100_000
 Pair = namedtuple("Pair", "path number")
-POOL = [f"class {i}" for i in range(40)]
+POOL = tuple(f"class {i}" for i in range(40))
 
 
 class Listed(Dataset[Any]):
@@ -69,20 +70,22 @@ def held(dataset: Any) -> Held:
     return found
 
 
-MADE: dict[str, tuple[Callable[[], Any], int]] = {
-    # what samples is, and how many objects that are its own it holds
-    "texts": (lambda: [f"/data/{i}" for i in range(N)], 1 + N),
-    "tuples with a class of a few": (lambda: [(f"/data/{i}", POOL[i % 40], i) for i in range(N)], 1 + 3 * N + 40),
-    "named tuples": (lambda: [Pair(f"/data/{i}", i) for i in range(N)], 1 + 3 * N),
-    "records": (lambda: [{"path": f"/data/{i}", "place": [i, i + 0.5]} for i in range(N)], 1 + 5 * N),
-    "objects": (lambda: [Record(i) for i in range(N)], 1 + 3 * N),
-    "a dict of lists": (lambda: {f"a {i}": [f"{i} {j}" for j in range(3)] for i in range(N)}, 1 + 5 * N),
-    "a set": (lambda: {f"/data/{i}" for i in range(N)}, 1 + N),
-    "lists of many": (lambda: [[f"{i} {j}" for j in range(40)] for i in range(N // 40)], 1 + N // 40 + N),
-    "an array of objects": (lambda: np.array([f"/data/{i}" for i in range(N)], dtype=object), 1 + N),
-    "few texts many times": (lambda: POOL * (N // 40), 1 + 40),
-    "an array of numbers": (lambda: np.arange(N), 1),
-}
+MADE: Mapping[str, tuple[Callable[[], Any], int]] = MappingProxyType(
+    {  # no list or dict of this module may be larger
+        # what samples is, and how many objects that are its own it holds
+        "texts": (lambda: [f"/data/{i}" for i in range(N)], 1 + N),
+        "tuples with a class of a few": (lambda: [(f"/data/{i}", POOL[i % 40], i) for i in range(N)], 1 + 3 * N + 40),
+        "named tuples": (lambda: [Pair(f"/data/{i}", i) for i in range(N)], 1 + 3 * N),
+        "records": (lambda: [{"path": f"/data/{i}", "place": [i, i + 0.5]} for i in range(N)], 1 + 5 * N),
+        "objects": (lambda: [Record(i) for i in range(N)], 1 + 3 * N),
+        "a dict of lists": (lambda: {f"a {i}": [f"{i} {j}" for j in range(3)] for i in range(N)}, 1 + 5 * N),
+        "a set": (lambda: {f"/data/{i}" for i in range(N)}, 1 + N),
+        "lists of many": (lambda: [[f"{i} {j}" for j in range(40)] for i in range(N // 40)], 1 + N // 40 + N),
+        "an array of objects": (lambda: np.array([f"/data/{i}" for i in range(N)], dtype=object), 1 + N),
+        "few texts many times": (lambda: POOL * (N // 40), 1 + 40),
+        "an array of numbers": (lambda: np.arange(N), 1),
+    }
+)
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -122,6 +125,15 @@ def test_wrappers_are_followed_to_the_dataset_that_holds_the_objects(wrapped: An
     """Our promise: the attribute is named that the user has to change."""
     found = held(wrapped(Listed([f"/data/{i}" for i in range(N)])))
     assert (found.attribute, found.owner) == ("samples", "Listed")
+
+
+def test_lists_of_the_classs_module_are_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that is read once, where the module is imported."""
+    monkeypatch.setitem(globals(), "INDEX", [f"/data/{i}.png" for i in range(50_000)])
+    found = census(Subset(Listed(np.zeros(4)), [0, 1]), 0)
+    assert found is not None
+    assert (found.attribute, found.owner) == ("INDEX", f"module {__name__}")
+    assert found.objects == pytest.approx(50_000, rel=0.02)
 
 
 def test_indices_of_a_subset_are_objects_too() -> None:

@@ -57,14 +57,20 @@ class Held:
 
 
 def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
-    """The attribute with the most objects, of the dataset or of an object that it holds, such as a Subset's dataset."""
+    """The attribute with the most objects: of the dataset, of an object that it holds, such as a Subset's dataset, or of the modules
+    of their classes."""
     walk = _Walk(seed, time.monotonic() + seconds)
     most: Held | None = None
     owners: deque[object] = deque([dataset])
     known = {id(dataset)}
     while owners and not walk.late():
         owner = owners.popleft()
-        for name, value in attributes(owner).items():
+        module = _module(owner)
+        of_module = {} if module is None or id(module) in known else _filled(module)
+        known.add(id(module))
+        named = [(_name(type(owner)), *item) for item in attributes(owner).items()]
+        named += [(f"module {_called(module)}", *item) for item in of_module.items()]
+        for place, name, value in named:
             inner = list(_inner(value))
             for held in inner:
                 if id(held) not in known and len(known) < MOST_OWNERS:
@@ -74,8 +80,25 @@ def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
                 walk.whole = True
                 objects, size = walk.tally([value], 1, 0)
                 if most is None or objects > most.objects:
-                    most = Held(str(name), _name(type(owner)), round(objects), round(size), walk.whole)
+                    most = Held(str(name), place, round(objects), round(size), walk.whole)
     return replace(most, whole=False) if most is not None and owners else most
+
+
+def _module(owner: object) -> types.ModuleType | None:
+    """The module of a user's class; None for torch's and other libraries' own."""
+    name = _members(type(owner)).get("__module__")
+    found = sys.modules.get(name) if type(name) is str and name.partition(".")[0] not in ("torch", "builtins") else None
+    return found if type(found) is types.ModuleType else None
+
+
+def _called(module: types.ModuleType | None) -> str:
+    return "" if module is None else str(module.__dict__.get("__name__", ""))
+
+
+def _filled(module: types.ModuleType) -> dict[str, object]:
+    """The lists and dicts of a module."""
+    own = {key: value for key, value in module.__dict__.items() if not str(key).startswith("__")}
+    return {key: value for key, value in own.items() if _container(value) in (list, dict)}
 
 
 def containers(dataset: object) -> dict[tuple[int, str], Any]:
