@@ -100,8 +100,8 @@ def rate(workers, prefetch, in_order, persistent, timed_s, limit_s):
             marks.append((time.perf_counter(), seen))
             rounds = max(1, workers) * (1 + max(2, prefetch))
             long = len(marks) >= 3 * rounds + max(4, workers) and marks[-1][0] - marks[rounds][0] > timed_s
-            late = marks[-1][0] - began > limit_s and len(marks) > max(1, workers) * (2 + max(2, prefetch))
-            if (not ends and long) or late:  # after what was ready, at least two whole rounds
+            late = marks[-1][0] - began > limit_s and len(marks) > max(1, workers) * (4 + max(2, prefetch))
+            if (not ends and long) or late or marks[-1][0] - began > 4 * limit_s:  # after what was ready, at least four whole rounds, or else the whole epoch
                 break
         else:
             ends.append(marks[-1][0])
@@ -114,7 +114,7 @@ def rate(workers, prefetch, in_order, persistent, timed_s, limit_s):
         return len(ends) * P["length"] / (ends[-1] - began)
     first = min(len(marks) - 2, max(1, workers) * max(2, prefetch))
     whole = (len(marks) - 1 - first) // max(1, workers) * max(1, workers)
-    if whole < 2 * workers:
+    if whole < 4 * workers:
         return float("nan")  # batches arrive in rounds of all workers, and the time of one is chance
     (t0, s0), (t1, s1) = marks[first], marks[first + whole]
     steady = (s1 - s0) / (t1 - t0)
