@@ -45,6 +45,14 @@ CASES: dict[str, tuple[Data, bool]] = {
     "windows": (Data({"x": windows(120)}, splits=HALVES), False),
     "one channel in other units": (Data({"x": scaled(windows(120), 2)}, splits=HALVES), True),
     "pictures": (Data({"image": pictures(120)}, splits=HALVES, kinds={"image": "image"}), False),
+    "pictures in arrays": (
+        Data({"image": [np.asarray(p) for p in pictures(120)]}, splits=HALVES, kinds={"image": "image"}),
+        False,
+    ),
+    "inverted in arrays": (
+        Data({"image": [np.asarray(p) for p in pictures(120, invert=60)]}, splits=HALVES, kinds={"image": "image"}),
+        True,
+    ),
     "inverted": (Data({"image": pictures(120, invert=60)}, splits=HALVES, kinds={"image": "image"}), True),
     "grey in all channels": (Data({"image": pictures(120, grey=60)}, splits=HALVES, kinds={"image": "image"}), True),
     "texts": (Data({"text": TEXTS}, splits=HALVES, kinds={"text": "text"}), False),

@@ -44,8 +44,10 @@ def kept(drawn: Drawn, kind: str) -> dict[str, list[float]]:
 
 def named(kind: str, width: int) -> tuple[str, ...]:
     """What the measures are of a sample of a field of this kind."""
-    if kind in ("image", "text"):
-        return (IMAGE if kind == "image" else TEXT)[:width]
+    if kind == "text":
+        return TEXT
+    if kind == "image" and width <= len(IMAGE):  # else they lie in arrays
+        return IMAGE[:width]
     channels = range((width - 2) // 2)
     return ("mean", "std", *(f"{of} of channel {i}" for i in channels for of in ("mean", "std")))
 
