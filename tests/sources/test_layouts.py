@@ -195,7 +195,7 @@ def test_texts_beside_the_folders_of_classes_are_notes(tmp_path: Path) -> None:
     for split in ("train", "test"):
         for kind in ("pos", "neg"):
             for i in range(10):
-                written(tmp_path / split / kind / f"{i}_{i % 5}.txt", f"{kind} words of {split} {RNG.random()} {i}")
+                written(tmp_path / split / kind / f"{i}_{i % 5}.txt", f"words of {split} {RNG.random()} {i}")
         written(tmp_path / split / "urls.txt", "somewhere\n" * 9)
     source = opened(tmp_path)
     assert (source.samples, source.classes) == (40, ("neg", "pos"))
