@@ -45,6 +45,29 @@ def test_a_slow_sample_is_told_once(took: Any, first: Any, doubtful: Any) -> Non
     assert low <= share.value < high < 0.2
 
 
+def test_samples_are_read_again_only_while_there_is_time() -> None:
+    """Our promise: hundreds of doubtful samples do not use up the budget of what is measured next."""
+    ref = SourceRef(f"{Path(users.__file__)}:OneSlow", (str(CHECKOUT),), code=True)
+    source = open_source(ref, [])
+    read: list[int] = []
+    bench = Bench(source, ref, 0, time.monotonic() - 1, lambda index: None, lambda message, share: None, cpus=2)
+    served = serving(bench, 4, 0)
+
+    class Counted:
+        def __len__(self) -> int:
+            return 32
+
+        def __getitem__(self, index: int) -> int:
+            read.append(index)
+            return index
+
+    served.dataset = Counted()
+    for took in (QUICK, []):
+        read.clear()
+        list(slow_samples(bench, served, took, [], list(range(32))))
+        assert len(read) <= 2
+
+
 @pytest.mark.parametrize(
     ("slow", "seen", "low", "high"), [(0, 100, 0.0, 0.03699), (1, 10, 0.01788, 0.40416), (50, 100, 0.40383, 0.59617)]
 )

@@ -29,21 +29,22 @@ def slow_samples(
     ``took``: seconds and indices of samples; ``first``: those of warm-up batches, which do not count for the median;
     ``doubtful``: samples of batches that took long and whose samples were not timed.
     """
+    until = bench.until(0.1)
+    bench.progress("reading slow samples again", None)
     if not took and not bench.source.iterable:  # samples are fetched in whole batches: read some one by one
         n = len(served.dataset)
-        took = [(_read_again(served, i), i) for i in range(0, n, max(1, n // ONE_BY_ONE))]
+        took = _timed(served, range(0, n, max(1, n // ONE_BY_ONE)), until)
     if not took:
         yield Unknown("health.slow_samples", "samples are not timed one by one")
         return
     median = statistics.median(t for t, _ in took)
     first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be read again
     came = {i for _, i in (*took, *first)}
-    took = took + first + [(_read_again(served, i), i) for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL])]
+    took = took + first + _timed(served, dict.fromkeys(doubtful[:MOST_DOUBTFUL]), until)
     slowest = {i: t for t, i in sorted(took)}  # a sample read in several epochs counts once
     suspects = sorted(
         ((t, i) for i, t in slowest.items() if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True
     )
-    until = bench.until(0.1)
     if suspects and bench.source.iterable:
         yield Unknown(
             "health.slow_samples", f"{len(suspects)} seemed slow, but the samples of a stream cannot be read again"
@@ -60,8 +61,12 @@ def slow_samples(
             )
             break
         bench.at(index)
-        again = min(_read_again(served, index) for _ in range(AGAIN))
-        if again >= SLOW_TIMES * median and again > SLOW_LEAST_S:
+        again = float("inf")
+        for _ in range(AGAIN):
+            again = min(again, _read_again(served, index))
+            if again < SLOW_TIMES * median or again <= SLOW_LEAST_S:
+                break
+        else:
             slow.append((again, index))
     bench.at(-1)
     slow.sort(reverse=True)
@@ -95,6 +100,16 @@ def wilson(k: int, n: int, z: float = 1.96) -> tuple[float, float]:
     p, w = k / n, z * z / n
     middle, half = p + w / 2, z * math.sqrt(p * (1 - p) / n + w / (4 * n))
     return max(0.0, (middle - half) / (1 + w)), min(1.0, (middle + half) / (1 + w))
+
+
+def _timed(served: Serving, indices: Iterable[int], until: float | None) -> list[tuple[float, int]]:
+    """Seconds and indices of these samples, as far as time allows, and at least of one."""
+    found: list[tuple[float, int]] = []
+    for i in indices:
+        if found and until is not None and time.monotonic() > until:
+            break
+        found.append((_read_again(served, i), i))
+    return found
 
 
 def _read_again(served: Serving, index: int) -> float:
