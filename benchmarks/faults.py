@@ -1147,6 +1147,7 @@ CASES = {
     "cores-used-up": ("crowded", "waits"),
     "latency-bound": ("waits", "crowded"),
     "bandwidth-bound": ("one_at_a_time", "computing"),
+    "waits-for-lock": ("one_at_a_time", "waits"),
     "slow-metadata": ("lists_for_each", "lists_once"),
     "client-used-across-fork": ("client_before_fork", "client_after_fork"),
     "batches-dropped": ("dropped", "kept_whole"),

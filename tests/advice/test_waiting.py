@@ -51,7 +51,7 @@ def waiting(helped_s: float = 0.0, locked: float = 0.0, best: int = 2) -> Facts:
     [
         (waiting(), ["latency-bound", "bandwidth-bound"]),
         (waiting(best=32), ["latency-bound"]),  # more workers were proved to be faster
-        (waiting(locked=0.8), ["waits-for-lock"]),
+        (waiting(locked=0.8), ["waits-for-lock", "bandwidth-bound"]),
         (waiting(locked=0.1), ["latency-bound", "bandwidth-bound"]),
         (waiting(helped_s=0.008), []),  # its own threads compute
     ],

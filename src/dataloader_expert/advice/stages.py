@@ -58,10 +58,10 @@ def locks(facts: Facts) -> Iterator[Finding]:
     if fact is None or fact.value["share"] < LOCKED_LEAST:
         return
     at = fact.value["at"]
-    text = f"loading processes spend {fact.value['share']:.0%} of a sample's time waiting for a lock"
+    text = f"loading processes spend {fact.value['share']:.0%} of a sample's time waiting for a lock or semaphore"
     text += f", at {posixpath.basename(at['file'])}:{at['line']} in `{at['function']}`" if at else ""
-    text += ": only one of them holds it at a time"
-    fix = "hold the lock for less, not while reading or decoding, or give each worker a handle of its own, which needs"
+    text += ": whoever holds it keeps the others waiting"
+    fix = "hold it for a shorter time, not while reading or decoding, or give each worker a handle of its own, which needs"
     fix += " none; more workers do not help"
     places = [{"file": at["file"], "line": at["line"]}] if at else []
     yield finding("waits-for-lock", "warning", text, fact, fix, places, cost=fact.value["share"])

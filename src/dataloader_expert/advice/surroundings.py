@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.stages import cpu_and_waits, waits_for_locks
+from dataloader_expert.advice.stages import cpu_and_waits
 from dataloader_expert.advice.workers import host_bytes, settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
@@ -109,7 +109,7 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     """B36: samples wait, and several workers get far less than they would if their waits overlapped."""
     machine, tried = facts.find(MACHINE), facts.find(TRIALS)
     cpu, waits = cpu_and_waits(facts)
-    if machine is None or tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2 or waits_for_locks(facts):
+    if machine is None or tried is None or waits < 0.5 * (cpu + waits) or waits < 0.2:
         return
     current, best = settings(facts)
     if current is not None and best is not None and best["workers"] > max(1, current["num_workers"]):
@@ -126,8 +126,8 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
         return  # the rate is that of beginning epochs
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * machine.value["cpus"] / (cpu + moved)):
-        text = f"{many} workers read {got:,.0f} samples/s, the main process alone {alone:,.0f}: the storage or service"
-        text += " that samples wait for hardly serves more requests in parallel"
+        text = f"{many} workers read {got:,.0f} samples/s, the main process alone {alone:,.0f}: the storage, service or"
+        text += " lock that samples wait for hardly serves more in parallel"
         fix = "read fewer bytes per sample, or use faster storage; more workers do not help"
         yield finding("bandwidth-bound", "info", text, tried, fix)
 
