@@ -533,6 +533,11 @@ SPEAKS = {
     },
     "classes": {
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
+        "the rarest of many that speak": (
+            Data({"voice": np.append(np.resize(np.arange(19, 4000, 97), 399), 5555)}, "voice"),
+            "label-singleton",
+            "info",
+        ),
         "a class of one sample among many": (
             Data({"label": np.append(np.arange(399) % 57, 300)}, "label"),
             "label-singleton",

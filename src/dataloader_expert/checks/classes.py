@@ -12,7 +12,7 @@ from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column
-from dataloader_expert.sources.roles import words
+from dataloader_expert.sources.roles import GROUP_WORDS, words
 
 LABELS_MISSING = Quantity("labels_missing", "samples", "samples without a label")
 TRAIN_IMBALANCE = Quantity(
@@ -28,7 +28,24 @@ FEW_NUMBERS = 30
 """So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
 DENSE, SINGLE = 0.5, 0.05
 """The least share of their range that numbers of classes fill, and the largest share of classes with a single sample."""
-CLASS_WORDS = {"label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code"}
+THIN = 0.5
+"""How rare a tenth of the values, the largest, must be, against the mean."""
+CLASS_WORDS = GROUP_WORDS | {
+    *(
+        "label",
+        "labels",
+        "class",
+        "classes",
+        "category",
+        "categories",
+        "cls",
+        "id",
+        "type",
+        "species",
+        "code",
+        "identity",
+    ),
+}
 JOINING, MOSTLY = "|;,", 0.9
 """What may join labels, and the least share of parts that are labels elsewhere."""
 
@@ -293,14 +310,18 @@ class Classes(Check):
 
 
 def quantities(name: str, counts: Mapping[Any, int]) -> bool:
-    """Whether whole numbers are quantities, such as prices: many, and not numbered from 0 or 1 as classes are, or with gaps, or
-    with many values that occur once. A field that is named after classes has classes."""
+    """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, most of them occur
+    once or the largest are the rarest, and they are not numbered from 0 or 1 without gaps. A field that is named after classes,
+    or after whom samples are from, has classes."""
     if len(counts) <= FEW_NUMBERS or set(words(name)) & CLASS_WORDS:
         return False
     if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in counts):
         return False
     least, most, once = min(counts), max(counts), sum(n == 1 for n in counts.values())
-    return least not in (0, 1) or len(counts) < DENSE * (most - least + 1) or once > SINGLE * len(counts)
+    numbered = least in (0, 1) and len(counts) >= DENSE * (most - least + 1) and once <= SINGLE * len(counts)
+    largest = sorted(counts)[-max(1, len(counts) // 10) :]
+    rare = sum(counts[v] for v in largest) / len(largest) <= THIN * sum(counts.values()) / len(counts)
+    return not numbered and (rare or 2 * once > len(counts))
 
 
 def several(counts: Mapping[Any, int]) -> bool:
