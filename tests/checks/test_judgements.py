@@ -93,6 +93,7 @@ SHARP = [picture(i, size=48) for i in range(12)]
 PIXELS = list(np.random.default_rng(6).integers(0, 256, (120, 8, 8, 3), np.uint8))
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
 CATEGORY = {"day": "category"}
+DOZENS = ["train"] * 12 + ["test"] * 12
 HALVES = ["train"] * 6 + ["test"] * 6
 NUMBERS = np.arange(12.0)
 
@@ -201,7 +202,10 @@ SILENT = {
     "classes": {
         "ten to one": tabled(["a"] * 20 + ["b"] * 2),
         "prices in whole numbers": Data({"price": 200 + (NOISE * 31).astype(int)}, "price", splits=LARGE_HALVES),
-        "a count of each day": Data({"sold": np.rint(np.abs(NOISE) * 40).astype(int)}, "sold", splits=LARGE_HALVES),
+        "a count of each day": Data({"sold": np.rint(90 + 25 * NOISE).astype(int)}, "sold", splits=LARGE_HALVES),
+        "a count from nothing on": Data(
+            {"sold": np.rint(25 * (NOISE - NOISE.min())).astype(int)}, "sold", splits=LARGE_HALVES
+        ),
         "a split that is left unlabelled": tabled(["a", "b"] * 3 + [None] * 6, splits=HALVES),
         "names that differ in more than case": tabled(["cat", "cats", "Dog", "owl"] * 3),
         "numbers within the declared classes": tabled(np.array([0, 1, 2] * 4), classes=("a", "b", "c")),
@@ -241,6 +245,10 @@ SILENT = {
             lambda c, i: f"{SAID[i % 7]} {['cat', 'dog'][c if i % 3 else 1 - c]} {i}"
         ),
         "names of classes that are short": told_by(lambda c, i: f"{SAID[i % 7]} a b {i}", names=("a", "b")),
+        "texts in which both classes are named": told_by(lambda c, i: f"is it a cat or a dog? {SAID[i % 7]} {i}"),
+        "paths through folders of classes": told_by(
+            lambda c, i: SAID[i % 7], ids=lambda c, i: f"images/{['cat', 'dog'][c]}/{i:04d}.jpg"
+        ),
         "identifiers of one form": told_by(lambda c, i: SAID[i % 7], ids=lambda c, i: f"P-{i:04d}"),
     },
     "lengths": {
@@ -252,9 +260,11 @@ SILENT = {
         "nothing but pixels to be ignored": masks(*[(0, 1, 255)] * 9, (255,), (0,)),
         "as declared, the background left out": masks(*[(0, 1, 2, 255)] * 9, classes=("road", "car")),
         "two ways of writing, both usual": masks(*[(0, 1)] * 9, *[(0, 255)] * 8),
-        "two ways of writing in both splits": masks(*[(0, 1), (0, 255)] * 6, splits=HALVES),
-        "a split with nothing but what is to be ignored": masks(*[(0, 1, 255)] * 6, *[(0, 255)] * 6, splits=HALVES),
-        "a split without one of the classes": masks(*[(0, 1, 20)] * 6, *[(0, 1)] * 6, splits=HALVES),
+        "two ways of writing in both splits": masks(*[(0, 1), (0, 255)] * 12, splits=DOZENS),
+        "a split with nothing but what is to be ignored": masks(*[(0, 1, 255)] * 12, *[(0, 255)] * 12, splits=DOZENS),
+        "a split whose masks are withheld": masks(*[(0, 1)] * 12, *[(255,)] * 12, splits=DOZENS),
+        "a split without one of the classes": masks(*[(0, 1, 20)] * 12, *[(0, 1)] * 12, splits=DOZENS),
+        "a few masks of other classes": masks(*[(0, 1)] * 6, *[(0, 21)] * 6, splits=HALVES),
     },
     "drift": {
         "layouts that vary within splits": Data(
@@ -533,6 +543,11 @@ SPEAKS = {
     },
     "classes": {
         "eleven to one": (tabled(["a"] * 22 + ["b"] * 2), "severe-imbalance", "warning"),
+        "a class of one sample in a long tail": (
+            Data({"target": np.repeat(np.arange(40), [40 - k for k in range(40)])}, "target"),
+            "label-singleton",
+            "info",
+        ),
         "the rarest of many that speak": (
             Data({"voice": np.append(np.resize(np.arange(19, 4000, 97), 399), 5555)}, "voice"),
             "label-singleton",
@@ -695,7 +710,7 @@ SPEAKS = {
         "identifiers that begin with the class": (
             told_by(lambda c, i: SAID[i % 7], ids=lambda c, i: f"{'NP'[c]}{i:04d}"),
             "label-leaked-by-field",
-            "warning",
+            "info",
         ),
         "the classes' names": (
             Data({"class_name": [["cat", "dog"][c] for c in CLASS], "label": CLASS}, "label"),
@@ -713,7 +728,7 @@ SPEAKS = {
     "masks": {
         "stretched to be seen": (masks(*[(0, 1, 2)] * 9, (0, 127, 254)), "scale-drift", "warning"),
         "a split that is stretched": (
-            masks(*[(0, 1)] * 6, *[(0, 255)] * 6, splits=HALVES),
+            masks(*[(0, 1)] * 12, *[(0, 255)] * 12, splits=DOZENS),
             "preprocessing-differs",
             "error",
         ),

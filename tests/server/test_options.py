@@ -9,7 +9,7 @@ import pytest
 from dataloader_expert.server.command import main
 from dataloader_expert.server.terminal.options import as_options
 
-NAMES = ("budget_s", "label", "format", "group", "what_if", "model", "model_args")
+NAMES = ("source", "budget_s", "label", "format", "group", "what_if", "model", "model_args")
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,10 @@ NAMES = ("budget_s", "label", "format", "group", "what_if", "model", "model_args
         ("pass format=csv", "pass --format csv"),
         ("pass what_if", "pass --what-if"),
         ("pass model_args=, or give group=", "pass --model-args, or give --group"),
+        ("pass model, or budget_s", "pass --model, or --budget-s"),
+        ("name the label with label=", "name the label with --label"),
+        ("a larger model, or a larger group", "a larger model, or a larger group"),
+        ("give source, or input", "give source, or input"),
         ("the label is a group; set num_workers=4", "the label is a group; set num_workers=4"),
         ("raise budget_seconds", "raise budget_seconds"),
     ],

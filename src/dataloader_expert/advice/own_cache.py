@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Facts, in_bytes
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.health.own_cache import KEPT
 from dataloader_expert.probes.profile.stages import MEMORY_GROWTH
 from dataloader_expert.probes.search.loading import CURRENT
+
+TOLD_BYTES = 1e8
 
 
 def keeps_samples(facts: Facts) -> Iterator[Finding]:
@@ -31,7 +33,8 @@ def keeps_samples(facts: Facts) -> Iterator[Finding]:
     text += "" if current.value["persistent_workers"] else ", until the epoch ends and they are lost"
     grows, samples = facts.value(MEMORY_GROWTH) or 0.0, facts.value(SAMPLES) or 0
     if current.value["persistent_workers"] and grows > 0:
-        text += f"; once each has read all {samples:,}, they hold about {grows * samples / 1e6 * workers:,.1f} GB"
+        held = grows * samples * 1e3 * workers
+        text += f"; once each has read all {samples:,}, they hold about {in_bytes(held)}" if held >= TOLD_BYTES else ""
     fix = "read every sample once in the main process before the loader starts: forked workers share what it holds; or"
     fix += " leave caching to CachedDataset(dataset).fill() from dataloader_expert.loaders"
     yield finding("dataset-caches-samples", "warning", f"{text}; {rates}", [fact, current], fix)

@@ -10,9 +10,11 @@ from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.model.batch import COLLATE
+from dataloader_expert.probes.profile.clocks import helping
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
+from dataloader_expert.probes.search.loading import CURRENT
 
 LOCKED_LEAST = 0.2
 """The least share of a sample's time that waiting for locks is reported from."""
@@ -31,7 +33,8 @@ def cpu_and_waits(facts: Facts) -> tuple[float, float]:
     """A sample's CPU and blocked time in milliseconds, without transport. What it is blocked while threads of its own
     compute is CPU time."""
     cpu, waits = _blocked(facts)
-    helped = min(waits, 1e3 * facts.value(PULSES, {"helped_s": 0.0})["helped_s"])
+    pulses = facts.value(PULSES, {"helped_s": 0.0, "cpus": 1.0})
+    helped = helping(waits, cpu, 1e3 * pulses["helped_s"], pulses["cpus"])
     return cpu + helped, waits - helped
 
 
@@ -54,8 +57,9 @@ def waits_for_locks(facts: Facts) -> bool:
 
 def locks(facts: Facts) -> Iterator[Finding]:
     """Loading processes wait for a lock that one of them holds."""
-    fact = facts.find(LOCKED)
-    if fact is None or fact.value["share"] < LOCKED_LEAST:
+    fact, current = facts.find(LOCKED), facts.find(CURRENT)
+    alone = current is not None and current.value["num_workers"] < 2
+    if fact is None or fact.value["share"] < LOCKED_LEAST or alone:
         return
     at = fact.value["at"]
     text = f"loading processes spend {fact.value['share']:.0%} of a sample's time waiting for a lock or semaphore"

@@ -12,6 +12,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.static_checks import LEFT_OVER
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
@@ -23,6 +24,8 @@ CACHE_GREW, CACHE_HOLDS = 0.05, 0.3
 HELD_LEAST = 1 << 20
 QUEUED, QUEUED_MS = 0.3, 0.1
 """The share of a sample's time, and the milliseconds, from which waiting for a core is reported."""
+OWN_THREADS = 4
+"""A loading process with more threads than cores, and these besides, waits for its own."""
 TRANSPORT = 3
 """CPU time of transferring a batch from a worker, as a multiple of the main process's part."""
 
@@ -91,15 +94,18 @@ def cores(facts: Facts) -> Iterator[Finding]:
 
 
 def busy(facts: Facts) -> Iterator[Finding]:
-    """Samples wait for a core although there are no more workers than cores: others use them."""
+    """Samples wait for a core although there are fewer workers than cores: other processes run."""
     machine, current = facts.find(MACHINE), facts.find(CURRENT)
-    if machine is None or current is None or current.value["num_workers"] > machine.value["cpus"]:
+    if machine is None or current is None or current.value["num_workers"] + 1 > machine.value["cpus"]:
+        return  # the main process needs one as well
+    own = facts.value(PULSES, {"threads": 1})["threads"] > OWN_THREADS + machine.value["cpus"]
+    if own or facts.value(THROTTLED, 0.0) > 0:
         return
     fetched = [f for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
     queue, whole = sum(f.value["queue_ms"] for f in fetched), sum(f.value["ms"] for f in fetched)
     if whole > 0 and queue >= QUEUED * whole and queue >= QUEUED_MS:
-        text = f"samples wait {queue / whole:.0%} of their time for a core, with no more workers than cores: other processes use"
-        text += " them, and every rate here is lower than on an idle machine"
+        text = f"samples wait {queue / whole:.0%} of their time for a core, although there are fewer workers than cores: other"
+        text += " processes are running, and every rate here is lower than on an idle machine"
         yield finding(
             "machine-busy", "info", text, fetched, "stop the other processes and repeat, before you rely on these rates"
         )

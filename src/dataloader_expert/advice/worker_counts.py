@@ -9,6 +9,7 @@ from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.stages import PULSES
+from dataloader_expert.probes.search.loading import CURRENT
 
 BATCH_CALLS = 12
 """Write calls that a worker needs to send a batch."""
@@ -58,7 +59,10 @@ def threads(facts: Facts) -> Iterator[Finding]:
         waits = fact.value["queue_s"] / fact.value["cpu_s"]
         if fact.value["threads"] <= 4 + fact.value["cpus"] or waits < 3:
             continue
-        text = f"each worker runs {fact.value['threads']} threads, which wait {waits:.1f} times as long for a core as they run"
+        current = facts.find(CURRENT)
+        alone = fact.quantity == PULSES and current is not None and not current.value["num_workers"]
+        text = f"{'the main process' if alone else 'each worker'} runs {fact.value['threads']} threads, which wait {waits:.1f} times"
+        text += " as long for a core as they run"
         fix = "set cv2.setNumThreads(0) or torch.set_num_threads(1) in worker_init_fn, or OMP_NUM_THREADS=1"
         yield finding("too-many-threads", "warning", text, fact, fix)
         return

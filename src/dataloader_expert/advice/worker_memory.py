@@ -49,7 +49,7 @@ def growing(facts: Facts) -> Iterator[Finding]:
 def _copied(fact: Fact, mean: float, held: Fact | None, severity: Severity) -> Finding:
     """Pages copied on write, and the attribute whose objects lie in them."""
     text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker: reference counting"
-    text += " writes to pages shared since the fork" + (", once there are workers" if severity == "info" else "")
+    text += " writes to pages shared since the fork"
     cited, what = [fact], "the index"
     if held is not None and held.value["objects"] >= OBJECTS_LEAST:
         v = held.value
@@ -58,9 +58,15 @@ def _copied(fact: Fact, mean: float, held: Fact | None, severity: Severity) -> F
         of = v["owner"] if v["owner"].startswith("module ") else f"class {v['owner']}"
         text += f"; {what} of {escaped(of)} holds {some}{number:,.0f} Python objects"
         text += f" ({some}{v['bytes'] / 1e6:,.0f} MB)"
-    elif held is not None:
-        text += ", or allocates in them: no attribute of the dataset holds many Python objects"
-        cited, severity = [fact, held], "info"
+    elif held is not None and held.evidence.how == "counted":
+        text = f"each sample read makes {mean:.0f} bytes of shared memory private to a worker, although no attribute of the dataset"
+        text += (
+            " holds many Python objects: the worker allocates in pages that it shared, which ends once it has them all"
+        )
+        fix = (
+            "watch whether the memory of workers still grows after an epoch; if so, look for lists of objects elsewhere"
+        )
+        return finding("copy-on-write-growth", "info", text, [fact, held], fix)
     fix = f"store {what} in a numpy array, an Arrow column or one bytes object, not in lists of Python objects"
     return finding("copy-on-write-growth", severity, text, cited, fix)
 

@@ -26,10 +26,10 @@ RARE = 1_000
 SEVERE = 10.0
 FEW_NUMBERS = 30
 """So many distinct whole numbers may be classes, however they are numbered: grades, ages in years, codes."""
-DENSE, SINGLE = 0.5, 0.05
-"""The least share of their range that numbers of classes fill, and the largest share of classes with a single sample."""
+DENSE = 0.5
+"""The least share of their range that numbers of classes fill."""
 THIN = 0.5
-"""How rare a tenth of the values, the largest, must be, against the mean."""
+"""How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
 CLASS_WORDS = GROUP_WORDS | {
     *(
         "label",
@@ -310,18 +310,19 @@ class Classes(Check):
 
 
 def quantities(name: str, counts: Mapping[Any, int]) -> bool:
-    """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, most of them occur
-    once or the largest are the rarest, and they are not numbered from 0 or 1 without gaps. A field that is named after classes,
-    or after whom samples are from, has classes."""
+    """Whether whole numbers are quantities, such as prices or counts, and not numbers of classes: there are many, and most of them
+    occur once, or those at the ends are rarer than those between. A field that is named after classes, or after whom samples are
+    from, has classes."""
     if len(counts) <= FEW_NUMBERS or set(words(name)) & CLASS_WORDS:
         return False
     if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in counts):
         return False
-    least, most, once = min(counts), max(counts), sum(n == 1 for n in counts.values())
-    numbered = least in (0, 1) and len(counts) >= DENSE * (most - least + 1) and once <= SINGLE * len(counts)
-    largest = sorted(counts)[-max(1, len(counts) // 10) :]
-    rare = sum(counts[v] for v in largest) / len(largest) <= THIN * sum(counts.values()) / len(counts)
-    return not numbered and (rare or 2 * once > len(counts))
+    values = sorted(counts)
+    tenth, mean = max(1, len(values) // 10), sum(counts.values()) / len(counts)
+    thin = [sum(counts[v] for v in end) <= THIN * mean * tenth for end in (values[:tenth], values[-tenth:])]
+    if values[0] in (0, 1) and len(values) >= DENSE * (values[-1] - values[0] + 1):
+        return all(thin)  # as of classes, unless those in the middle are the most frequent
+    return thin[1] or 2 * sum(n == 1 for n in counts.values()) > len(counts)
 
 
 def several(counts: Mapping[Any, int]) -> bool:

@@ -40,7 +40,13 @@ TOLD = {
     "size": "the size of ",
 }
 """What of a field is looked at, as a sentence says it."""
-_WORD, _LETTERS = re.compile(r"\w+"), re.compile(r"[^\d\s]*")
+_WORD, _LETTERS, _NUMBER = (
+    re.compile(r"\w+"),
+    re.compile(r"[^\d\s/\\]*(?![^\d\s]*[/\\])"),
+    re.compile(r"-?[0-9]+(\.0)?"),
+)
+READ, MOST_READ, MOST_NAMES = 64, 5_000, 1_000
+"""Words of a text, texts, and names of classes that are looked at."""
 SHORT_NAME = 3
 """Names of classes with fewer letters occur in any text."""
 LABEL = "label"
@@ -70,7 +76,9 @@ class Giveaway(Check):
         self.texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name not in aside]
         texts = {f.name for f in context.fields if f.kind in ("text", "category") and not f.shape}
         self.keyed = [r.field for r in roles.keys if r.field in texts and r.field != context.label]
-        width = len(self.names) + len(self.sized) + 3 * len(self.texts) + len(self.keyed)
+        self.called: dict[Any, str] = {}
+        """Labels as texts, by what is kept of them."""
+        width = len(self.names) + len(self.sized) + (2 + READ) * len(self.texts) + len(self.keyed)
         self.drawn = Drawn(max(LEAST_KEPT, min(KEPT, CELLS // max(1, width))))
 
     def applies(self) -> bool:
@@ -95,13 +103,14 @@ class Giveaway(Check):
             values = None if column is None else column.values
             sizes = [0 if values is None else _size(values[i]) for i in rows.tolist()]
             kept[f"size {name}"] = np.array(sizes, np.uint64)
-        names = [self._name_of(one) for one in _texts(label, rows)] if self.texts else []
+        if self.texts and len(self.called) < MOST_NAMES:
+            self.called.update(zip(kept[LABEL].tolist(), _texts(label, rows), strict=True))
         for name in self.texts:
             said = _texts(block.columns.get(name), rows)
             split = [_WORD.findall(text.casefold()) for text in said]
             kept[f"{FIRST} {name}"] = _digests(found[0] if found else "" for found in split)
             kept[f"{LAST} {name}"] = _digests(found[-1] if found else "" for found in split)
-            kept[f"{NAMED} {name}"] = np.array([_holds(found, one) for found, one in zip(split, names, strict=True)])
+            kept[f"{NAMED} {name}"] = np.stack([_digests((found + [""] * READ)[:READ]) for found in split])
         for name in self.keyed:
             begun = (_LETTERS.match(text) for text in _texts(block.columns.get(name), rows))
             kept[f"{LETTERS} {name}"] = _digests(found[0] if found is not None else "" for found in begun)
@@ -111,6 +120,7 @@ class Giveaway(Check):
         assert isinstance(other, Giveaway)
         self.seen += other.seen
         self.drawn.merge(other.drawn)
+        self.called.update(other.called)
 
     def facts(self) -> Iterable[Fact]:
         import numpy as np
@@ -128,11 +138,10 @@ class Giveaway(Check):
         ]
         if 2 <= len(distinct) <= CLASSES:
             for name in self.texts:
-                holds = rows[f"{NAMED} {name}"][there]
-                if len(holds) >= LEAST:
-                    yield Fact(
-                        WRITTEN, round(float(holds.mean()), 4), self.evidence("sampled", len(holds)), {"field": name}
-                    )
+                written = rows[f"{NAMED} {name}"][there][:MOST_READ]
+                if len(written) >= LEAST:
+                    share = self._named(written, distinct, target[:MOST_READ])
+                    yield Fact(WRITTEN, round(share, 4), self.evidence("sampled", len(written)), {"field": name})
         for what, name in every:
             values = rows[f"{what} {name}"][there]
             if len(distinct) > CLASSES:
@@ -153,7 +162,8 @@ class Giveaway(Check):
                 continue
             measure = str(fact.at.get("measure", ""))
             second = not measure and bool(set(words(name)) & SECOND_LABELS)
-            severity: Severity = "info" if second or self.context.guessed else "warning"
+            known = second or measure == LETTERS  # a model hardly sees an identifier
+            severity: Severity = "info" if known or self.context.guessed else "warning"
             how = (
                 f"predicts {escaped(self.context.label)} of {v['right']:.1%} of held-out samples"
                 f" (always guessing the most common class: {v['guess']:.1%})"
@@ -168,6 +178,8 @@ class Giveaway(Check):
                 fact,
                 "bring all samples to one size, and find out what else differs between the classes' sources"
                 if measure == "size"
+                else f"make sure that the model does not see {escaped(name)}"
+                if measure == LETTERS
                 else f"remove it from {escaped(name)} unless it is known before the label is"
                 if measure
                 else f"drop {escaped(name)} unless it is known before the label is: a model that sees it learns nothing else",
@@ -176,14 +188,31 @@ class Giveaway(Check):
         for fact in facts.all(WRITTEN):
             name = str(fact.at["field"])
             if fact.value >= KNOWN:
-                text = f"{fact.value:.1%} of samples have the name of their own class ({escaped(self.context.label)}) in {escaped(name)}"
+                text = f"{fact.value:.1%} of samples have the name of their class ({escaped(self.context.label)}), and of no other, in"
+                text += f" {escaped(name)}"
                 fix = f"remove it from {escaped(name)} unless it is known before the label is"
                 severity = "info" if self.context.guessed else "warning"
                 yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": name}])
 
+    def _named(self, written: Any, distinct: Any, target: Any) -> float:
+        """The share of texts, given as digests of words, that have the name of their own class in them and of no other."""
+        import numpy as np
+
+        holds = np.zeros((len(written), len(distinct)), bool)
+        for k, value in enumerate(distinct.tolist()):
+            name = self._name_of(self.called.get(value, ""))
+            starts = written.shape[1] - len(name) + 1
+            if name and starts > 0:
+                hit = np.ones((len(written), starts), bool)
+                for i, word in enumerate(_digests(name).tolist()):
+                    hit &= written[:, i : i + starts] == np.uint64(word)
+                holds[:, k] = hit.any(1)
+        own = holds[np.arange(len(target)), target]
+        return float((own & (holds.sum(1) == 1)).mean())
+
     def _name_of(self, label: str) -> tuple[str, ...]:
         """The words of a class's name; none for a name that is too short to be told from a common word."""
-        plain = self.context.class_name(int(label)) if label.lstrip("-").isdigit() else label
+        plain = self.context.class_name(int(float(label))) if _NUMBER.fullmatch(label) else label
         return tuple(_WORD.findall(plain.casefold())) if sum(map(str.isalpha, plain)) >= SHORT_NAME else ()
 
 
@@ -199,12 +228,6 @@ def _digests(texts: Iterable[str]) -> Any:
     import numpy as np
 
     return np.array([digest64(text.encode("utf-8", "surrogatepass")) for text in texts], np.uint64)
-
-
-def _holds(words: list[str], name: tuple[str, ...]) -> bool:
-    """Whether the words of a name stand in a text, one after the other."""
-    n = len(name)
-    return n > 0 and any(tuple(words[i : i + n]) == name for i in range(len(words) - n + 1) if words[i] == name[0])
 
 
 def _size(value: Any) -> int:

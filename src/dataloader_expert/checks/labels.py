@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.wording import said
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.roles import group_name
 
 LENGTHS = Quantity(
     "lengths",
@@ -59,7 +60,7 @@ class Labels(Check):
         if self.context.label is not None and self.context.label in block.columns:
             self.label.append((start, _codes(block.columns[self.context.label], n, self.names)))
         if self.grouped is not None and self.grouped in block.columns:
-            self.group.append((start, _codes(block.columns[self.grouped], n, self.group_names)))
+            self.group.append((start, _codes(block.columns[self.grouped], n, self.group_names, group_name)))
         if self.long is not None and self.long in block.columns:
             values = block.columns[self.long].values[:n]
             length = _talk if self.talks else _length
@@ -139,8 +140,8 @@ def _length(value: Any) -> int:
     return int(number) if 0 <= number < 1 << 31 else 0
 
 
-def _codes(column: Column, n: int, names: dict[str, int]) -> Any:
-    """The values' codes, int32; samples without one share the code of ``ABSENT``."""
+def _codes(column: Column, n: int, names: dict[str, int], called: Callable[[Any], str] = str) -> Any:
+    """The values' codes, int32, by the names they are ``called``; samples without one share the code of ``ABSENT``."""
     import numpy as np
 
     values = column.values[:n]
@@ -150,7 +151,7 @@ def _codes(column: Column, n: int, names: dict[str, int]) -> Any:
         for k in np.argsort(first).tolist():  # in the order of their first occurrence
             own[k] = names.setdefault(str(distinct[k].item()), len(names))
         return own[at]
-    plain = [str(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
+    plain = [called(v) for v in (values.tolist() if hasattr(values, "tolist") else values)]
     if column.nulls is not None:
         plain = [ABSENT if absent else v for v, absent in zip(plain, column.nulls[:n], strict=True)]
     return np.array([names.setdefault(v, len(names)) for v in plain], np.int32)

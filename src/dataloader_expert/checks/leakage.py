@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import digest64
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column, Role
-from dataloader_expert.sources.roles import part_of_name
+from dataloader_expert.sources.roles import group_name, part_of_name
 from dataloader_expert.sources.times import READINGS, read_time
 
 GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
@@ -22,8 +21,6 @@ TIMES = Quantity(
     "",
     "earliest and latest time of a split, and its samples before the end of training, by reading of ambiguous dates",
 )
-NAME = 64
-"""Characters of a group's name from which on it is shortened."""
 Moment = tuple[float, Any]
 """Comparable seconds, and the value they were read from."""
 Range = tuple[Moment, Moment]
@@ -59,7 +56,7 @@ class Leakage(Check):
             if split is None:
                 continue
             for value, n in Counter(self._groups(part)).items():
-                splits = self.groups.setdefault(_named(str(value)), {})
+                splits = self.groups.setdefault(group_name(value), {})
                 splits[split] = splits.get(split, 0) + n
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
@@ -69,7 +66,8 @@ class Leakage(Check):
         if self.parts:
             found = (part_of_name(part.file(i), self.parts) for i in range(part.samples))
             return [group for group in found if group is not None]
-        return _present(part.columns[self.group]) if self.group is not None and self.group in part.columns else []
+        there = _present(part.columns[self.group]) if self.group is not None and self.group in part.columns else []
+        return [group for group in there if group != ""]
 
     def _times(self, split: str, values: list[Any]) -> None:
         import numpy as np
@@ -209,11 +207,6 @@ class Leakage(Check):
                 [{"field": self.time, "split": split}],
                 t["early"],
             )
-
-
-def _named(group: str) -> str:
-    """A group's name; a long text is known by its beginning and a digest."""
-    return group if len(group) <= NAME else f"{group[:NAME]}… ({digest64(group.encode('utf-8', 'surrogatepass')):x})"
 
 
 def _astride(groups: dict[str, Any], role: Role | None, by_name: bool) -> str:

@@ -30,6 +30,8 @@ SETS = 2_000
 """The most sets of values of a field that are kept: with more, no set is usual."""
 APART = 10.0
 """The ratio of values that means another scale: of indices to 255, unless there are very many classes."""
+FEWEST = 10
+"""The fewest masks of a split, with more than what is to be ignored, that are compared with those of another."""
 FEW = 0.2
 """The largest share of masks that can be odd."""
 Levels = tuple[int, ...]
@@ -104,8 +106,9 @@ class Masks(Check):
             found = {**self._counted(name, odd), "values": values, "usual": usual[:20]}
             yield Fact(SCALED, found, self.evidence(), {"field": name})
         for (name, split), sets in sorted(self.splits.items()):
-            if len({s for n, s in self.splits if n == name}) > 1:
-                yield Fact(BY_SPLIT, _usual(sets)[:20], self.evidence(n=sets.total()), {"field": name, "split": split})
+            full = sum(n for levels, n in sets.items() if set(levels) - {0, IGNORED} or len(levels) > 1)
+            if full >= FEWEST and len(self.sets[name]) < SETS:  # with more, which are counted is chance
+                yield Fact(BY_SPLIT, _usual(sets), self.evidence(n=sets.total()), {"field": name, "split": split})
 
     def _counted(self, name: str, odd: list[Levels]) -> dict[str, Any]:
         """How many masks have these sets of values, of how many, and where they are."""

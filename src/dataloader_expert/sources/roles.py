@@ -6,6 +6,7 @@ is a guess. ``how`` gives the reason in words. A column that the user names is u
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -51,8 +52,10 @@ GROUP_WORDS = {
 }  # fmt: skip
 TEXTS_OF_GROUPS = {"context", "passage", "paragraph", "article", "story", "premise", "document", "prompt"}
 """Names of long texts about each of which there are several samples, such as questions."""
-LONG = 40
-"""The least mean number of characters of texts that are more than names."""
+WORDS = 5
+"""The least number of words of a text that is more than a name."""
+NAME = 64
+"""Characters of a group's name from which on it is shortened."""
 WHO = {"user", "customer", "client", "member", "reviewer", "viewer", "reader", "listener"}
 WHAT = {
     "item", "movie", "film", "product", "book", "song", "track", "artist", "isbn", "asin", "article", "news", "restaurant",
@@ -266,9 +269,8 @@ def _group(columns: dict[str, list[Any]], kinds: dict[str, Field]) -> Role | Non
         said, distinct = words(name), len(set(values))
         if distinct < FEWEST_GROUPS:
             continue
-        if said[-1:] and said[-1] in TEXTS_OF_GROUPS and _long(values):
-            if 2 * distinct <= len(values) <= LARGEST_GROUP * distinct:
-                guesses.append((2, Role(name, "by its name and its values, which repeat")))
+        if said[-1:] and said[-1] in TEXTS_OF_GROUPS and _shared_texts(values):
+            guesses.append((2, Role(name, "by its name and its values, which repeat")))
             continue
         if kinds[name].kind == "text":
             continue
@@ -365,10 +367,26 @@ def _hashed(value: Any, absent: bool) -> Any:
     return None if absent else value.tobytes() if hasattr(value, "tobytes") else str(value)
 
 
-def _long(values: list[Any]) -> bool:
-    """Whether values are texts of some length."""
-    texts = [v for v in values[:500] if isinstance(v, str)]
-    return bool(texts) and sum(map(len, texts)) >= LONG * len(values[:500])
+def _shared_texts(values: list[Any]) -> bool:
+    """Whether values are texts of several words to each of which several rows belong; blank ones do not count."""
+    texts = Counter(v for v in values if isinstance(v, str) and len(v.split()) >= WORDS)
+    recur = sum(n > 1 for n in texts.values())
+    return (
+        2 * texts.total() >= sum(v != "" for v in values)
+        and len(texts) >= FEWEST_GROUPS
+        and 2 * recur >= len(texts)
+        and 2 * len(texts) <= texts.total() <= LARGEST_GROUP * len(texts)
+    )
+
+
+def group_name(value: Any) -> str:
+    """A group's name; a long text is known by its beginning and a digest."""
+    name = str(value)
+    return (
+        name
+        if len(name) <= NAME
+        else f"{name[:NAME]}… ({hashlib.blake2b(name.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()})"
+    )
 
 
 def _codes(values: list[Any]) -> bool:

@@ -20,6 +20,7 @@ from random import Random
 from typing import Any
 
 from dataloader_expert.facts import Quantity
+from dataloader_expert.sources.reference import is_users
 
 OBJECTS = Quantity(
     "objects_held",
@@ -85,10 +86,11 @@ def census(dataset: object, seed: int, seconds: float = SECONDS) -> Held | None:
 
 
 def _module(owner: object) -> types.ModuleType | None:
-    """The module of a user's class; None for torch's and other libraries' own."""
+    """The module of a user's class; None for Python's, libraries' and the main one, which holds what has nothing to do with it."""
     name = _members(type(owner)).get("__module__")
-    found = sys.modules.get(name) if type(name) is str and name.partition(".")[0] not in ("torch", "builtins") else None
-    return found if type(found) is types.ModuleType else None
+    found = sys.modules.get(name) if type(name) is str and name != "__main__" else None
+    file = found.__dict__.get("__file__") if type(found) is types.ModuleType else None
+    return found if type(file) is str and is_users(file) else None
 
 
 def _called(module: types.ModuleType | None) -> str:

@@ -1,7 +1,7 @@
 """Files and connections that were opened before the fork and that workers use: what one of them does, the others see.
 
 A handle that is merely inherited harms nobody. So three things are looked at that change only with use: the position of
-an open file, the bytes that a TCP connection carried, and the statements of an SQLite connection.
+an open file, the bytes that a TCP connection carried, and the statements through an SQLite connection.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import os
 import socket
 import struct
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
+from dataloader_expert.probes.health.object_census import attributes
 
 POSITIONS = Quantity(
     "positions_moved", "", "open files of the main process whose position moved while only workers read"
@@ -31,23 +33,23 @@ DATABASES = Quantity(
     "",
     "attributes that held an SQLite connection before the fork through which workers ran statements",
 )
-TCP_BYTES = struct.Struct("=QQ").unpack_from, 120
-"""Bytes acknowledged and received, and where Linux's ``struct tcp_info`` has them."""
+RECEIVED, ESTABLISHED = (struct.Struct("=Q").unpack_from, 128), 1
+"""Bytes received, and where Linux's ``struct tcp_info`` has them; its first byte if the connection is open."""
 DEEPEST, WIDEST = 3, 200
 """Levels of a dataset's attributes that are searched for connections, and attributes of one level."""
 
 
 def used() -> dict[str, int]:
     """By descriptor and path the position of each file that this process has open to read, and by descriptor and peer the
-    bytes that each of its TCP connections carried."""
+    bytes that it received over each of its TCP connections that are open."""
     found = {}
     with contextlib.suppress(OSError):
         for fd in map(int, os.listdir("/proc/self/fd")):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 path = os.readlink(f"/proc/self/fd/{fd}")
                 if path.startswith("socket:"):
-                    peer, carried = _carried(fd)
-                    found[f"{fd} {peer}"] = carried
+                    peer, received = _received(fd)
+                    found[f"{fd} {peer}"] = received
                 elif path.startswith("/") and not path.startswith(("/dev/", "/proc/", "/memfd:")):
                     about = dict(
                         line.split(":", 1) for line in Path(f"/proc/self/fdinfo/{fd}").read_text().splitlines()
@@ -57,34 +59,39 @@ def used() -> dict[str, int]:
     return found
 
 
-def _carried(fd: int) -> tuple[str, int]:
-    """The peer of a TCP connection as ``tcp://host:port``, and the bytes sent and received.
+def _received(fd: int) -> tuple[str, int]:
+    """The peer of a TCP connection as ``tcp://host:port``, and the bytes received.
 
     Raises:
-        OSError: if it is no TCP connection, or not connected.
+        OSError: if it is no open TCP connection.
         ValueError: if the system counts no bytes.
     """
-    with socket.socket(fileno=os.dup(fd)) as copy:
-        if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
-            raise OSError("no TCP connection")
-        host, port = copy.getpeername()[:2]
-        info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-    unpack, at = TCP_BYTES
-    if len(info) < at + 16:
+    blocking, own = os.get_blocking(fd), os.dup(fd)
+    try:
+        with socket.socket(fileno=own) as copy:
+            if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
+                raise OSError("no TCP connection")
+            host, port = copy.getpeername()[:2]
+            info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    finally:
+        os.set_blocking(fd, blocking)  # a default timeout changes it, and both descriptors share it
+    unpack, at = RECEIVED
+    if len(info) < at + 8:
         raise ValueError("this kernel counts no bytes")
-    return f"tcp://{host}:{port}", sum(unpack(info, at))
+    if info[0] != ESTABLISHED:  # its end is counted as a byte
+        raise OSError("closed")
+    return f"tcp://{host}:{port}", unpack(info, at)[0]
 
 
 def shared(before: dict[str, int], by: str) -> list[Fact]:
-    """What of this process only workers can have used since ``before``."""
+    """What of this process only workers can have used since ``before``. Connections are left out if threads of this process may
+    talk over them."""
     now = used()
     changed = sorted(name for name, state in now.items() if name in before and before[name] != state)
     names = [name.partition(" ")[2] for name in changed]
+    answered = [n for n in names if n.startswith("tcp://")] if threading.active_count() == 1 else []
     found = []
-    for quantity, chosen in (
-        (POSITIONS, [n for n in names if not n.startswith("tcp://")]),
-        (CONNECTIONS, [n for n in names if n.startswith("tcp://")]),
-    ):
+    for quantity, chosen in ((POSITIONS, [n for n in names if not n.startswith("tcp://")]), (CONNECTIONS, answered)):
         value = {"paths": chosen[:MAX_PLACES], "count": len(chosen)}
         found.append(Fact(quantity, value, evidence("counted", by, seen=len(before)), {"read_by": by}))
     return found
@@ -97,7 +104,9 @@ class Statements:
         self.parent, self.held = os.getpid(), databases(dataset)
         self.run = mmap.mmap(-1, max(1, len(self.held)))  # shared with the workers: whether each was used
         for i, connection in enumerate(self.held.values()):
-            connection.set_trace_callback(functools.partial(self._ran, i))
+            with contextlib.suppress(Exception):  # it may be closed, or another thread's
+                if _in_a_file(connection):
+                    connection.set_trace_callback(functools.partial(self._ran, i))
 
     def _ran(self, i: int, statement: str) -> None:
         if os.getpid() != self.parent:
@@ -113,13 +122,20 @@ class Statements:
         return Fact(DATABASES, names, evidence("counted", "worker_resources", seen=len(self.held)))
 
 
+def _in_a_file(connection: Any) -> bool:
+    """Whether a database is in a file: of one in memory each worker has a copy of its own."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    return any(file for _, _, file in cursor.execute("PRAGMA database_list"))
+
+
 def databases(dataset: Any, level: int = 0) -> dict[str, Any]:
     """The SQLite connections among a dataset's attributes, by the attribute's path; no code of the user's runs."""
     sqlite3 = sys.modules.get("sqlite3")
     found: dict[str, Any] = {}
     if sqlite3 is None or level == DEEPEST:
         return found
-    for name, value in list(getattr(dataset, "__dict__", {}).items())[:WIDEST]:
+    for name, value in list(attributes(dataset).items())[:WIDEST]:
         if isinstance(value, sqlite3.Connection):
             found[name] = value
         else:

@@ -67,6 +67,12 @@ def apart(spent: list[Spent], rate: float) -> list[Spent]:
     return [(w, c, q + part * max(0.0, w - c - q)) for w, c, q in spent]
 
 
+def helping(waits: float, cpu: float, others: float, cpus: float) -> float:
+    """Of a thread's blocked seconds those in which it waited for ``others``, threads of its process that used so many CPU seconds:
+    what they can have used while it ran itself, on the other cores, does not count."""
+    return min(waits, max(0.0, others - max(0.0, cpus - 1) * cpu))
+
+
 class Laps:
     """This thread's time split into stages: the time between two laps belongs to the stage that the second one names.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataloader_expert.probes.base import Bench
-from dataloader_expert.probes.profile.clocks import Laps
+from dataloader_expert.probes.profile.clocks import Laps, helping
 from dataloader_expert.probes.search.simulation import Pair
 from dataloader_expert.probes.serving import Serving
 
@@ -49,7 +49,7 @@ def measured(served: Serving, bench: Bench) -> Measured:
         n = len(got) if batched and got else 1
         wall, cpu, queue = laps.spent.get("rest", (0.0, 0.0, 0.0))
         waits = max(0.0, wall - cpu - queue)
-        helped = min(waits, max(0.0, time.process_time() - process_s - cpu))  # by threads that it waited for
+        helped = helping(waits, cpu, time.process_time() - process_s - cpu, served.cpus)
         pairs.append(((cpu + helped) / n, (waits - helped) / n))
         kept += (got if batched else [got])[: KEPT - len(kept)]
         spent = time.monotonic() - begun

@@ -7,13 +7,19 @@ from collections.abc import Iterable
 
 
 def as_options(text: str, arguments: Iterable[str]) -> str:
-    """``raise budget_s`` becomes ``raise --budget-s``, and ``pass label=`` ``pass --label``; other mentions stay."""
-    names = "|".join(sorted(map(re.escape, arguments), key=len, reverse=True))
-    told = re.compile(rf"\b(raise|larger|pass|give) ({names})(?:=(\S)?|\b)")
+    """``raise budget_s`` becomes ``raise --budget-s``, and ``label=`` ``--label``; words that are no arguments stay."""
+    names = [re.escape(name) for name in arguments if name != "source"]
+    long = "|".join(name for name in names if "_" in name)
+    every = "|".join(sorted(names, key=len, reverse=True))
+    told = re.compile(
+        rf"(?P<before>\b(?:raise|larger|pass|give|or|and|with) )(?P<long>{long})\b=?"
+        rf"|(?P<verb>\b(?:pass|give) )(?P<named>{every})\b(?:=(?=(?P<value>[\w'\"]))|=)?"
+        rf"|(?<![\w.])(?P<bare>{every})=(?=[\s,.;:)]|$)"
+    )
 
     def option(found: re.Match[str]) -> str:
-        value = found[3] or ""
-        between = " " if value.isalnum() or value in ("'", '"') else ""
-        return f"{found[1]} --{found[2].replace('_', '-')}{between}{value}"
+        name = found["long"] or found["named"] or found["bare"]
+        before = found["before"] or found["verb"] or ""
+        return f"{before}--{name.replace('_', '-')}{' ' if found['value'] else ''}"
 
     return told.sub(option, text)
