@@ -25,6 +25,8 @@ def loader(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     v = fact.value
+    if v["died"] and facts.find(OVERFULL) is not None:
+        return  # it was stopped for its memory, which is told
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
     text, fix = v["error"], "run the loader with num_workers=0 to see where it fails"
     if v["locked"]:
