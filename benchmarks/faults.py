@@ -987,6 +987,10 @@ class Throttled(Plain):
         return super().__getitem__(index)
 
 
+def behind_a_lock():
+    return seeded(Throttled(), num_workers=2)
+
+
 def one_at_a_time():
     return seeded(Throttled())
 
@@ -1147,7 +1151,7 @@ CASES = {
     "cores-used-up": ("crowded", "waits"),
     "latency-bound": ("waits", "crowded"),
     "bandwidth-bound": ("one_at_a_time", "computing"),
-    "waits-for-lock": ("one_at_a_time", "waits"),
+    "waits-for-lock": ("behind_a_lock", "waits"),
     "slow-metadata": ("lists_for_each", "lists_once"),
     "client-used-across-fork": ("client_before_fork", "client_after_fork"),
     "batches-dropped": ("dropped", "kept_whole"),
