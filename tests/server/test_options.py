@@ -9,7 +9,7 @@ import pytest
 from dataloader_expert.server.command import main
 from dataloader_expert.server.terminal.options import as_options
 
-NAMES = ("source", "budget_s", "label", "format", "group", "what_if", "model", "model_args")
+NAMES = ("source", "budget_s", "label", "format", "group", "what_if", "model", "model_args", "num_workers")
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,12 @@ NAMES = ("source", "budget_s", "label", "format", "group", "what_if", "model", "
         ("pass format=csv", "pass --format csv"),
         ("pass what_if", "pass --what-if"),
         ("pass model_args=, or give group=", "pass --model-args, or give --group"),
-        ("pass model, or budget_s", "pass --model, or --budget-s"),
+        ("pass model, or budget_s, in seconds", "pass --model, or --budget-s, in seconds"),
+        (
+            "90 samples/s with num_workers=0, 20 with num_workers=2",
+            "90 samples/s with num_workers=0, 20 with num_workers=2",
+        ),
+        ("raise num_workers=2 and num_workers", "raise num_workers=2 and num_workers"),
         ("name the label with label=", "name the label with --label"),
         ("a larger model, or a larger group", "a larger model, or a larger group"),
         ("give source, or input", "give source, or input"),
