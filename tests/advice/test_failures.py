@@ -14,7 +14,6 @@ DIED = {"error": "RuntimeError: …", "died": True, "locked": False, "client": F
 @pytest.mark.parametrize("stopped", [False, True])
 def test_workers_that_were_stopped_for_their_memory_did_not_die_by_themselves(stopped: bool) -> None:
     """Our promise: one cause is told once."""
-    facts = facts_of((LOADER_FAILED, DIED, {"workers": 4, "hung": False}))
-    if stopped:
-        facts.add(facts_of((OVERFULL, "4 workers took 1.2 GB", {"workers": 4})).find(OVERFULL))  # type: ignore[arg-type]  # it is there
+    taken = [(OVERFULL, "4 workers took 1.2 GB", {"workers": 4})] if stopped else []
+    facts = facts_of((LOADER_FAILED, DIED, {"workers": 4, "hung": False}), *taken)
     assert codes_of(facts, loader, overfull) == (["memory-limit-reached"] if stopped else ["worker-died"])

@@ -14,6 +14,7 @@ from dataloader_expert.probes.profile.stages import MEMORY_GROWTH
 from dataloader_expert.probes.search.loading import CURRENT
 
 TOLD_BYTES = 1e8
+"""The least memory of all caches that is told."""
 
 
 def keeps_samples(facts: Facts) -> Iterator[Finding]:

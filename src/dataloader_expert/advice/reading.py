@@ -19,6 +19,9 @@ from dataloader_expert.probes.profile.stages import READING
 from dataloader_expert.probes.search.trials import STARTUP, THROUGHPUT
 from dataloader_expert.probes.system.storage import COLD, WARM
 
+LEAST_TOLD = 5e-5
+"""The least share that two decimals of a percent show."""
+
 
 def inflating(facts: Facts) -> Iterator[Finding]:
     """B10: stacks in a decompression library take over a quarter of a sample's time."""
@@ -99,10 +102,6 @@ def warm(facts: Facts) -> Iterator[Finding]:
         )
         fix = "expect lower throughput in the first epoch and for data larger than memory"
         yield finding("cache-warm", "info", text, [reading, cold, hot], fix)
-
-
-LEAST_TOLD = 5e-5
-"""The least share that two decimals of a percent show."""
 
 
 def slow(facts: Facts) -> Iterator[Finding]:

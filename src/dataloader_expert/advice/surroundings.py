@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.stages import cpu_and_waits
+from dataloader_expert.advice.worker_counts import many_threads
 from dataloader_expert.advice.workers import host_bytes, settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
@@ -24,8 +25,6 @@ CACHE_GREW, CACHE_HOLDS = 0.05, 0.3
 HELD_LEAST = 1 << 20
 QUEUED, QUEUED_MS = 0.3, 0.1
 """The share of a sample's time, and the milliseconds, from which waiting for a core is reported."""
-OWN_THREADS = 4
-"""A loading process with more threads than cores, and these besides, waits for its own."""
 TRANSPORT = 3
 """CPU time of transferring a batch from a worker, as a multiple of the main process's part."""
 
@@ -98,8 +97,8 @@ def busy(facts: Facts) -> Iterator[Finding]:
     machine, current = facts.find(MACHINE), facts.find(CURRENT)
     if machine is None or current is None or current.value["num_workers"] + 1 > machine.value["cpus"]:
         return  # the main process needs one as well
-    own = facts.value(PULSES, {"threads": 1})["threads"] > OWN_THREADS + machine.value["cpus"]
-    if own or facts.value(THROTTLED, 0.0) > 0:
+    pulses = facts.find(PULSES)
+    if (pulses is not None and many_threads(pulses.value)) or facts.value(THROTTLED, 0.0) > 0:
         return
     fetched = [f for f in facts.all(STAGE) if f.at["stage"] not in ("worker_transfer", "pin", "to_device")]
     queue, whole = sum(f.value["queue_ms"] for f in fetched), sum(f.value["ms"] for f in fetched)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
@@ -11,8 +12,15 @@ from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
 
+OWN_THREADS = 4
+"""Threads that a loading process may have beside one for each core."""
 BATCH_CALLS = 12
 """Write calls that a worker needs to send a batch."""
+
+
+def many_threads(value: dict[str, Any]) -> bool:
+    """Whether a loading process, given by COUNTS or PULSES, has so many threads that they wait for one another's cores."""
+    return bool(value["threads"] > OWN_THREADS + value["cpus"])
 
 
 def pauses(facts: Facts) -> Iterator[Finding]:
@@ -57,7 +65,7 @@ def threads(facts: Facts) -> Iterator[Finding]:
         if fact is None or fact.value["cpu_s"] < 0.05:
             continue
         waits = fact.value["queue_s"] / fact.value["cpu_s"]
-        if fact.value["threads"] <= 4 + fact.value["cpus"] or waits < 3:
+        if not many_threads(fact.value) or waits < 3:
             continue
         current = facts.find(CURRENT)
         alone = fact.quantity == PULSES and current is not None and not current.value["num_workers"]

@@ -31,21 +31,9 @@ DENSE = 0.5
 THIN = 0.5
 """How frequent the largest or the smallest tenth of the values may be to count as rare, against the mean."""
 CLASS_WORDS = GROUP_WORDS | {
-    *(
-        "label",
-        "labels",
-        "class",
-        "classes",
-        "category",
-        "categories",
-        "cls",
-        "id",
-        "type",
-        "species",
-        "code",
-        "identity",
-    ),
-}
+    "label", "labels", "class", "classes", "category", "categories", "cls", "id", "type", "species", "code", "identity",
+}  # fmt: skip
+"""Words in the name of a field whose numbers name classes."""
 JOINING, MOSTLY = "|;,", 0.9
 """What may join labels, and the least share of parts that are labels elsewhere."""
 

@@ -33,13 +33,18 @@ CLASSES = 100
 """A label with more distinct numbers is continuous."""
 SIZED = ("image", "audio", "array")
 FIRST, LAST, LETTERS, NAMED = "first word", "last word", "letters at the beginning", "name of the class"
+REMOVE = "remove it from {} unless it is known before the label is"
 TOLD = {
-    FIRST: "the first word of ",
-    LAST: "the last word of ",
-    LETTERS: "what comes before the first digit in ",
-    "size": "the size of ",
+    "": ("{}", "drop {} unless it is known before the label is: a model that sees it learns nothing else"),
+    "size": (
+        "the size of {}",
+        "bring all samples to one size, and find out what else differs between the classes' sources",
+    ),
+    FIRST: ("the first word of {}", REMOVE),
+    LAST: ("the last word of {}", REMOVE),
+    LETTERS: ("what comes before the first digit in {}", "make sure that the model does not see {}"),
 }
-"""What of a field is looked at, as a sentence says it."""
+"""What of a field gives the label away, as a sentence says it, and what to do."""
 _WORD, _LETTERS, _NUMBER = (
     re.compile(r"\w+"),
     re.compile(r"[^\d\s/\\]*(?![^\d\s]*[/\\])"),
@@ -104,7 +109,8 @@ class Giveaway(Check):
             sizes = [0 if values is None else _size(values[i]) for i in rows.tolist()]
             kept[f"size {name}"] = np.array(sizes, np.uint64)
         if self.texts and len(self.called) < MOST_NAMES:
-            self.called.update(zip(kept[LABEL].tolist(), _texts(label, rows), strict=True))
+            named = zip(kept[LABEL].tolist(), _texts(label, rows), strict=True)
+            self.called.update((value, text) for value, text in named if value == value)  # each NaN would be another
         for name in self.texts:
             said = _texts(block.columns.get(name), rows)
             split = [_WORD.findall(text.casefold()) for text in said]
@@ -161,6 +167,7 @@ class Giveaway(Check):
             if v["score"] < KNOWN:
                 continue
             measure = str(fact.at.get("measure", ""))
+            what, fix = TOLD[measure]
             second = not measure and bool(set(words(name)) & SECOND_LABELS)
             known = second or measure == LETTERS  # a model hardly sees an identifier
             severity: Severity = "info" if known or self.context.guessed else "warning"
@@ -173,16 +180,10 @@ class Giveaway(Check):
             yield finding(
                 "label-leaked-by-field",
                 severity,
-                f"{TOLD.get(measure, '')}{escaped(name)} alone {how}"
+                f"{what.format(escaped(name))} alone {how}"
                 + ("; its name suggests a second form of the label" if second else ""),
                 fact,
-                "bring all samples to one size, and find out what else differs between the classes' sources"
-                if measure == "size"
-                else f"make sure that the model does not see {escaped(name)}"
-                if measure == LETTERS
-                else f"remove it from {escaped(name)} unless it is known before the label is"
-                if measure
-                else f"drop {escaped(name)} unless it is known before the label is: a model that sees it learns nothing else",
+                fix.format(escaped(name)),
                 [{"field": name}],
             )
         for fact in facts.all(WRITTEN):
@@ -190,7 +191,7 @@ class Giveaway(Check):
             if fact.value >= KNOWN:
                 text = f"{fact.value:.1%} of samples have the name of their class ({escaped(self.context.label)}), and of no other, in"
                 text += f" {escaped(name)}"
-                fix = f"remove it from {escaped(name)} unless it is known before the label is"
+                fix = REMOVE.format(escaped(name))
                 severity = "info" if self.context.guessed else "warning"
                 yield finding("label-leaked-by-field", severity, text, fact, fix, [{"field": name}])
 

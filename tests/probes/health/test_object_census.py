@@ -127,8 +127,9 @@ def test_wrappers_are_followed_to_the_dataset_that_holds_the_objects(wrapped: An
     assert (found.attribute, found.owner) == ("samples", "Listed")
 
 
-def test_lists_of_the_classs_module_are_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_in_the_module_of_a_class_are_held_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that is read once, where the module is imported."""
+    # only while this test runs: the others look at this module too
     monkeypatch.setitem(globals(), "INDEX", [f"/data/{i}.png" for i in range(50_000)])
     found = census(Subset(Listed(np.zeros(4)), [0, 1]), 0)
     assert found is not None

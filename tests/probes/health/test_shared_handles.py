@@ -84,7 +84,7 @@ def test_a_connection_is_shared_where_a_worker_talks_over_it(
 
 def test_the_end_of_a_connection_is_no_use_of_it(server: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What idles in the main process may be closed by its peer meanwhile."""
-    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)  # with more nothing is told, whatever else is looked at
     with socket.create_connection(server) as client:
         client.sendall(b"which?")
         client.recv(64)

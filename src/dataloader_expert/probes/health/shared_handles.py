@@ -68,7 +68,12 @@ def _received(fd: int) -> tuple[str, int]:
     """
     blocking, own = os.get_blocking(fd), os.dup(fd)
     try:
-        with socket.socket(fileno=own) as copy:
+        try:
+            copy = socket.socket(fileno=own)
+        except OSError:
+            os.close(own)
+            raise
+        with copy:
             if copy.family not in (socket.AF_INET, socket.AF_INET6) or copy.type != socket.SOCK_STREAM:
                 raise OSError("no TCP connection")
             host, port = copy.getpeername()[:2]

@@ -315,8 +315,7 @@ def counters(maps: bool) -> dict[str, Any]:
                 found[part] += cpu
             found["queue"] += queue
             found["threads"] += 1
-    # what threads that have ended used is counted in the process alone
-    # (without schedstat nothing is known of threads)
+    # threads that have ended count in the process alone; without schedstat nothing is known of threads
     found["others"] = max(0.0, time.process_time() - found["cpu"] - found["feeder"]) if found["cpu"] else 0.0
     with contextlib.suppress(OSError):
         found["files"] = len(os.listdir("/proc/self/fd"))
