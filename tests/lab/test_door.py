@@ -21,6 +21,7 @@ from dataloader_expert.lab.door import Door, Limits, Outcome, find_python, user_
 from dataloader_expert.lab.starting import environment
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.scan import Scan
+from dataloader_expert.tools.execution import Settings, message_for
 from tests.driving import closed, host_of, opened, processes, speak, until
 
 LIMITS = Limits(30.0, 2 << 30)
@@ -130,6 +131,26 @@ def test_the_host_computes_nothing(new: Home, root: Path, mark: Path) -> None:
         assert "libcuda.so" not in Path(f"/proc/{user}/maps").read_text()
 
     new.run(do)
+
+
+def test_only_a_patient_door_waits_longer_than_a_request_has(root: Path, mark: Path) -> None:
+    """Nobody can call again while the command's host goes on starting: it ends with the command."""
+    source = SourceRef(str(root), (str(root),))
+    request, _ = message_for(source, (Scan(checks=()),), 0, None, Settings((str(root),)))
+    at_once = Limits(0.01 - door.GRACE_S, LIMITS.memory_bytes)
+
+    async def asked(patient: bool) -> RequestError | None:
+        own = Door(patient=patient)
+        try:
+            return (await own.run(request, at_once, False, (str(root),))).failure
+        except RequestError as e:
+            return e
+        finally:
+            own.close()
+
+    hasty, waited = asyncio.run(asked(False)), asyncio.run(asked(True))
+    assert hasty is not None and "still starting" in str(hasty)
+    assert waited is None or "still starting" not in str(waited)
 
 
 def threads(pid: int) -> set[int]:

@@ -181,7 +181,8 @@ class Classes(Check):
                 named[self.context.class_name(value)] += n
             train = _classes(named, counts)
             seen = [n for n in train.values() if n]  # a class that training never sees is another finding
-            yield Fact(TRAIN_IMBALANCE, max(seen) / min(seen), evidence)
+            if seen:  # else all labels of the training split are blank
+                yield Fact(TRAIN_IMBALANCE, max(seen) / min(seen), evidence)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         all_ = facts.find(CLASS_COUNTS, split=None)

@@ -205,8 +205,10 @@ class Door:
     ``begun``: a host for our own readers that was started before there was a door.
     """
 
-    def __init__(self, python: str | None = None, begun: Begun | None = None) -> None:
-        self.python, self.begun = python, begun
+    def __init__(self, python: str | None = None, begun: Begun | None = None, patient: bool = False) -> None:
+        """``patient``: a host that is slow to start is waited for beyond a request's time, as whoever asks can't call again
+        while it goes on starting."""
+        self.python, self.begun, self.patient = python, begun, patient
         self.hosts: dict[tuple[str, bool], HostClient] = {}
         self.ended: list[HostClient] = []
         self.count = 0
@@ -277,7 +279,7 @@ class Door:
     ) -> Outcome:
         """Runs the request's probes in a child. Cancelling this coroutine ends the child's whole group."""
         begun = time.monotonic()
-        patience = START_S if limits.seconds is None else limits.seconds + GRACE_S
+        patience = START_S if limits.seconds is None or self.patient else limits.seconds + GRACE_S
         host, ready = await self.host(user, roots, patience)
         if request.get("torch", True):
             await host.import_torch(patience - (time.monotonic() - begun))

@@ -334,7 +334,7 @@ def _measured(tool: Tool, request: Request, given: argparse.Namespace, begun: Be
     bar = Bar(request.budget_s) if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else None
 
     async def run() -> Report:
-        door = Door(settings.python, begun)
+        door = Door(settings.python, begun, patient=True)
         asyncio.get_running_loop().run_in_executor(None, prepare, tool)  # the measuring process is busy meanwhile
         try:
             printed = not given.json and given.html is None
