@@ -141,6 +141,20 @@ LONG = [" ".join(f"word{(i * 31 + k * k * 7) % 997 if k != 7 else 7}" for k in r
 MEASURED = {c: np.random.default_rng(i).normal(0, 1, 40) for i, c in enumerate("abcd")}
 CLASS = np.random.default_rng(5).integers(0, 2, 400)
 LARGE_HALVES = ["train"] * 200 + ["test"] * 200
+HOURS = 1.6e9 + 3600.0 * np.arange(100)
+
+
+def hourly(
+    rows: list[int] | None = None, splits: str | list[str] = "", again: bool = False, at: dict[int, float] | None = None
+) -> Data:
+    """A row an hour of each of four sensors, interleaved; some of these rows. ``again``: the hours of the second half are those of
+    the first; ``at``: rows at other times."""
+    hours = np.tile(np.repeat(HOURS[:50], 4), 2) if again else np.repeat(HOURS, 4)
+    for row, other in (at or {}).items():
+        hours[row] = other
+    kept = np.arange(400) if rows is None else np.array(rows)
+    columns = {"at": hours[kept], "sensor": [["a", "b", "c", "d"][i % 4] for i in kept], "x": NOISE[kept]}
+    return Data(columns, splits=splits, kinds={"at": "time"})
 
 
 def masks(*levels: tuple[int, ...], **more: Any) -> Data:
@@ -271,6 +285,15 @@ SILENT = {
             {"x": [laid_out(i, first=i % 2 == 0) for i in range(12)]}, splits=HALVES
         ),
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
+        "patients of one class each, by chance more of one in one split": Data(
+            {
+                "x": NOISE,
+                "patient": [f"P{i // 20:02d}" for i in range(400)],
+                "label": ["a"] * 180 + ["b"] * 80 + ["a"] * 60 + ["b"] * 80,
+            },
+            "label",
+            splits=["train"] * 260 + ["test"] * 140,
+        ),
         "few rows": Data({"x": NUMBERS}, splits=HALVES),
         "a placeholder in one split": Data(
             {"x": np.where(np.arange(400) % 12 == 0, np.where(np.arange(400) < 200, -999.0, NOISE), NOISE)},
@@ -363,6 +386,10 @@ SILENT = {
     },
     "forms": {
         "dates of one format": Data({"day": [f"{1 + i:02}/{1 + i % 12:02}/2024" for i in range(28)]}, kinds=CATEGORY),
+        "offsets of summer and winter": Data(
+            {"day": [f"2024-{1 + i % 12:02}-02T10:00:00{'Z' if i % 3 else '+02:00'}" for i in range(36)]},
+            kinds=CATEGORY,
+        ),
         "the clock in some with fractions": Data(
             {"day": [f"2024-01-02T10:00:{i:02}{'.5' * (i % 2)}" for i in range(20)]}, kinds=CATEGORY
         ),
@@ -377,6 +404,23 @@ SILENT = {
         "dry days": Data({"x": np.where(np.arange(400) % 40 < 30, 0.0, NOISE[:400])}),
         "rounded ones": Data({"x": np.round(NOISE[:400])}),
         "sorted ones with few levels": Data({"x": np.repeat(NOISE[:10], 40)}),
+    },
+    "clusters": {"groups of samples": Data({"patient": [f"P{i // 4}" for i in range(400)], "x": NOISE})},
+    "series": {
+        "a row an hour of each sensor": hourly(),
+        "a row an hour": Data({"at": HOURS, "x": NOISE[:100]}, kinds={"at": "time"}),
+        "the same hours in both splits": hourly(splits=["train"] * 200 + ["test"] * 200, again=True),
+        "every fifth hour in the other split": Data(
+            {"at": HOURS, "x": NOISE[:100]},
+            splits=["train"] * 80 + ["test"] * 20,
+            kinds={"at": "time"},
+        ),
+        "sensors that begin and end when they like": hourly([i for i in range(400) if i % 4 != 1 or 120 < i < 280]),
+        "events as they come": Data(
+            {"at": HOURS[0] + np.sort(rng.integers(0, 900, 400)) * 60.0, "user": ["a", "b", "c", "d"] * 100},
+            kinds={"at": "time"},
+        ),
+        "days that are planned": Data({"at": HOURS + 86_400.0 * 365 * np.linspace(0, 60, 100)}, kinds={"at": "time"}),
     },
     "keys": {
         "an empty array among them": Data(
@@ -749,6 +793,19 @@ SPEAKS = {
             "label-drift",
             "warning",
         ),
+        "classes in other shares, of many patients": (
+            Data(
+                {
+                    "x": NOISE,
+                    "patient": [f"P{i // 2:03d}" for i in range(400)],
+                    "label": ["a"] * 180 + ["b"] * 20 + ["a"] * 60 + ["b"] * 140,
+                },
+                "label",
+                splits=LARGE_HALVES,
+            ),
+            "label-drift",
+            "warning",
+        ),
         "one class of many gone": (
             Data(
                 {"x": np.tile(NOISE, 5), "label": np.r_[np.arange(1000) % 10, np.maximum(1, np.arange(1000) % 10)]},
@@ -995,6 +1052,11 @@ SPEAKS = {
             "dtype-drift",
             "warning",
         ),
+        "times without an offset among those with one": (
+            Data({"day": [f"2024-01-02T10:{i:02}:00{'+00:00' * (i < 30)}" for i in range(40)]}, kinds=CATEGORY),
+            "dtype-drift",
+            "warning",
+        ),
         "the day first and the month first": (
             Data({"day": [f"{1 + i:02}/02/2024" for i in range(28)] + ["02/28/2024"]}, kinds=CATEGORY),
             "dtype-drift",
@@ -1026,8 +1088,53 @@ SPEAKS = {
             "info",
         ),
     },
+    "series": {
+        "an hour twice of one sensor": (hourly(at={201: HOURS[49]}), "duplicate-keys", "warning"),
+        "an hour twice": (
+            Data({"at": np.sort(np.r_[HOURS, HOURS[[7, 50]]]), "x": NOISE[:102]}, kinds={"at": "time"}),
+            "duplicate-keys",
+            "warning",
+        ),
+        "the hour at which the clock is set back": (
+            hourly(at={200 + i: HOURS[49] for i in range(4)}),
+            "duplicate-keys",
+            "info",
+        ),
+        "a day without one sensor": (
+            hourly([i for i in range(400) if i % 4 != 2 or not 100 < i < 200]),
+            "time-gap",
+            "info",
+        ),
+        "a day without rows": (
+            Data({"at": np.delete(HOURS, range(40, 65)), "x": NOISE[:75]}, kinds={"at": "time"}),
+            "time-gap",
+            "info",
+        ),
+        "in the next century": (hourly(at={17: 4.2e9}), "future-times", "warning"),
+        "in the next century, as texts": (
+            Data({"day": [f"{2120 if i == 5 else 2020}-01-{i % 28 + 1:02}" for i in range(60)]}),
+            "future-times",
+            "warning",
+        ),
+    },
     "stuck": {
         "a sensor for thirty rows": (Data({"x": held(NOISE[:400], 31)}), "stuck-values", "info"),
+        "one of several sensors, a count": (
+            Data(
+                {
+                    "at": np.repeat(HOURS, 4),
+                    "sensor": ["a", "b", "c", "d"] * 100,
+                    "n": np.where(
+                        (np.arange(400) % 4 == 1) & (np.arange(400) > 200) & (np.arange(400) < 320),
+                        7,
+                        rng.integers(1, 10**6, 400),
+                    ),
+                },
+                kinds={"at": "time"},
+            ),
+            "stuck-values",
+            "info",
+        ),
     },
     "keys": {
         "one twice": (

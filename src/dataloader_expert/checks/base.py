@@ -20,6 +20,7 @@ from dataloader_expert.facts import Evidence, Fact, Facts, How, Json, Quantity, 
 from dataloader_expert.sources.arrays import objects_in
 from dataloader_expert.sources.base import PLACED, Block, Field, Objects, Role, Roles, Source
 from dataloader_expert.sources.references import References
+from dataloader_expert.sources.roles import part_of_name
 from dataloader_expert.sources.vocabulary import Vocabulary, beside
 
 OF_LABELS = {
@@ -171,6 +172,25 @@ class Context:
             return
         for code, name in enumerate(names):
             yield name, block.take(np.flatnonzero(codes == code))
+
+    def groups_of(self, block: Block) -> list[Any]:
+        """The group of each of a block's samples, None for one without."""
+        parts = self.roles.name_parts if self.group is None else 0
+        if parts:
+            return [part_of_name(block.file(i), parts) for i in range(block.samples)]
+        column = None if self.grouped is None else block.columns.get(self.grouped.field)
+        if column is None:
+            return [None] * block.samples
+        found = column.values[: block.samples]
+        values = [
+            v if isinstance(v, str | int | float | None) else str(v)
+            for v in (found.tolist() if hasattr(found, "tolist") else found)
+        ]
+        absent = column.nulls
+        return [
+            None if v is None or v == "" or v != v or (absent is not None and absent[i]) else v
+            for i, v in enumerate(values)
+        ]
 
     def class_name(self, value: Json) -> str:
         if self.classes is not None and isinstance(value, int) and 0 <= value < len(self.classes):

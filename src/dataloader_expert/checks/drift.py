@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dataloader_expert.checks.base import CLASS_COUNTS, SPLIT_STATISTICS, Check, Context
+from dataloader_expert.checks.clusters import EFFECTS
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling
 from dataloader_expert.conclusions import Finding, finding
@@ -192,10 +193,11 @@ def _labels(facts: Facts) -> Iterable[Finding]:
             continue  # a split without labels
         if len(counts) == 2 and not {*one.value} & {*two.value} and one.evidence.how == two.evidence.how == "counted":
             continue  # which is told where classes are
-        distance, sure = compared(one.value, two.value, SURE_LABELS)
-        most = max(sorted({*one.value, *two.value}), key=lambda k: _apart(one, two, k))
+        effects = _effects(facts, one, two)
+        distance, sure = compared(one.value, two.value, SURE_LABELS, effects)
+        most = max(sorted(effects), key=lambda k: _apart(one, two, k, effects))
         if not (sure and distance >= APART) and not (
-            _apart(one, two, most) >= SURE_LABELS and _ratio(one, two, most) >= TIMES
+            _apart(one, two, most, effects) >= SURE_LABELS and _ratio(one, two, most) >= TIMES
         ):
             continue
         yield finding(
@@ -209,11 +211,18 @@ def _labels(facts: Facts) -> Iterable[Finding]:
         )
 
 
-def _apart(one: Fact, two: Fact, value: str) -> float:
+def _effects(facts: Facts, one: Fact, two: Fact) -> dict[str, float]:
+    """By class: the variance of the difference between its shares, over that of samples which come one by one."""
+    found = [(1 / sum(f.value.values()), facts.value(EFFECTS, {}, split=f.at["split"])) for f in (one, two)]
+    whole = sum(weight for weight, _ in found)
+    return {k: sum(w * effects.get(k, 1.0) for w, effects in found) / whole for k in {*one.value, *two.value}}
+
+
+def _apart(one: Fact, two: Fact, value: str, effects: Mapping[str, float]) -> float:
     """The difference between a class's shares in two splits, in standard errors."""
     n, m = sum(one.value.values()), sum(two.value.values())
     pooled = (one.value.get(value, 0) + two.value.get(value, 0)) / (n + m)
-    error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+    error = math.sqrt(effects[value] * pooled * (1 - pooled) * (1 / n + 1 / m))
     return abs(_share(one, value) - _share(two, value)) / error if error > 0 else 0.0
 
 
@@ -227,10 +236,14 @@ def _share(fact: Fact, value: str) -> float:
     return float(fact.value.get(value, 0) / max(1, sum(fact.value.values())))
 
 
-def compared(one: Mapping[str, int], two: Mapping[str, int], sure: float = SURE) -> tuple[float, bool]:
+def compared(
+    one: Mapping[str, int], two: Mapping[str, int], sure: float = SURE, effects: Mapping[str, float] | None = None
+) -> tuple[float, bool]:
     """Total variation distance of two sets of counts, and whether a chi-squared test tells them apart.
 
-    The statistic's normal approximation: Wilson and Hilferty, "The distribution of chi-square", 1931.
+    The statistic's normal approximation: Wilson and Hilferty, "The distribution of chi-square", 1931. Samples that come in groups,
+    with these design ``effects`` by value: Rao and Scott, "The analysis of categorical data from complex sample surveys", 1981,
+    their first-order correction.
     """
     n, m = sum(one.values()), sum(two.values())
     if not n or not m:
@@ -244,6 +257,9 @@ def compared(one: Mapping[str, int], two: Mapping[str, int], sure: float = SURE)
             expected = total * size / (n + m)
             statistic += (seen - expected) ** 2 / expected
     free = max(1, len(keys) - 1)
+    if effects is not None:
+        shares = {k: (one.get(k, 0) + two.get(k, 0)) / (n + m) for k in keys}
+        statistic /= max(1.0, sum((1 - shares[k]) * effects[k] for k in keys) / free)
     z = ((statistic / free) ** (1 / 3) - (1 - 2 / (9 * free))) / math.sqrt(2 / (9 * free))
     return distance, z > sure
 

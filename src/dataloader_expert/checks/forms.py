@@ -34,12 +34,14 @@ OTHER, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
     "another text", "a number", "12", "1.5", "1,000", "1,5", "in ", "date ",
 )  # fmt: skip
 """Forms of values; those of units and dates go on with the unit or the format."""
+OFFSET = " and offset"
+"""What ends the name of a format with a time zone."""
 POINTED = (TYPED, WHOLE, POINT, GROUPED)
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(?:[,'\u2019 \u00a0\u202f]\d{3})+(?:\.\d+)?")
 _COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
 _UNIT = re.compile(r"([$€£¥]\s?)?[-+]?(?:[\d.,'\u2019]*\d)(\s?(?:%|[$€£¥]|[A-Za-zµ°]{1,4}[\d²³]?(?:/[a-z]{1,3})?))?")
-_CLOCK = r"(?P<clock>[T ,]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?\s?(?:Z|UTC|[+-]\d\d:?\d\d)?)?"
+_CLOCK = r"(?P<clock>[T ,]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?)?"
 _MARKS = [(mark, re.escape(mark)) for mark in "-/."]
 _FORMATS = {
     **{f"YYYY{mark}MM{mark}DD": rf"\d{{4}}{m}\d{{1,2}}{m}\d{{1,2}}" for mark, m in _MARKS},
@@ -185,6 +187,8 @@ def _judged(fact: Fact) -> Iterator[Finding]:
         )
         in_ = f"in {len(ways)} formats" if dates else "with a decimal point and with a decimal comma"
         fix = "write all dates as YYYY-MM-DD: readers that guess fail, or swap day and month"
+        if len({way.removesuffix(OFFSET) for way in ways}) == 1:
+            fix = "write all times with their offset: it is unknown to which time zone the others belong"
         rest = sum(ways.values()) - max(ways.values())
         yield finding(
             "dtype-drift",
@@ -257,7 +261,7 @@ def _patterns() -> list[tuple[str, re.Pattern[str]]]:
 
 def _format(name: str, found: re.Match[str]) -> str:
     groups = found.groupdict()
-    timed = " with time" if groups["clock"] else ""
+    timed = f" with time{OFFSET}" if groups["zone"] else " with time" if groups["clock"] else ""
     if "a" not in groups:
         return name + timed
     first, second = int(groups["a"]), int(groups["b"])

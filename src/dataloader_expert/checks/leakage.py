@@ -12,7 +12,7 @@ from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
 from dataloader_expert.sources.base import Block, Column, Role
-from dataloader_expert.sources.roles import group_name, part_of_name
+from dataloader_expert.sources.roles import group_name
 from dataloader_expert.sources.times import READINGS, read_time
 
 GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
@@ -34,8 +34,6 @@ class Leakage(Check):
         group, time = context.grouped, context.timed
         self.group = group.field if group is not None else None
         self.time = time.field if time is not None else None
-        self.parts = context.roles.name_parts if context.group is None else 0
-        """Of how many parts of its name a file's group consists; 0: a field holds the groups."""
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
@@ -55,19 +53,11 @@ class Leakage(Check):
         for split, part in self.context.by_split(block):
             if split is None:
                 continue
-            for value, n in Counter(self._groups(part)).items():
+            for value, n in Counter(g for g in self.context.groups_of(part) if g is not None).items():
                 splits = self.groups.setdefault(group_name(value), {})
                 splits[split] = splits.get(split, 0) + n
             if self.time in part.columns:
                 self._times(split, _present(part.columns[self.time]))
-
-    def _groups(self, part: Block) -> list[Any]:
-        """The groups of samples that have one."""
-        if self.parts:
-            found = (part_of_name(part.file(i), self.parts) for i in range(part.samples))
-            return [group for group in found if group is not None]
-        there = _present(part.columns[self.group]) if self.group is not None and self.group in part.columns else []
-        return [group for group in there if group != ""]
 
     def _times(self, split: str, values: list[Any]) -> None:
         import numpy as np
@@ -178,7 +168,7 @@ class Leakage(Check):
             yield finding(
                 "group-leakage",
                 "info" if by_time and not asked else _severity(self.context.grouped),
-                _astride(g, self.context.grouped, bool(self.parts))
+                _astride(g, self.context.grouped, self.context.group is None and bool(self.context.roles.name_parts))
                 + ("; the splits follow one another in time, so groups may recur" if by_time and not asked else ""),
                 groups,
                 "split by group, so that each group is in one split only",

@@ -1,17 +1,26 @@
-"""Measurements that stay at one value for many rows: a sensor that is stuck, or gaps that were filled with the last value."""
+"""Measurements that stay at one value for many rows: a sensor that is stuck, or gaps that were filled with the last value.
+
+Rows of several series, such as sensors, are often interleaved by time: then the rows of each are looked at on their own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import digests
+from dataloader_expert.checks.series import candidates
 from dataloader_expert.conclusions import Finding, finding
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
 
 RUNS = Quantity(
-    "equal_runs", "rows", "the longest run of equal values of a field in consecutive rows, and where it begins"
+    "equal_runs",
+    "rows",
+    "the longest run of equal values of a field in consecutive rows, or in those of one series, and where it begins",
 )
 LEAST = 20
 """The fewest equal rows in a run."""
@@ -28,6 +37,10 @@ class Run:
     file: str = ""
 
 
+Order = tuple[str, str]
+"""A measured field, and the field whose values name series; empty: all rows are one."""
+
+
 class Stuck(Check):
     ids = ("stuck-values",)
 
@@ -37,14 +50,11 @@ class Stuck(Check):
             context.label,
             *(r.field for r in (context.grouped, context.timed, *context.roles.keys) if r is not None),
         }
-        self.fields = [
-            f.name
-            for f in context.fields
-            if f.kind == "number" and "float" in f.dtype and not f.shape and f.name not in aside
-        ]
-        self.longest: dict[str, Run] = {}
-        self.pairs: dict[str, int] = {}
-        self.changes: dict[str, int] = {}
+        self.fields = [f.name for f in context.fields if f.kind == "number" and not f.shape and f.name not in aside]
+        self.series = candidates(context) if context.timed is not None else []
+        self.longest: dict[Order, Run] = {}
+        self.pairs: dict[Order, int] = {}
+        self.changes: dict[Order, int] = {}
         """Of consecutive rows, how many pairs there are and how many differ."""
 
     def applies(self) -> bool:
@@ -56,49 +66,87 @@ class Stuck(Check):
         self.seen += block.samples
         if block.rows is not None or block.samples < 2:
             return  # not consecutive
+        orders: list[tuple[str, Any, Any]] = [("", None, None)]
+        for of in self.series:
+            if of in block.columns:
+                whose = digests(block, [of])
+                order = np.argsort(whose, kind="stable")
+                begins = np.concatenate([[True], whose[order][1:] != whose[order][:-1]])
+                orders.append((of, order, begins))
         for name in self.fields:
             column = block.columns.get(name)
-            values = None if column is None else column.values
-            if column is None or not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype.kind != "f":
+            values = None if column is None else column.values[: block.samples]
+            if (
+                column is None
+                or not isinstance(values, np.ndarray)
+                or values.ndim != 1
+                or values.dtype.kind not in "iuf"
+            ):
                 continue
             if column.nulls is not None:
-                values = np.where(column.nulls, np.nan, values)
-            change = np.flatnonzero(values[1:] != values[:-1]) + 1
-            self.pairs[name] = self.pairs.get(name, 0) + len(values) - 1
-            self.changes[name] = self.changes.get(name, 0) + len(change)
-            starts = np.concatenate([[0], change])
-            lengths = np.diff(np.concatenate([starts, [len(values)]]))
-            lengths[values[starts] == 0] = 0  # nothing happens often: no rain, no sale
-            at = int(lengths.argmax())
-            first = int(starts[at])
-            run = Run(int(lengths[at]), -block.index(first), float(values[first]), block.file(first))
-            self.longest[name] = max(run, self.longest.get(name, Run()))
+                values = np.where(column.nulls[: block.samples], np.nan, values)
+            for of, order, begins in orders:
+                if of != name:
+                    self._look(block, (name, of), values, order, begins)
+
+    def _look(self, block: Block, key: Order, values: Any, order: Any, begins: Any) -> None:
+        import numpy as np
+
+        if order is not None:
+            values = values[order]
+        change = np.concatenate([[True], values[1:] != values[:-1]])
+        pairs, changes = len(values) - 1, int(change.sum()) - 1
+        if begins is not None:
+            pairs, changes = len(values) - int(begins.sum()), int((change & ~begins).sum())
+            change |= begins
+        self.pairs[key] = self.pairs.get(key, 0) + pairs
+        self.changes[key] = self.changes.get(key, 0) + changes
+        starts = np.flatnonzero(change)
+        lengths = np.diff(np.concatenate([starts, [len(values)]]))
+        lengths[values[starts] == 0] = 0  # nothing happens often: no rain, no sale
+        inside = ~begins[1:] if begins is not None else np.ones(pairs, bool)
+        if any(moved[inside].all() for moved in (values[1:] >= values[:-1], values[1:] <= values[:-1])):
+            return  # rows that were sorted by it, where equal values meet
+        at = int(lengths.argmax())
+        first = int(starts[at])
+        row = first if order is None else int(order[first])
+        run = Run(int(lengths[at]), -block.index(row), float(values[first]), block.file(row))
+        self.longest[key] = max(run, self.longest.get(key, Run()))
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, Stuck)
         self.seen += other.seen
         for mine, theirs in ((self.pairs, other.pairs), (self.changes, other.changes)):
-            for name, n in theirs.items():
-                mine[name] = mine.get(name, 0) + n
-        for name, run in other.longest.items():
-            self.longest[name] = max(run, self.longest.get(name, Run()))
+            for key, n in theirs.items():
+                mine[key] = mine.get(key, 0) + n
+        for key, run in other.longest.items():
+            self.longest[key] = max(run, self.longest.get(key, Run()))
 
     def facts(self) -> Iterable[Fact]:
-        for name, run in self.longest.items():
-            if run.length >= LEAST and self.changes[name] >= VARIES * (self.pairs[name] - run.length):
+        for name in self.fields:
+            found = [
+                (run, of)
+                for (field, of), run in self.longest.items()
+                if field == name
+                and run.length >= LEAST
+                and self.changes[name, of] >= VARIES * (self.pairs[name, of] - run.length)
+            ]
+            if found:
+                run, of = max(found)
                 value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
-                yield Fact(RUNS, value, self.evidence(), {"field": name})
+                yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
         for fact in facts.all(RUNS):
-            v, name = fact.value, str(fact.at["field"])
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            rows = "rows" if v["series"] is None else f"rows of one {escaped(v['series'])}"
             yield finding(
                 "stuck-values",
                 "info",
-                f"{name} is {v['value']:g} in {v['rows']:,} consecutive rows, while it changes from row to row elsewhere",
+                f"{name} is {v['value']:g} in {v['rows']:,} consecutive {rows}, while it changes from row to row elsewhere",
                 fact,
                 "find out whether it was measured there; if not, mark these rows as missing",
-                [{"sample": v["sample"], "file": v["file"], "field": name}],
+                [{"sample": v["sample"], "file": v["file"], "field": fact.at["field"]}],
                 v["rows"],
             )
 

@@ -201,6 +201,8 @@ def not_checked(facts: Facts, request: Request) -> list[str]:
     return aside
 
 
+OF_VALUES = {("duplicate-keys", "warning")}
+"""Codes that with this severity speak of values, not of files: a key that rows of a table share damages none."""
 BOXES = {
     "no_corrupted_files": BROKEN,
     "shapes_consistent": SHAPELY,
@@ -273,7 +275,11 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
     why: dict[str, str] = {}
 
     def box(name: str, bad: set[str], good: str, least: tuple[str, ...] = ("error", "warning")) -> Status:
-        of_code = {f.code: f for f in reversed(found) if f.code in bad and f.severity in least}
+        of_code = {
+            f.code: f
+            for f in reversed(found)
+            if f.code in bad and f.severity in least and (f.code, f.severity) not in OF_VALUES
+        }
         hits = [of_code[code] for code in sorted(of_code)]
         why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else f"{good}{whole}"
         return "fail" if hits else clean

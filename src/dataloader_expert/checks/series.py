@@ -1,0 +1,329 @@
+"""Series of one row a step, such as a row a day for each store: rows that stand twice, gaps, and times that have not come yet.
+
+Which fields name a series is found from the times: within each of them nearly all steps must be equally long.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.fingerprint import digests
+from dataloader_expert.checks.keys import digests_of
+from dataloader_expert.checks.places import Files
+from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.errors import escaped
+from dataloader_expert.facts import Fact, Facts, Json, Quantity, Unknown
+from dataloader_expert.sources.base import Block, Column
+from dataloader_expert.sources.times import read_time
+
+REPEATED = Quantity("repeated_steps", "samples", "samples at whose time an earlier one of the same series and split is")
+GAPS = Quantity("time_gaps", "series", "series without samples at many times in a row at which others have some")
+FUTURE = Quantity("future_times", "samples", "samples with a time that has not come yet")
+CANDIDATES = 4
+"""How many fields may name series, alone or two together."""
+MOST = 500_000
+"""The most samples whose times are kept, at 56 bytes each."""
+REGULAR = 0.9
+"""The least share of equal steps."""
+ENOUGH = 20_000
+"""Of how many samples the series are looked at first."""
+LONG = 20
+"""The fewest samples of a series, on average."""
+REPEATS = 0.05
+"""The largest share of repeated times: of more, the fields do not name series, or all of them."""
+GAP = 20
+"""The fewest times in a row that a gap has."""
+DAY, YEAR = 86_400.0, 31_556_952.0
+HOUR = 3_600.0
+PLANNED = 0.05
+"""The largest share of times to come that are taken for errors: of more, they are planned or made up."""
+
+
+class Grid(NamedTuple):
+    """The fields that name series (none: all samples are one), and their samples in order."""
+
+    names: tuple[str, ...]
+    step: float
+    order: Any
+    """Samples by series and time, int64."""
+    series: Any
+    """A digest of each one's series, in that order, uint64."""
+    times: Any
+
+
+def candidates(context: Context) -> list[str]:
+    """Fields that may name the series that a sample belongs to: the group, then the first that are no measurements."""
+    split = context.roles.split
+    aside = {context.label, *(r.field for r in (split, context.timed, *context.roles.keys) if r is not None)}
+    group = context.grouped.field if context.grouped is not None else None
+    plain = [
+        f.name
+        for f in context.fields
+        if f.name not in aside
+        and not f.shape
+        and (f.kind in ("category", "text") or (f.kind == "number" and "int" in f.dtype))
+    ]
+    return list(dict.fromkeys([*([group] if group in {f.name for f in context.fields} else []), *plain]))[:CANDIDATES]
+
+
+class Series(Check):
+    ids = ("duplicate-keys", "time-gap", "future-times")
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.time = context.timed.field if context.timed is not None else None
+        self.fields = candidates(context)
+        self.parts: list[tuple[Any, ...]] = []
+        """Of each block: times, float64 [n], NaN without one; digests of its splits, uint64 [n], and of the candidates,
+        uint64 [n, fields]; indices, int64 [n]."""
+        self.kept = 0
+        self.files = Files()
+
+    def applies(self) -> bool:
+        return self.time is not None
+
+    def see(self, block: Block) -> None:
+        import numpy as np
+
+        self.seen += block.samples
+        column = block.columns.get(self.time or "")
+        if column is None or not block.samples or self.kept >= MOST:
+            return
+        self.files.note(block)
+        names, codes = self.context.splits_of(block)
+        keys = [digests(block, [name]) for name in self.fields if name in block.columns]
+        if len(keys) < len(self.fields):
+            return
+        series = np.stack(keys, axis=1) if keys else np.zeros((block.samples, 0), np.uint64)
+        rows = np.arange(block.samples) if block.rows is None else block.rows[: block.samples]
+        self.parts.append((_seconds(column, block.samples), digests_of(names)[codes], series, block.unit.start + rows))
+        self.kept += block.samples
+
+    def merge(self, other: Check) -> None:
+        assert isinstance(other, Series)
+        self.seen += other.seen
+        self.parts += other.parts
+        self.kept += other.kept
+        self.files.merge(other.files)
+
+    def facts(self) -> Iterable[Fact]:
+        import numpy as np
+
+        if not self.parts or self.time is None:
+            return
+        times, splits, series, index = (np.concatenate(parts) for parts in zip(*self.parts, strict=True))
+        evidence = self.evidence(n=self.kept)
+        kind = next((f.kind for f in self.context.fields if f.name == self.time), "")
+        if kind != "number":  # of which the unit is unknown
+            ahead = np.flatnonzero(times > time.time() + DAY)  # whatever the time zone
+            if 0 < len(ahead) <= PLANNED * len(times):
+                value = {"count": len(ahead), "latest": float(times[ahead].max()), "where": self._places(index[ahead])}
+                yield Fact(FUTURE, value, evidence, {"field": self.time})
+        there = ~np.isnan(times)
+        times, splits, series, index = times[there], splits[there], series[there], index[there]
+        order = np.argsort(index, kind="stable")  # whatever the order in which blocks were read
+        times, splits, series, index = times[order], splits[order], series[order], index[order]
+        grid = _grid(times, series, self.fields) if self.seen == self.kept else None
+        if grid is None:
+            return
+        yield from self._repeated(grid, splits, index, evidence)
+        yield from self._gaps(grid, index, evidence)
+
+    def _repeated(self, grid: Grid, splits: Any, index: Any, evidence: Any) -> Iterable[Fact]:
+        import numpy as np
+
+        of = splits[grid.order]
+        by_split = np.lexsort((index[grid.order], grid.times, of, grid.series))
+        s, t, p = grid.series[by_split], grid.times[by_split], of[by_split]
+        again = np.flatnonzero((s[1:] == s[:-1]) & (t[1:] == t[:-1]) & (p[1:] == p[:-1])) + 1
+        if len(again):
+            found = index[grid.order][by_split]
+            rows = sorted({int(found[j]) for k in again[:MAX_PLACES].tolist() for j in (k - 1, k)})
+            moments = np.unique(t[again])
+            # a clock that is set back in autumn repeats an hour a year of all series
+            back = len(moments) * grid.step / HOUR <= max(1.0, (t.max() - t.min()) / YEAR)
+            all_of_them = 2 * len(again) >= len(moments) * len(np.unique(s))
+            value = {
+                "count": len(again),
+                "step": grid.step,
+                "series": list(grid.names),
+                "clock": bool(grid.step < DAY and back and all_of_them),
+                "where": self._places(np.array(rows)),
+            }
+            yield Fact(REPEATED, value, evidence, {"field": self.time})
+
+    def _gaps(self, grid: Grid, index: Any, evidence: Any) -> Iterable[Fact]:
+        import numpy as np
+
+        s, t = grid.series, grid.times
+        if not grid.names:
+            usual = np.arange(t[0], t[-1], grid.step)
+        else:
+            # times at which at least half of the series that have begun and not ended have a sample
+            first = np.flatnonzero(np.concatenate([[True], s[1:] != s[:-1]]))
+            last = np.concatenate([first[1:], [len(s)]]) - 1
+            distinct = np.concatenate([[True], (t[1:] != t[:-1]) | (s[1:] != s[:-1])])
+            moments, seen = np.unique(t[distinct], return_counts=True)
+            begun = np.searchsorted(np.sort(t[first]), moments, side="right")
+            ended = np.searchsorted(np.sort(t[last]), moments, side="left")
+            usual = moments[2 * seen >= np.maximum(begun - ended, 2)]
+        within = np.flatnonzero(s[1:] == s[:-1])
+        lacking = np.searchsorted(usual, t[within + 1], side="left") - np.searchsorted(usual, t[within], side="right")
+        lacking = np.maximum(lacking, 0)
+        wide = np.flatnonzero(lacking >= GAP)
+        if len(wide):
+            longest = wide[np.argmax(lacking[wide])]
+            at = index[grid.order][within[wide]]
+            value = {
+                "count": len(wide),
+                "series": list(grid.names),
+                "of": len(np.unique(s[within[wide]])),
+                "step": grid.step,
+                "steps": int(lacking[longest]),
+                "since": float(t[within[longest]]),
+                "until": float(t[within[longest] + 1]),
+                "where": self._places(np.sort(at)),
+            }
+            yield Fact(GAPS, value, evidence, {"field": self.time})
+
+    def _places(self, samples: Any) -> list[dict[str, Json]]:
+        return [{"sample": s, "file": self.files.of(s), "field": self.time} for s in samples[:MAX_PLACES].tolist()]
+
+    def judge(self, facts: Facts) -> Iterable[Finding]:
+        dated = next((f.kind for f in self.context.fields if f.name == self.time), "") != "number"
+        for fact in facts.all(FUTURE):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            yield finding(
+                "future-times",
+                "warning",
+                f"{number(v['count'], 'time')} of {name} {verb(v['count'], 'have')} not come yet, up to {_moment(v['latest'], True)}",
+                fact,
+                "correct these times or mark them as missing; a split by time would take these samples for the newest",
+                v["where"],
+                v["count"],
+            )
+        for fact in facts.all(REPEATED):
+            v = fact.value
+            clock = ", as when the clock is set back" if v["clock"] else ""
+            yield finding(
+                "duplicate-keys",
+                "info" if v["clock"] else "warning",
+                f"{number(v['count'], 'row')} {verb(v['count'], 'have')} the {_joined([*v['series'], str(self.time)])} of an earlier row"
+                f"{_usual(v, dated)}{clock}",
+                fact,
+                "keep one row for each; which one is right, the source must say"
+                if not clock
+                else "record times in UTC, or with their offset",
+                v["where"],
+                v["count"],
+            )
+        for fact in facts.all(GAPS):
+            v = fact.value
+            whose = f"{v['of']:,} of the series by {_joined(v['series'])} have" if v["series"] else "the series has"
+            if v["of"] == 1 and v["series"]:
+                whose = f"one of the series by {_joined(v['series'])} has"
+            others = "at which others have rows" if v["series"] else "without rows"
+            yield finding(
+                "time-gap",
+                "info",
+                f"{whose} gaps of at least {GAP} steps {others}; the longest is {v['steps']:,} steps, between {_moment(v['since'], dated)} "
+                f"and {_moment(v['until'], dated)}",
+                fact,
+                "find out whether rows were lost; windows and lags that are counted in rows are wrong across a gap",
+                v["where"],
+                v["count"],
+            )
+
+    def unknowns(self) -> Iterable[Unknown]:
+        if self.applies() and self.kept < self.seen:
+            yield Unknown(
+                "time-gap", f"only {self.kept:,} of {self.seen:,} times were kept to look for gaps and repeated steps"
+            )
+
+
+def _grid(times: Any, series: Any, names: Sequence[str]) -> Grid | None:
+    """The fewest fields that divide the samples into regular series; the first such fields in table order."""
+    import numpy as np
+
+    if len(times) < 2 * LONG:
+        return None
+    few = [i for i in range(len(names)) if LONG * len(np.unique(series[:, i])) <= len(times)]
+    for of in itertools.chain.from_iterable(itertools.combinations(few, k) for k in (0, 1, 2)):
+        key = np.zeros(len(times), np.uint64)
+        for i in of:
+            key = key * np.uint64(0x9E3779B97F4A7C15) + series[:, i]
+        some = np.flatnonzero((key >> np.uint64(40)) % np.uint64(1 + len(times) // ENOUGH) == 0)
+        if ENOUGH // 2 < len(some) < len(times) and _regular(times[some], key[some]) is None:
+            continue  # some of the series tell, at a fraction of the time
+        found = _regular(times, key)
+        if found is not None:
+            step, order = found
+            return Grid(tuple(names[i] for i in of), step, order, key[order], times[order])
+    return None
+
+
+def _regular(times: Any, key: Any) -> tuple[float, Any] | None:
+    """The usual step of series with these keys, and their samples by series and time; None if the steps differ."""
+    import numpy as np
+
+    order = np.lexsort((times, key))
+    s, t = key[order], times[order]
+    steps = (t[1:] - t[:-1])[s[1:] == s[:-1]]
+    if len(times) < LONG * (len(times) - len(steps)):
+        return None  # too short
+    moved = np.sort(steps[steps > 0])
+    if not len(moved) or len(steps) - len(moved) > REPEATS * len(times):
+        return None
+    starts = np.flatnonzero(np.concatenate([[True], moved[1:] > moved[:-1]]))
+    runs = np.diff(np.concatenate([starts, [len(moved)]]))
+    most = int(runs.argmax())
+    return (float(moved[starts[most]]), order) if int(runs[most]) >= REGULAR * len(moved) else None
+
+
+def _seconds(column: Column, n: int) -> Any:
+    """Times as numbers, float64 [n]; NaN where there is none."""
+    import numpy as np
+
+    values = column.values[:n]
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.ndim == 1:
+        found = values.astype(np.float64)
+    else:
+        plain = [v if isinstance(v, str | int | float | None) else str(v) for v in values]
+        known: dict[Any, float] = {None: np.nan}
+        known |= {v: next((s for s in read_time(v) if s is not None), np.nan) for v in set(plain) if v is not None}
+        found = np.array([known[v] for v in plain], np.float64)
+    if column.nulls is not None:
+        found = np.where(column.nulls[:n], np.nan, found)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def _moment(seconds: float, dated: bool) -> str:
+    if dated:
+        try:
+            return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S").removesuffix(" 00:00:00")
+        except (ValueError, OverflowError, OSError):  # beyond the range of dates
+            pass
+    return f"{seconds:g}"
+
+
+def _usual(value: dict[str, Any], dated: bool) -> str:
+    """How often rows come in what follows."""
+    if not dated:
+        return ""
+    whose = f" for each {_joined(value['series'])}" if value["series"] else ""
+    for unit, seconds in (("day", DAY), ("hour", HOUR), ("minute", 60.0), ("second", 1.0)):
+        if value["step"] == seconds:
+            return f", where there is one row a{'n' * (unit == 'hour')} {unit}{whose}"
+    return f", where there is one row in {value['step']:g} s{whose}"
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(map(escaped, names))
+
+
+CHECK = Series
