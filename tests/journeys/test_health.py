@@ -73,3 +73,37 @@ def test_a_fault_is_found_and_its_clean_twin_is_silent(code: str, asker: Asker) 
     ]
     assert code in found[0]
     assert code not in found[1]
+
+
+THREADS = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Blurred(Dataset):
+    def __init__(self):
+        self.kernel = torch.ones(8, 3, 7, 7) / 147
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        picture = torch.rand(1, 3, 128, 128)
+        return torch.nn.functional.conv2d(picture, self.kernel)[0]
+
+
+def threads(worker):
+    torch.set_num_threads(4)
+
+
+def make():
+    return DataLoader(Blurred(), batch_size=4, num_workers=2, worker_init_fn=threads)
+"""
+
+
+def test_workers_that_hang_only_after_this_process_has_computed(asker: Asker, tmp_path: Path) -> None:
+    """Our promise: what a script that starts its workers first never meets is no error. (GNU's OpenMP: after a fork its threads are
+    gone; the scan has used them.)"""
+    (tmp_path / "train.py").write_text(THREADS)
+    report = asker.ask("diagnose_io", f"{tmp_path}/train.py:make", str(tmp_path), budget_s=40)
+    assert [f.severity for f in report.findings if f.code == "deadlock"] == ["warning"]

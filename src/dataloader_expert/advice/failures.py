@@ -9,6 +9,7 @@ from dataloader_expert.conclusions import Finding, finding, verb
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
+from dataloader_expert.probes.health.started_first import STARTED_FIRST
 from dataloader_expert.probes.system.outside import FAILED
 
 FINDING_OF = {
@@ -29,6 +30,15 @@ def loader(facts: Facts) -> Iterator[Finding]:
         return  # it was stopped for its memory, which is told
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
     text, fix = v["error"], "run the loader with num_workers=0 to see where it fails"
+    first = facts.find(STARTED_FIRST)
+    if v["locked"] and first is not None:
+        text = f"{fact.at['workers']} workers hang if the process that starts them has computed or read samples before: they"
+        text += (
+            f" wait for its threads or locks{', in ' + v['where'] if v['where'] else ''}. Started first, they deliver"
+        )
+        fix = "start the workers before anything else, or set num_threads to 1 in them (torch's default)"
+        yield finding("deadlock", "warning", text, [fact, first], fix)
+        return
     if v["locked"]:
         code = "client-used-across-fork" if v["client"] else "deadlock"
         text = f"{fact.at['workers']} workers are deadlocked: they wait for a lock that was held at the fork, or the fork did"

@@ -25,6 +25,7 @@ from dataloader_expert.probes.experiments.projection import COLUMNS, Projection
 from dataloader_expert.probes.experiments.sample_cache import CACHED, SampleCache
 from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
+from dataloader_expert.probes.health.started_first import StartedFirst
 from dataloader_expert.probes.health.static_checks import StaticChecks
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
@@ -90,6 +91,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             step_ms=request.step_ms,
             also=() if request.what_if is None else (0, 1, 2),
         ),
+        StartedFirst(),
         WorkerSemantics(request.batch_size),
         Packing(request.batch_size),
         Stages(
