@@ -308,6 +308,21 @@ def test_coco_without_boxes_names_classes(tmp_path: Path) -> None:
     assert list(codes(tmp_path)) == ["dangling-reference"]
 
 
+def test_files_that_number_categories_differently_are_told(tmp_path: Path) -> None:
+    """Our promise: a model that is trained on numbers would learn other names for them."""
+    coco(tmp_path)
+    file = tmp_path / "annotations" / "instances_val2017.json"
+    held = json.loads(file.read_text(encoding="utf-8"))
+    held["categories"] = held["categories"][:1]  # which is no contradiction
+    numbers = [c["id"] for c in held["categories"]]
+    held["annotations"] = [one for one in held["annotations"] if one["category_id"] in numbers]
+    written(file, json.dumps(held))
+    assert "label-conflict" not in codes(tmp_path)
+    held["categories"][0]["name"] = "another"
+    written(file, json.dumps(held))
+    assert codes(tmp_path)["label-conflict"].severity == "error"
+
+
 def test_annotations_of_another_size_are_told(tmp_path: Path) -> None:
     coco(tmp_path)
     file = tmp_path / "annotations" / "instances_val2017.json"

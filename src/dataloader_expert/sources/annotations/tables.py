@@ -142,8 +142,16 @@ def _take_over(found: Annotations, rows: Images, table: Table, files: Names, fol
     if rows.lost:
         text = f"annotates images that it does not list, {rows.lost} time{'s' * (rows.lost > 1)}"
         found.problems.append(Unreadable("dangling-reference", text, file=table.path, field="image_id"))
-    if found.objects is None and "categories" in rows[0]:
+    if "categories" not in rows[0]:
+        return
+    if found.objects is None:
         found.objects = Objects("categories", rows.names)
+    known = found.objects.names
+    other = [n for n in sorted(rows.names) if known.get(n, rows.names[n]) != rows.names[n]]
+    if other:
+        told = ", ".join(f"{n} is {rows.names[n]!r}, not {known[n]!r}" for n in other[:3])
+        text = f"names categories differently from another file: {told}{', …' if len(other) > 3 else ''}"
+        found.problems.append(Unreadable("label-conflict", text, file=table.path, field="categories"))
 
 
 def _read(
