@@ -334,6 +334,13 @@ def test_annotations_of_another_size_are_told(tmp_path: Path) -> None:
     assert {c: [w["file"] for w in f.where] for c, f in codes(tmp_path).items()} == {
         "length-mismatch": ["val2017/000000000003.jpg"]
     }
+    held["images"][3] |= {"width": 24, "height": 32}
+    written(file, json.dumps(held))
+    assert list(codes(tmp_path)) == ["length-mismatch"]
+    lying = Image.new("RGB", (32, 24), (90, 20, 140))
+    lying.getexif()[274] = 6
+    lying.save(tmp_path / "val2017" / "000000000003.jpg", exif=lying.getexif())
+    assert "length-mismatch" not in codes(tmp_path)
 
 
 @pytest.mark.parametrize(

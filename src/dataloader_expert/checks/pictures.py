@@ -13,6 +13,7 @@ from dataloader_expert.checks.fingerprint import looks
 from dataloader_expert.conclusions import Finding, Severity, finding, number, verb
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
+from dataloader_expert.sources.pictures import orientation
 
 MODES = Quantity("image_modes", "images", "images of each colour mode, with samples of the rarer ones")
 LOOKS = Quantity("image_looks", "images", "images that are dark, light, flat or rotated by EXIF, with samples")
@@ -69,7 +70,7 @@ class Pictures(Check):
                     self.modes[value.mode] += 1
                     self._note(f"mode {value.mode}", place)
                     self._size(value.height, value.width, place)
-                    if _orientation(value) not in (0, 1):
+                    if orientation(value) not in (0, 1):
                         self._look("rotated-by-exif", place)
                     if value.mode == "RGB" and _still(value):
                         self._look("still channel", place)
@@ -312,14 +313,6 @@ def _median(weighted: list[tuple[float, int]]) -> float:
 
 def _where(places: list[tuple[int, str]]) -> list[dict[str, object]]:
     return [{"sample": s, **({"file": f} if f else {})} for s, f in sorted(places)[:20]]
-
-
-def _orientation(image: Any) -> int:
-    """The EXIF orientation; 1, upright, if the tags cannot be read."""
-    try:
-        return int(image.getexif().get(274, 1))
-    except Exception:  # tags are bytes from outside and may make Pillow raise anything
-        return 1
 
 
 CHECK = Pictures

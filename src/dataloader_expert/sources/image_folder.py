@@ -9,7 +9,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Field, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
 from dataloader_expert.sources.files import Listing
-from dataloader_expert.sources.pictures import decode_image, dtype_of, type_named
+from dataloader_expert.sources.pictures import decode_image, dtype_of, orientation, type_named
 from dataloader_expert.sources.samples import FileSamples, spread
 
 
@@ -45,7 +45,8 @@ class ImageFolder(FileSamples):
         problems: list[Unreadable] = []
         block = Block(unit, self.with_label(unit, decode_image(raw, unit.file, problems)), (raw,), problems)
         said, image = self.sizes.get(unit.file), block.columns[self.value].values[0]
-        if said is not None and said not in ((image.width, image.height), (image.height, image.width)):
+        size = (image.width, image.height)
+        if said not in (None, size) and not (said == size[::-1] and orientation(image) > 4):  # lying on its side
             text = f"its annotation is of {said[0]} x {said[1]} pixels, the image has {image.width} x {image.height}"
             block.problems.append(Unreadable("length-mismatch", text, file=unit.file))
         other = type_named(raw, unit.file)

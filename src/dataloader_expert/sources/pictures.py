@@ -28,6 +28,14 @@ _PLAIN = frozenset(bytes([marker]) for marker in (0xC0, 0xC1, 0xC2, 0xC4, 0xDB, 
 _SIZE_SUFFIX = re.compile(r"\.[A-Za-z0-9]+$")
 
 
+def orientation(image: Image) -> int:
+    """The EXIF orientation; 1, upright, if the tags cannot be read."""
+    try:
+        return int(image.getexif().get(274, 1))
+    except Exception:  # tags are bytes from outside and may make Pillow raise anything
+        return 1
+
+
 def decode_image(data: bytes, name: str, problems: list[Unreadable] | None = None) -> Image:
     """The image, fully decoded.
 
