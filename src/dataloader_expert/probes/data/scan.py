@@ -75,6 +75,8 @@ class Scan(Probe):
     max_length: int | None = None
     leakage: bool = False
     """Whether ``group`` and ``time`` are asked for to be compared across splits: refused where there are none."""
+    severities: tuple[str, ...] = ("error", "warning", "info")
+    """Those of the findings that are wanted."""
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         source = bench.source
@@ -117,7 +119,7 @@ class Scan(Probe):
                 with check.held():
                     found = [with_rows(f, firsts) for f in check.told(facts)] if read or check is integrity else []
                     said = list(check.unknowns())
-            yield from (f for f in found if wanted is None or f.code in wanted)
+            yield from (f for f in found if f.severity in self.severities and (wanted is None or f.code in wanted))
             yield from said
             for id_ in check.ids:
                 if wanted is None or id_ in wanted:

@@ -76,7 +76,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
         Environment(),
         Layout(),
         OwnCache(),
-        Scan(share=0.05, near=False, most=512),
+        Scan(share=0.05, severities=("error", "warning"), near=False, most=512),
         BatchLook(request.batch_size),
         MallocAsStarted(request.batch_size),
         StaticChecks(request.batch_size, request.num_workers),
