@@ -177,8 +177,12 @@ class Naps(Arrays):
 
 
 class Burns(Arrays):
+    def __init__(self, seconds: float = 0.002) -> None:
+        super().__init__()
+        self.seconds = seconds
+
     def __getitem__(self, index: int) -> Sample:
-        burn(0.002)
+        burn(self.seconds)
         return super().__getitem__(index)
 
 
