@@ -284,6 +284,10 @@ SILENT = {
         "layouts that vary within splits": Data(
             {"x": [laid_out(i, first=i % 2 == 0) for i in range(12)]}, splits=HALVES
         ),
+        "two fields that drift": Data(
+            {"a": np.r_[NOISE[:200] + 5, NOISE[200:] + 6], "b": np.r_[NOISE[:200] + 6, NOISE[200:] + 7]},
+            splits=LARGE_HALVES,
+        ),
         "halves of one set": Data({"x": NOISE, "label": ["a", "b"] * 200}, "label", splits=LARGE_HALVES),
         "patients of one class each, by chance more of one in one split": Data(
             {
@@ -386,6 +390,14 @@ SILENT = {
     },
     "forms": {
         "dates of one format": Data({"day": [f"{1 + i:02}/{1 + i % 12:02}/2024" for i in range(28)]}, kinds=CATEGORY),
+        "codes, of which some have a letter": Data(
+            {
+                "icd": [f"{400 + i}.0{i % 9}" if i % 3 else f"{400 + i}" for i in range(60)]
+                + [f"V{i}7" for i in range(5)]
+                + ["?"]
+            },
+            kinds={"icd": "text"},
+        ),
         "offsets of summer and winter": Data(
             {"day": [f"2024-{1 + i % 12:02}-02T10:00:00{'Z' if i % 3 else '+02:00'}" for i in range(36)]},
             kinds=CATEGORY,
@@ -786,6 +798,17 @@ SPEAKS = {
         "one in colour": (some_coloured(), "shape-drift", "error"),
     },
     "drift": {
+        "two fields exchanged in one split": (
+            Data(
+                {
+                    "a": np.r_[NOISE[:200] + 5, 2 * NOISE[200:] + 9],
+                    "b": np.r_[2 * NOISE[:200] + 9, NOISE[200:] + 5],
+                },
+                splits=LARGE_HALVES,
+            ),
+            "preprocessing-differs",
+            "error",
+        ),
         "classes in other shares": (
             Data(
                 {"x": NOISE, "label": ["a"] * 180 + ["b"] * 20 + ["a"] * 60 + ["b"] * 140}, "label", splits=LARGE_HALVES
@@ -1059,6 +1082,11 @@ SPEAKS = {
         ),
         "the day first and the month first": (
             Data({"day": [f"{1 + i:02}/02/2024" for i in range(28)] + ["02/28/2024"]}, kinds=CATEGORY),
+            "dtype-drift",
+            "warning",
+        ),
+        "a few codes among numbers": (
+            Data({"x": [*(f"{i}" for i in range(60)), "V57"]}, kinds={"x": "text"}),
             "dtype-drift",
             "warning",
         ),

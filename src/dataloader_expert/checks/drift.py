@@ -168,9 +168,12 @@ class Drift(Check):
         numbers = {
             f.name for f in self.context.fields if f.kind in ("image", "array", "embedding", "sequence", "number")
         }
-        prepared = dict(_prepared(facts, arrays, numbers - self.aside))
+        swapped = list(_exchanged(facts, numbers - arrays - self.aside))
+        yield from swapped
+        exchanged = {str(place["field"]) for found in swapped for place in found.where}
+        prepared = dict(_prepared(facts, arrays, numbers - self.aside - exchanged))
         yield from prepared.values()
-        done = {name for name, _ in prepared}
+        done = {name for name, _ in prepared} | exchanged
         unlike = dict(_unlike(facts, done))
         yield from unlike.values()
         done |= set(unlike)
@@ -291,6 +294,41 @@ def _prepared(facts: Facts, arrays: set[str], scaled: set[str]) -> Iterable[tupl
                     f"{b['p5']:.4g} and {b['p95']:.4g} in {two.at['split']} (5th to 95th percentile)"
                 )
                 yield (name, str(two.at["split"])), _differs(name, text, [one, two], two)
+
+
+def _exchanged(facts: Facts, names: set[str]) -> Iterable[Finding]:
+    """Findings on pairs of fields of which each has the distribution that the other has in another split."""
+    found: dict[str, list[Fact]] = {}
+    for fact in facts.all(SPLIT_STATISTICS):
+        if fact.at["field"] in names and fact.value["n"] >= LEAST and fact.value["quantiles"] is not None:
+            found.setdefault(str(fact.at["field"]), []).append(fact)
+    moved = [
+        (name, one, two) for name, of in found.items() for one, two in _pairs(of) if _unlikeness(one, two) >= APART
+    ]
+    for (a, a_one, a_two), (b, b_one, b_two) in itertools.combinations(moved, 2):
+        splits = a_one.at["split"], a_two.at["split"]
+        if a == b or splits != (b_one.at["split"], b_two.at["split"]):
+            continue
+        crossed = max(_unlikeness(a_one, b_two), _unlikeness(b_one, a_two))
+        if 4 * crossed <= min(_unlikeness(a_one, a_two), _unlikeness(b_one, b_two)):
+            means = ", ".join(f"{f.value['mean']:.4g}" for f in (a_one, a_two, b_one, b_two))
+            yield finding(
+                "preprocessing-differs",
+                "error",
+                f"{escaped(a)} and {escaped(b)} are exchanged in {splits[1]}: each has there the values that the other has in {splits[0]} "
+                f"(means of {escaped(a)} and {escaped(b)} in both: {means})",
+                [a_one, a_two, b_one, b_two],
+                "write the columns of every split in one order",
+                [{"field": name, "split": splits[1]} for name in (a, b)],
+            )
+
+
+def _unlikeness(one: Fact, two: Fact) -> float:
+    """How far apart the quantiles of two distributions are on average, as a share of the wider one's range between the 5th and the
+    95th percentile."""
+    a, b = (list(f.value["quantiles"].values()) for f in (one, two))
+    width = max(a[5] - a[1], b[5] - b[1])
+    return sum(abs(x - y) for x, y in zip(a[1:6], b[1:6], strict=True)) / (5 * width) if width > 0 else 0.0
 
 
 def _unlike(facts: Facts, done: set[str]) -> Iterable[tuple[str, Finding]]:

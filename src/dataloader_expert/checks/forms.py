@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places, sample_of
+from dataloader_expert.checks.spelling import MISSING
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column, runs
@@ -30,8 +31,10 @@ LONGEST = 40
 UNITS = 3
 """The most units of one field: house numbers and codes have more endings."""
 
-OTHER, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
-    "another text", "a number", "12", "1.5", "1,000", "1,5", "in ", "date ",
+CODES = 5
+"""The fewest codes with letters that make the numbers among them codes as well."""
+OTHER, ABSENT, CODE, TYPED, WHOLE, POINT, GROUPED, COMMA, UNIT, DATE = (
+    "another text", "a missing value", "a code", "a number", "12", "1.5", "1,000", "1,5", "in ", "date ",
 )  # fmt: skip
 """Forms of values; those of units and dates go on with the unit or the format."""
 OFFSET = " and offset"
@@ -41,6 +44,7 @@ _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(?:[,'\u2019 \u00a0\u202f]\d{3})+(?:\.\d+)?")
 _COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+")
 _UNIT = re.compile(r"([$€£¥]\s?)?[-+]?(?:[\d.,'\u2019]*\d)(\s?(?:%|[$€£¥]|[A-Za-zµ°]{1,4}[\d²³]?(?:/[a-z]{1,3})?))?")
+_CODE = re.compile(r"[A-Za-z]{1,3}[-_.]?\d+(?:[-._]\d+)*")
 _CLOCK = r"(?P<clock>[T ,]+\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?)?"
 _MARKS = [(mark, re.escape(mark)) for mark in "-/."]
 _FORMATS = {
@@ -125,6 +129,7 @@ class Forms(Check):
                 "odd_example": self._example(
                     name, [f for f in counts if not any(f in forms for forms in ways.values())]
                 ),
+                "codes": counts[CODE] >= max(CODES, counts[OTHER]) and WHOLE in counts,
                 "texts_only": not counts[TYPED],
                 "grouped": counts[GROUPED],
                 "where": sorted(places, key=sample_of)[:MAX_PLACES],
@@ -199,6 +204,16 @@ def _judged(fact: Fact) -> Iterator[Finding]:
             v["where"],
             rest,
         )
+    elif v["odd"] and v["codes"] and not dates:
+        yield finding(
+            "dtype-drift",
+            "info",
+            f"{name} holds codes: most are digits alone, {number(v['odd'], 'text')} such as {v['odd_example'][:LONGEST]!r} {verb(v['odd'], 'are')} not",
+            fact,
+            "read the column as text: a parser of numbers drops leading zeros, or these codes",
+            v["where"],
+            v["odd"],
+        )
     elif v["odd"] and "marked" not in ways:
         yield finding(
             "dtype-drift",
@@ -229,7 +244,7 @@ def _worth_it(column: Column) -> bool:
     """Whether at least half of some values are dates or numbers."""
     some = [column.values[i] for i in runs(len(column.values), LOOK)]
     texts = [v.strip() for v in some if isinstance(v, str) and v.strip()]
-    return bool(texts) and sum(form_of(text) != OTHER for text in texts) * 2 >= len(texts)
+    return bool(texts) and sum(form_of(text) not in (OTHER, ABSENT, CODE) for text in texts) * 2 >= len(texts)
 
 
 @lru_cache(1 << 14)
@@ -240,7 +255,7 @@ def form_of(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return WHOLE if text.lstrip("+-").isdigit() else POINT
     if not any(map(str.isdigit, text)):
-        return OTHER
+        return ABSENT if text.casefold() in MISSING else OTHER
     for name, pattern in _patterns():
         found = pattern.fullmatch(text)
         if found is not None:
@@ -249,6 +264,8 @@ def form_of(text: str) -> str:
         return GROUPED
     if _COMMA.fullmatch(text):
         return COMMA
+    if _CODE.fullmatch(text):
+        return CODE
     found = _UNIT.fullmatch(text)
     return UNIT + (found[1] or found[2]).strip() if found is not None and (found[1] or found[2]) else OTHER
 

@@ -453,7 +453,8 @@ class Integrity(Check):
         axes, tail = common.partition("[")[2], next(iter(tails))
         long = field.kind in LONG and (len(tails) > 1 or not few)  # where many lengths differ, that is not a fault
         places = self._odd(fact, lambda shape: _tail(shape) != tail if long else _axes(shape) != axes)
-        if few or fact.value["ranks"] > 1:
+        natural = field.kind == "audio" and len(tails) == 1  # recordings end when they end
+        if (few and not natural) or fact.value["ranks"] > 1:
             yield finding(
                 "shape-drift",
                 "error",
@@ -466,7 +467,7 @@ class Integrity(Check):
         else:
             yield finding(
                 "ragged",
-                "info" if field.kind in LONG and len(tails) == 1 and most < 0.8 * total else "warning",
+                "info" if natural or (field.kind in LONG and len(tails) == 1 and most < 0.8 * total) else "warning",
                 f"{name} varies in shape: {fact.value['distinct']} shapes, most often {common}",
                 fact,
                 "resize or pad in the dataset or in the collate function: the default collate raises",

@@ -7,6 +7,7 @@ is a guess. ``how`` gives the reason in words. A column that the user names is u
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -79,6 +80,8 @@ SHORT = {"p", "pt", "pat", "subj", "sub", "s", "spk", "vid", "seq"}
 NOT_TIMES = {
     "birth", "born", "birthday", "birthdate", "dob", "death", "expiry", "expires", "due", "duration", "elapsed",
 }  # fmt: skip
+LASTING = {"in", "to", "since", "until", "till", "between", "spent", "on", "per", "of"}
+"""Words after a time that make it a duration, as in ``time_in_hospital``."""
 NUMBER_TIMES = {"date", "time", "datetime", "timestamp", "ts", "at", "created", "updated"}
 """Words that make a plain number a time; a year or a day may be anything."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -247,7 +250,8 @@ def _time(name: str, values: list[Any], kind: Field) -> Role | None:
     if by_value:
         return Role(name, "by its values, which are times", sure=False)
     numbers = [v for v in values if not isinstance(v, str) and not isinstance(v, bool)]
-    if numbers and len(numbers) == len(values) and set(said) & NUMBER_TIMES:
+    lasting = any(a in NUMBER_TIMES and b in LASTING for a, b in itertools.pairwise(said))
+    if numbers and len(numbers) == len(values) and set(said) & NUMBER_TIMES and not lasting:
         epoch = all(_epoch(v) for v in numbers[:500])
         how = "by its name and its values, seconds since 1970" if epoch else "by its name"
         return Role(name, how, sure=epoch)
