@@ -728,6 +728,25 @@ SPEAKS = {
         ),
     },
     "giveaway": {
+        "an amount that only one class has": (
+            Data(
+                {"recovered": np.where((CLASS == 1) & (np.arange(400) % 3 > 0), np.abs(NOISE), 0.0), "label": CLASS},
+                "label",
+            ),
+            "label-leaked-by-field",
+            "info",
+        ),
+        "a date of death": (
+            Data(
+                {
+                    "died": np.where((CLASS == 1) & (np.arange(400) % 3 > 0), 1.0 + np.abs(NOISE), np.nan),
+                    "label": CLASS,
+                },
+                "label",
+            ),
+            "label-leaked-by-field",
+            "info",
+        ),
         "ten times the label and three": (
             Data({"x": NOISE, "y": 10.0 * CLASS + 3, "label": CLASS}, "label"),
             "label-leaked-by-field",

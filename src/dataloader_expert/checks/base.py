@@ -138,6 +138,21 @@ class Context:
         """The field that says when a sample was taken."""
         return Role(self.time, "as asked") if self.time is not None else self.roles.time
 
+    @property
+    def series_fields(self) -> list[str]:
+        """Fields that may name the series that a sample belongs to, such as a sensor: the group, then the first that are no
+        measurements."""
+        aside = {self.label, *(r.field for r in (self.roles.split, self.timed, *self.roles.keys) if r is not None)}
+        plain = [
+            f.name
+            for f in self.fields
+            if f.name not in aside
+            and not f.shape
+            and (f.kind in ("category", "text") or (f.kind == "number" and "int" in f.dtype))
+        ]
+        group = [f.name for f in self.fields if self.grouped is not None and f.name == self.grouped.field]
+        return list(dict.fromkeys([*group, *plain]))[:SERIES_FIELDS]
+
     def splits_of(self, block: Block) -> tuple[list[str | None], Any]:
         """The splits in a block: their names, and the index of each sample's split, int16."""
         import numpy as np
@@ -302,6 +317,11 @@ ROLES = Quantity("roles", "", "fields that name the split, the group, the time o
 SPLITS = Quantity("splits", "samples", "samples of each split")
 SAMPLES_READ = Quantity("samples_read", "samples", "samples that were read and decoded")
 SAMPLES_FAILED = Quantity("samples_failed", "samples", "samples that could not be read or decoded")
+EFFECTS = Quantity(
+    "design_effects", "", "variance of each class's share in one split, over that of samples which come one by one"
+)
+SERIES_FIELDS = 4
+"""How many fields are looked at as names of series."""
 HISTOGRAM = Quantity("histogram", "", "counts of a field's values or sizes in equally wide bins")
 MISSING = Quantity("missing", "samples", "samples in which a field has no value")
 """Quantities that several checks read are defined here, the others next to the check that measures them."""

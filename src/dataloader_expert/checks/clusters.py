@@ -11,14 +11,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.facts import Fact, Quantity
+from dataloader_expert.checks.base import EFFECTS, Check, Context
+from dataloader_expert.facts import Fact
 from dataloader_expert.sources.base import Block
 from dataloader_expert.sources.roles import group_name
 
-EFFECTS = Quantity(
-    "design_effects", "", "variance of each class's share in one split, over that of samples which come one by one"
-)
 MOST = 2_000_000
 """The most pairs of a group and a class that are kept."""
 LEAST = 2

@@ -16,8 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from dataloader_expert.checks.base import CLASS_COUNTS, SPLIT_STATISTICS, Check, Context
-from dataloader_expert.checks.clusters import EFFECTS
+from dataloader_expert.checks.base import CLASS_COUNTS, EFFECTS, SPLIT_STATISTICS, Check, Context
 from dataloader_expert.checks.drawn import Drawn
 from dataloader_expert.checks.per_sample import KEPT, keep, kept, telling
 from dataloader_expert.conclusions import Finding, finding

@@ -467,3 +467,10 @@ def _vector(value: Any) -> Any:
         hashed = np.fromiter(map(zlib.crc32, words), np.int64, len(words))
         return np.bincount(hashed % WORDS, minlength=WORDS).astype(np.float64)
     return np.zeros(1)
+
+
+def digests_of(names: list[str | None]) -> Any:
+    """Digests of names of splits, uint64 [n]."""
+    import numpy as np
+
+    return np.array([digest64(str(name).encode("utf-8", "surrogatepass")) for name in names], np.uint64)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places, sample_of
-from dataloader_expert.checks.spelling import MISSING
+from dataloader_expert.checks.wording import ABSENT as MARKS
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block, Column, runs
@@ -255,7 +255,7 @@ def form_of(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return WHOLE if text.lstrip("+-").isdigit() else POINT
     if not any(map(str.isdigit, text)):
-        return ABSENT if text.casefold() in MISSING else OTHER
+        return ABSENT if text.casefold() in MARKS else OTHER
     for name, pattern in _patterns():
         found = pattern.fullmatch(text)
         if found is not None:

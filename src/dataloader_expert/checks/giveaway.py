@@ -26,6 +26,9 @@ GIVEAWAY = Quantity(
     "",
     "how well a single field predicts the label of held-out rows: 0 no better than a guess, 1 always right",
 )
+ONE_SIDED = Quantity(
+    "one_sided", "", "the class of nearly all samples in which a field is present, other than zero, or missing"
+)
 WRITTEN = Quantity("class_written", "", "the share of samples with a text that has the name of their own class")
 KEPT, LEAST_KEPT, CELLS = 20_000, 1_000, 1 << 22
 """Rows to keep, and values of all fields together."""
@@ -56,6 +59,9 @@ SHORT_NAME = 3
 """Names of classes with fewer letters occur in any text."""
 LABEL = "label"
 KNOWN = 0.98
+PURE, CHANCE, PART = 0.995, 1e-9, 0.05
+"""The share of one class from which samples with a field, or without it, are said to be of that class alone; how unlikely that must be
+by chance; and the least share of the class that they are."""
 LEAST, RARE = 30, 5
 """The fewest rows to test on, and the fewest of them that a constant guess must get wrong."""
 SECOND_LABELS = {"label", "labels", "class", "classes", "cls", "category", "target", "targets", "species", "name"}
@@ -81,6 +87,12 @@ class Giveaway(Check):
         self.texts = [f.name for f in context.fields if f.kind == "text" and not f.shape and f.name not in aside]
         texts = {f.name for f in context.fields if f.kind in ("text", "category") and not f.shape}
         self.keyed = [r.field for r in roles.keys if r.field in texts and r.field != context.label]
+        self.marked = [
+            f.name
+            for f in context.fields
+            if not f.shape and f.name not in aside and f.kind in ("number", "category", "boolean", "text", "time")
+        ]
+        """Fields that a sample may be without."""
         self.called: dict[Any, str] = {}
         """Labels as texts, by what is kept of them."""
         width = len(self.names) + len(self.sized) + (2 + READ) * len(self.texts) + len(self.keyed)
@@ -108,7 +120,9 @@ class Giveaway(Check):
             values = None if column is None else column.values
             sizes = [0 if values is None else _size(values[i]) for i in rows.tolist()]
             kept[f"size {name}"] = np.array(sizes, np.uint64)
-        if self.texts and len(self.called) < MOST_NAMES:
+        for name in self.marked:
+            kept[f"present {name}"] = _present(block.columns.get(name), rows)
+        if (self.texts or kept[LABEL].dtype.kind == "u") and len(self.called) < MOST_NAMES:
             named = zip(kept[LABEL].tolist(), _texts(label, rows), strict=True)
             self.called.update((value, text) for value, text in named if value == value)  # each NaN would be another
         for name in self.texts:
@@ -148,6 +162,25 @@ class Giveaway(Check):
                 if len(written) >= LEAST:
                     share = self._named(written, distinct, target[:MOST_READ])
                     yield Fact(WRITTEN, round(share, 4), self.evidence("sampled", len(written)), {"field": name})
+        if 2 <= len(distinct) <= CLASSES:
+            for name in self.marked:
+                values = rows.get(f"field {name}")
+                found = _one_sided(
+                    rows[f"present {name}"][there],
+                    values[there] if values is not None and values.dtype.kind == "f" else None,
+                    target,
+                    CHANCE / len(self.marked),
+                )
+                if found is not None:
+                    how, k, n, of, base = found
+                    value = {
+                        "how": how,
+                        "class": self._label_of(distinct[k]),
+                        "count": n,
+                        "of": of,
+                        "base": round(base, 4),
+                    }
+                    yield Fact(ONE_SIDED, value, self.evidence("sampled", int(there.sum())), {"field": name})
         for what, name in every:
             values = rows[f"{what} {name}"][there]
             if len(distinct) > CLASSES:
@@ -186,6 +219,19 @@ class Giveaway(Check):
                 fix.format(escaped(name)),
                 [{"field": name}],
             )
+        alone = {fact.at["field"] for fact in facts.all(GIVEAWAY) if fact.value["score"] >= KNOWN}
+        for fact in facts.all(ONE_SIDED):
+            v, name = fact.value, escaped(str(fact.at["field"]))
+            if fact.at["field"] not in alone:
+                yield finding(
+                    "label-leaked-by-field",
+                    "info",
+                    f"nearly all samples in which {name} {v['how']} have one {escaped(self.context.label)}, {escaped(v['class'])}: "
+                    f"{v['count']:,} of {v['of']:,} ({v['base']:.1%} of all samples have it)",
+                    fact,
+                    f"find out whether {name} is recorded after the label is known, as a date of death is; if so, drop it",
+                    [{"field": fact.at["field"]}],
+                )
         for fact in facts.all(WRITTEN):
             name = str(fact.at["field"])
             if fact.value >= KNOWN:
@@ -211,10 +257,54 @@ class Giveaway(Check):
         own = holds[np.arange(len(target)), target]
         return float((own & (holds.sum(1) == 1)).mean())
 
+    def _label_of(self, value: Any) -> str:
+        """The class of a label as it is kept."""
+        text = self.called.get(value)
+        if text is None:
+            return self.context.class_name(value.item())
+        return self.context.class_name(int(float(text))) if _NUMBER.fullmatch(text) else text
+
     def _name_of(self, label: str) -> tuple[str, ...]:
         """The words of a class's name; none for a name that is too short to be told from a common word."""
         plain = self.context.class_name(int(float(label))) if _NUMBER.fullmatch(label) else label
         return tuple(_WORD.findall(plain.casefold())) if sum(map(str.isalpha, plain)) >= SHORT_NAME else ()
+
+
+def _one_sided(present: Any, numbers: Any, target: Any, chance: float) -> tuple[str, int, int, int, float] | None:
+    """How samples are marked that have one class, the class, how many of them have it, how many there are, and its share of all."""
+    import numpy as np
+
+    marks = {"is not missing": present, "is missing": ~present}
+    if numbers is not None and (numbers[present] == 0).any():
+        marks["is other than 0"] = present & (numbers != 0)
+    for how, mark in marks.items():
+        n = int(mark.sum())
+        if not LEAST <= n <= len(target) / 2:
+            continue
+        counts = np.bincount(target[mark])
+        k, every = int(counts.argmax()), np.bincount(target)
+        base = float(every[k] / len(target))
+        if counts[k] >= PURE * n and n * np.log(base) <= np.log(chance) and counts[k] >= PART * every[k]:
+            return how, k, int(counts[k]), n, base
+    return None
+
+
+def _present(column: Column | None, rows: Any) -> Any:
+    """Whether the samples have a value, bool [n]."""
+    import numpy as np
+
+    if column is None:
+        return np.zeros(len(rows), bool)
+    values = column.values
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        made = ~np.isnan(values[rows]) if values.dtype.kind == "f" and values.ndim == 1 else np.ones(len(rows), bool)
+    else:
+        made = np.array([_is_there(values[i]) for i in rows.tolist()], bool)
+    return made if column.nulls is None else made & ~column.nulls[rows]
+
+
+def _is_there(value: Any) -> bool:
+    return value is not None and not (isinstance(value, str) and not value)
 
 
 def _texts(column: Column | None, rows: Any) -> list[str]:

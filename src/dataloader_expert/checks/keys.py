@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import digest64, digests
+from dataloader_expert.checks.fingerprint import digests, digests_of
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -86,12 +86,6 @@ class Keys(Check):
     def unknowns(self) -> Iterable[Unknown]:
         if self.compared < self.seen and self.applies():
             yield Unknown("duplicate-keys", f"only the keys of {self.compared:,} of {self.seen:,} rows were compared")
-
-
-def digests_of(names: list[str | None]) -> Any:
-    import numpy as np
-
-    return np.array([digest64(str(name).encode("utf-8", "surrogatepass")) for name in names], np.uint64)
 
 
 def _present(block: Block, name: str, salt: Any) -> Any:

@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dataloader_expert.checks.base import Check, Context
-from dataloader_expert.checks.fingerprint import digests
-from dataloader_expert.checks.keys import digests_of
+from dataloader_expert.checks.fingerprint import digests, digests_of
 from dataloader_expert.checks.places import Files
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.errors import escaped
@@ -24,8 +23,6 @@ from dataloader_expert.sources.times import read_time
 REPEATED = Quantity("repeated_steps", "samples", "samples at whose time an earlier one of the same series and split is")
 GAPS = Quantity("time_gaps", "series", "series without samples at many times in a row at which others have some")
 FUTURE = Quantity("future_times", "samples", "samples with a time that has not come yet")
-CANDIDATES = 4
-"""How many fields may name series, alone or two together."""
 MOST = 500_000
 """The most samples whose times are kept, at 56 bytes each."""
 REGULAR = 0.9
@@ -56,28 +53,13 @@ class Grid(NamedTuple):
     times: Any
 
 
-def candidates(context: Context) -> list[str]:
-    """Fields that may name the series that a sample belongs to: the group, then the first that are no measurements."""
-    split = context.roles.split
-    aside = {context.label, *(r.field for r in (split, context.timed, *context.roles.keys) if r is not None)}
-    group = context.grouped.field if context.grouped is not None else None
-    plain = [
-        f.name
-        for f in context.fields
-        if f.name not in aside
-        and not f.shape
-        and (f.kind in ("category", "text") or (f.kind == "number" and "int" in f.dtype))
-    ]
-    return list(dict.fromkeys([*([group] if group in {f.name for f in context.fields} else []), *plain]))[:CANDIDATES]
-
-
 class Series(Check):
     ids = ("duplicate-keys", "time-gap", "future-times")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.time = context.timed.field if context.timed is not None else None
-        self.fields = candidates(context)
+        self.fields = context.series_fields
         self.parts: list[tuple[Any, ...]] = []
         """Of each block: times, float64 [n], NaN without one; digests of its splits, uint64 [n], and of the candidates,
         uint64 [n, fields]; indices, int64 [n]."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataloader_expert.checks.alike import spelt, twins
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
+from dataloader_expert.checks.wording import ABSENT
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
@@ -20,25 +21,6 @@ MOST = 200
 """Distinct values beyond which a field is not a category: codes and names may well differ only in case."""
 OFTEN = 20
 """The least number of samples per category value on average; if they are rarer, nobody knows which spelling is right."""
-
-
-MISSING = {
-    "nan",
-    "null",
-    "n/a",
-    "#n/a",
-    "<na>",
-    "(null)",
-    "nil",
-    "?",
-    "-",
-    "--",
-    ".",
-    "missing",
-    "not available",
-    "no data",
-}
-"""What stands for a missing value, in lower case; words such as ``none`` and ``unknown`` may be answers."""
 
 
 class Spelling(Check):
@@ -79,7 +61,7 @@ class Spelling(Check):
 
     def facts(self) -> Iterable[Fact]:
         for name, counts in self.counts.items():
-            absent = sorted(text for text in counts if text.strip().casefold() in MISSING)
+            absent = sorted(text for text in counts if text.strip().casefold() in ABSENT)
             if absent and len(counts) <= MOST and sum(counts[text] for text in absent) <= sum(counts.values()) / 2:
                 where = [place for text in absent for place in self.where.of((name, text))]
                 found = {"counts": {text: counts[text] for text in absent}, "where": where[:MAX_PLACES]}

@@ -11,7 +11,6 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.fingerprint import digests
-from dataloader_expert.checks.series import candidates
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
@@ -51,7 +50,7 @@ class Stuck(Check):
             *(r.field for r in (context.grouped, context.timed, *context.roles.keys) if r is not None),
         }
         self.fields = [f.name for f in context.fields if f.kind == "number" and not f.shape and f.name not in aside]
-        self.series = candidates(context) if context.timed is not None else []
+        self.series = context.series_fields if context.timed is not None else []
         self.longest: dict[Order, Run] = {}
         self.pairs: dict[Order, int] = {}
         self.changes: dict[Order, int] = {}

@@ -16,6 +16,23 @@ TWICE = re.compile(
 MARKUP = re.compile(
     r"<(?:/?(?:html|body|head|div|span|p|br|script|table|ul|li|h[1-6])\b[^<>]*|!doctype\b[^<>]*|!--)>", re.I
 )
+ABSENT = {
+    "nan",
+    "null",
+    "n/a",
+    "#n/a",
+    "<na>",
+    "(null)",
+    "nil",
+    "?",
+    "-",
+    "--",
+    ".",
+    "missing",
+    "not available",
+    "no data",
+}
+"""What stands for a missing value, in lower case; words such as ``none`` and ``unknown`` may be answers."""
 FEW = 20
 """At most one text in this many is odd; if there are more, the data set consists of such texts."""
 KINDS = {

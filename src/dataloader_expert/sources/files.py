@@ -22,6 +22,7 @@ SIDE_FILES = {
     "classes.txt",
     "labels.txt",
     "class_names.txt",
+    "class_dict.csv",
     "classes.json",
     "labels.json",
     "class_names.json",
