@@ -42,8 +42,8 @@ class Clusters(Check):
             values = labels.values.tolist() if hasattr(labels.values, "tolist") else labels.values
             pairs = (
                 (group_name(group), value if isinstance(value, str | int | float) else str(value))
-                for group, value in zip(self.context.groups_of(part), values, strict=False)
-                if group is not None and value is not None
+                for i, (group, value) in enumerate(zip(self.context.groups_of(part), values, strict=False))
+                if group is not None and value is not None and (labels.nulls is None or not labels.nulls[i])
             )
             self.counts.setdefault(split, Counter()).update(pairs)
 
