@@ -29,6 +29,7 @@ from dataloader_expert.sources.base import Block, Column, Unit
 from tests.checks.looking import Data, context_of
 
 
+@pytest.mark.journey
 @given(seed=st.integers(0, 2**32 - 1), flips=st.integers(0, 10))
 def test_very_many_hashes_are_compared_as_if_each_with_each(seed: int, flips: int) -> None:
     """Our promise: beyond 40,000 pictures none within the distance is missed, and no other is named."""

@@ -70,6 +70,7 @@ def test_only_what_was_prepared_otherwise_is_told(name: str) -> None:
     assert ("preprocessing-differs" in judged("drift", data)) == told
 
 
+@pytest.mark.journey
 @given(st.integers(1, 900), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_the_same_samples_are_kept_however_they_are_dealt_out(n: int, parts: int, draw: random.Random) -> None:
     """Our promise: results do not depend on which process read what."""

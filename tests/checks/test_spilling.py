@@ -45,6 +45,7 @@ def tables(draw: st.DrawFn) -> Data:
     return Data({"a": rows[:, 0], "b": rows[:, 1], "c": rows[:, 2], "label": label}, "label", splits)
 
 
+@pytest.mark.journey
 @settings(max_examples=12)
 @given(tables(), st.integers(1, 40), st.integers(1, 3))
 def test_what_is_spilled_is_found_all_the_same(data: Data, held: int, hands: int) -> None:

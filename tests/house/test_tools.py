@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from dataloader_expert.tools.base import all_tools
 
 OPENING = """
@@ -26,6 +28,7 @@ def test_what_a_terminal_leaves_out_is_a_probe_of_its_tool() -> None:
     assert left_out
 
 
+@pytest.mark.journey
 def test_a_server_opens_without_what_its_tools_run() -> None:
     """Our promise: a client that starts the server pays for the protocol, not for probes, checks or loaders."""
     done = subprocess.run([sys.executable, "-c", OPENING], capture_output=True, text=True, check=True)

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.making.asking import Asker
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests in this folder are journeys."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.journey)
 
 
 @pytest.fixture(scope="session")

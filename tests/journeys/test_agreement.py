@@ -9,8 +9,6 @@ import pytest
 
 from tests.making.asking import Asker
 
-pytestmark = pytest.mark.journey
-
 ROWS = """
 import numpy as np
 import time

@@ -19,8 +19,6 @@ from dataloader_expert.tools.rendering import in_detail
 from tests.making.asking import Asker
 from tests.making.pipelines import write_pictures
 
-pytestmark = pytest.mark.journey
-
 ROOT = Path(__file__).parents[2]
 FAULTS = ROOT / "benchmarks" / "faults.py"
 USERS = ROOT / "tests" / "making" / "users.py"

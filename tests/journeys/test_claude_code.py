@@ -22,7 +22,7 @@ from tests.making.messages_api import Api, Step, serving
 from tests.making.npm import installed
 from tests.making.tiny import TINY
 
-pytestmark = [pytest.mark.journey, pytest.mark.client]
+pytestmark = pytest.mark.client
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "packaging" / "claude-code"
 BINS = Path(sys.executable).parent

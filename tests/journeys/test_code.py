@@ -24,8 +24,6 @@ from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
 from tests.making.tiny import TINY, Made
 
-pytestmark = pytest.mark.journey
-
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SECTIONS = [
     "Composition",

@@ -22,8 +22,6 @@ from tests.sources.test_detection import darknet, labelme, voc, yolo
 from tests.sources.test_objects import TABLES
 from tests.sources.test_objects import made as objects_made
 
-pytestmark = pytest.mark.journey
-
 N = 60
 NAMES = [f"{i:03}.png" for i in range(N)]
 KINDS = ["cat", "dog", "owl"]

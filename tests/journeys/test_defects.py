@@ -130,7 +130,6 @@ def test_the_findings_of_a_scan_say_where_and_what_to_do(tmp_path: Path) -> None
 
 if GENERATOR is not None:
 
-    @pytest.mark.journey
     @pytest.mark.parametrize("format", SOUND)
     def test_every_kind_of_defect_that_shows_is_found(format: str, sound: Path, tmp_path: Path) -> None:
         """The catalogue's promise: all errors but those that only a comparison with the original could show."""

@@ -21,8 +21,6 @@ from tests.driving import stdio
 from tests.making.shared import shared
 from tests.making.tiny import TINY
 
-pytestmark = pytest.mark.journey
-
 KINDS = ("image-folder", "npz, ragged by offsets", "csv", "jsonl, texts", "parquet, images inside", "audio-folder")
 REAL = ("images/clothing_cc0", "tabular/titanic/titanic.csv", "arrays/digits/csv")
 """Of the shared data sets, where they are: pictures, a table with missing values and one with many columns."""

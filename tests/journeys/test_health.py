@@ -21,8 +21,6 @@ from dataloader_expert.probes.sharding import StreamSharding
 from dataloader_expert.probes.system.environment import Environment
 from tests.making.asking import Asker
 
-pytestmark = pytest.mark.journey
-
 ROOT = Path(__file__).parents[2]
 EXPERIMENTS: dict[str, type[Probe]] = {
     "rng-duplicated": WorkerSemantics,

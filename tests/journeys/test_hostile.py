@@ -15,8 +15,6 @@ from mcp import Client
 
 from tests.driving import SHM, http, processes, shared_memory, stdio, until
 
-pytestmark = pytest.mark.journey
-
 Row = tuple[str, int, str]
 FAULTS: dict[str, dict[int, str | None]] = {
     # in the main process, with nothing measured yet, it is the tool's error; in one of two workers it is a finding;

@@ -15,7 +15,7 @@ from tests.driving import SERVE, http
 from tests.making.npm import installed, with_path
 from tests.making.tiny import TINY
 
-pytestmark = [pytest.mark.journey, pytest.mark.client]
+pytestmark = pytest.mark.client
 INSPECTOR = "@modelcontextprotocol/inspector@2"
 TOOL_IS_ERROR = 5
 

@@ -276,7 +276,6 @@ def test_what_is_not_read_is_refused_by_its_name(asker: Asker, tmp_path: Path, c
 
 if FOLDER is not None:
 
-    @pytest.mark.journey
     def test_images_that_do_not_decode_are_those_that_are_known_not_to(characterized: Characterized) -> None:
         """Pillow's own test images: those that it refuses are refused, and JPEG 2000, which is never tried."""
         made, result = characterized("odd images")

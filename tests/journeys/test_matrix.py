@@ -9,15 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic import BaseModel
 
 from dataloader_expert.report import Report
 from tests.journeys.test_manifest import FOLDER, PARTS, REAL
 from tests.making.asking import Asker
 from tests.making.tiny import TINY
-
-pytestmark = pytest.mark.journey
 
 NO_DEVICE = {
     "batch_spec.memory.device_peak_bytes",

@@ -13,8 +13,6 @@ from tests.journeys.test_planted import pictures, plain, written
 from tests.making import tiny
 from tests.making.asking import Asker
 
-pytestmark = pytest.mark.journey
-
 Maker = Callable[[Path], str]
 
 

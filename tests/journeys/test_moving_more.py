@@ -27,8 +27,6 @@ from tests.making.asking import Asker
 from tests.making.places import elsewhere, far_away, filesystem, many_tiny, one_large
 from tests.making.shared import CHECKOUT
 
-pytestmark = pytest.mark.journey
-
 USERS = Path(users.__file__)
 MARGIN = 5
 Ask = tuple[str, str, dict[str, Any]]

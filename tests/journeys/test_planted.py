@@ -312,7 +312,6 @@ def reported(quickly: Asker, thoroughly: Asker) -> Callable[..., Any]:
     return of
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("trait", OF_USERS)
 def test_a_trait_of_the_users_code_moves_its_field(trait: str, reported: Callable[..., Any]) -> None:
     """Our promise: the field says what was planted, and does not say it of the twin."""
@@ -640,7 +639,6 @@ class Each(OneHandle):
 """
 
 
-@pytest.mark.journey
 def test_a_handle_that_workers_share_does_not_pass(quickly: Asker, tmp_path: Path) -> None:
     """Our promise: what only workers read wrongly is found by reading in workers."""
     rng = np.random.default_rng()
@@ -682,7 +680,6 @@ def pictures(folder: Path, size: int, format: str, **how: Any) -> Path:
     return folder
 
 
-@pytest.mark.journey
 def test_dear_decoding_shows_as_decode_and_cheap_reading_does_not(quickly: Asker, tmp_path: Path) -> None:
     """Our promise: the stage that costs most is named."""
     dear = quickly.ask("diagnose_io", str(pictures(tmp_path / "dear", 256, "png")), str(tmp_path), budget_s=15)
@@ -707,7 +704,6 @@ def test_a_cut_picture_fails_and_one_odd_size_drifts(quickly: Asker, tmp_path: P
     assert next(f.where[0]["file"] for f in report.findings if f.code == "truncated") == "train/c0/004.jpg"
 
 
-@pytest.mark.journey
 def test_a_batch_that_only_the_margin_holds_is_tight_and_a_larger_one_does_not_fit(quickly: Asker) -> None:
     """Our promise: what fits but leaves nothing free is a warning, what does not fit an error, and what fits neither."""
 
@@ -730,7 +726,6 @@ def test_a_batch_that_only_the_margin_holds_is_tight_and_a_larger_one_does_not_f
     ]
 
 
-@pytest.mark.journey
 def test_constants_of_all_splits_are_warned_of_until_the_training_split_is_named(
     quickly: Asker, tmp_path: Path
 ) -> None:
@@ -742,7 +737,6 @@ def test_constants_of_all_splits_are_warned_of_until_the_training_split_is_named
     assert ("stats-from-all-splits" in codes(told), "stats-from-all-splits" in codes(named)) == (True, False)
 
 
-@pytest.mark.journey
 def test_a_budget_too_small_leaves_the_answer_open(asker: Asker, tmp_path: Path) -> None:
     """Our promise: passed is null, not true, where not all was read."""
     source = f"{USERS}:Waits"

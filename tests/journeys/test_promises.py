@@ -94,7 +94,6 @@ def test_a_missing_label_contradicts_no_other(tmp_path: Path) -> None:
     assert "label-conflict" not in serious(scan(tmp_path / "a.csv", tmp_path))
 
 
-@pytest.mark.journey
 def test_a_file_over_two_gibibytes_is_read_whole(tmp_path: Path) -> None:
     """Our promise: the system gives 2 GiB at once and no more; size alone is no bomb."""
     path, size = tmp_path / "big.bin", (2 << 30) + 12345
@@ -294,7 +293,6 @@ def unprintable(text: str) -> set[str]:
     return {unicodedata.category(c) for c in text if c != "\n" and not c.isprintable()}
 
 
-@pytest.mark.journey
 def test_names_are_printable_wherever_they_come_to_stand(named: Path) -> None:
     """Our promise: over the protocol the server answers and lives; keys, messages, places and the page are clean."""
     from mcp import Client
@@ -324,7 +322,6 @@ def test_names_are_printable_wherever_they_come_to_stand(named: Path) -> None:
             assert all(r.replace("\\\\", "").replace("\\|", "").count("|") == 4 for r in table if "%" in r)
 
 
-@pytest.mark.journey
 def test_the_terminal_gets_no_escape_sequence(named: Path) -> None:
     """Our promise: the command prints the folder whose name is not UTF-8, and its classes, without a traceback."""
     command: list[str | bytes] = [*SERVE[:-1], "check", os.fsencode(named), "--root", os.fsencode(named.parent)]
@@ -463,7 +460,6 @@ def test_a_python_file_outside_the_roots_is_not_looked_into(asker: Asker, tmp_pa
             asker.ask("characterize_dataset", str(tmp_path / name), str(tmp_path / "in"))
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("why", [errno.EIO, errno.ESTALE], ids=["EIO", "ESTALE"])
 def test_a_file_that_the_drive_fails_to_read_is_that_files_finding(tmp_path: Path, why: int) -> None:
     """Our promise: the others are read, and the file is named with the system's word."""
@@ -494,7 +490,6 @@ def test_a_flag_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     assert "--budget" in done.stderr
 
 
-@pytest.mark.journey
 def test_a_relative_interpreter_is_found_from_where_the_user_stands(tmp_path: Path, project: Path) -> None:
     """Our promise: hosts start in another folder, and find it."""
     (tmp_path / "there").symlink_to(sys.prefix)

@@ -18,8 +18,6 @@ from dataloader_expert.sources.plain import READERS
 from tests.making.asking import Asker
 from tests.making.tiny import TINY
 
-pytestmark = pytest.mark.journey
-
 
 @pytest.fixture(scope="module")
 def asker() -> Iterator[Asker]:

@@ -13,8 +13,6 @@ from dataloader_expert.report import Report
 from dataloader_expert.tools.rendering import MOST, in_detail, written
 from tests.making.asking import Asker
 
-pytestmark = pytest.mark.journey
-
 TOOLS = (
     "characterize_dataset",
     "check_quality",

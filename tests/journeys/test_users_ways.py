@@ -16,8 +16,6 @@ from tests.making import users
 from tests.making.asking import Asker
 from tests.making.shared import CHECKOUT
 
-pytestmark = pytest.mark.journey
-
 USERS = Path(users.__file__)
 BUILD = """
 import torch

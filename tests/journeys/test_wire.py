@@ -220,7 +220,6 @@ def test_both_eras_answer_alike(root: Path, answers: Answers) -> None:
     asyncio.run(drive())
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("wire", ["stdio", "http"])
 def test_a_cancelled_call_leaves_no_process(root: Path, tmp_path: Path, wire: str) -> None:
     """Our promise: a client that gives up ends what it started; the next call is answered."""
@@ -252,7 +251,6 @@ def test_a_cancelled_call_leaves_no_process(root: Path, tmp_path: Path, wire: st
         asyncio.run(drive(address))
 
 
-@pytest.mark.journey
 @pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT"])
 def test_a_server_over_http_ends_with_a_call_in_flight(root: Path, tmp_path: Path, signal: str) -> None:
     """Our promise: a signal ends the server within a second, the call it was at included."""

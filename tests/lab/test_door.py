@@ -101,6 +101,7 @@ def means(outcome: Outcome) -> dict[str, float]:
     return {str(fact.at["field"]): fact.value["mean"] for fact in outcome.facts.all(STATISTICS)}
 
 
+@pytest.mark.journey
 def test_a_request_starts_as_the_first_did(home: Home, root: Path, mark: Path) -> None:
     """Our promise: what a data set patches, enters or plants is gone with its process; cuda is not touched."""
 
@@ -113,6 +114,7 @@ def test_a_request_starts_as_the_first_did(home: Home, root: Path, mark: Path) -
     home.run(do)
 
 
+@pytest.mark.journey
 def test_the_host_computes_nothing(new: Home, root: Path, mark: Path) -> None:
     """Our promise: no thread of a host's own: a pool started there would hang every child's first parallel operation.
 
@@ -175,6 +177,7 @@ def test_a_cancelled_request_ends_with_all_it_started(home: Home, root: Path, ma
     home.run(do)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("deep", ["", "deep" * 20])
 def test_a_killed_request_leaves_no_folder(mark: Path, root: Path, deep: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: also where the temporary directory's path is too long for a socket's."""
@@ -208,6 +211,7 @@ def test_two_requests_at_once_do_not_meet(home: Home, root: Path, mark: Path) ->
     home.run(do)
 
 
+@pytest.mark.journey
 def test_a_request_over_its_memory_limit_may_end_its_own_processes(home: Home, root: Path, mark: Path) -> None:
     """Our promise: they stand still meanwhile; a request that ends them goes on, another is ended."""
 
@@ -246,6 +250,7 @@ def test_what_is_no_event_is_passed_over(home: Home, root: Path, mark: Path) -> 
     home.run(do)
 
 
+@pytest.mark.journey
 def test_secrets_stay_outside(new: Home, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Our promise: a measuring child's environment holds no token, key, password or URL with one."""
     monkeypatch.setenv("HF_TOKEN", "hf_x")
@@ -274,6 +279,7 @@ def test_events_come_while_the_request_runs(home: Home, root: Path, mark: Path) 
     assert "fact" in kinds
 
 
+@pytest.mark.journey
 def test_nothing_is_left_when_the_door_closes(new: Home, root: Path, mark: Path) -> None:
     """Our promise: neither processes nor the folder that made our package visible."""
     before, there = set(processes(mark)), set(mark.iterdir())

@@ -180,6 +180,7 @@ cases: Any = st.builds(
 slow = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.journey
 @slow
 @given(case=cases, world=st.sampled_from([1, 2, 4]))
 def test_each_sample_comes_as_often_as_promised(case: dict[str, Any], world: int, tmp_path: Path) -> None:
@@ -209,6 +210,7 @@ def test_each_sample_comes_as_often_as_promised(case: dict[str, Any], world: int
         assert orders[0] != orders[1] != orders[2]
 
 
+@pytest.mark.journey
 @slow
 @given(
     case=cases,
@@ -226,6 +228,7 @@ def test_resumed_equals_not_interrupted(
         assert with_stops(built, world, stops, named) == due
 
 
+@pytest.mark.journey
 @slow
 @given(sampler=st.sampled_from(sorted(SAMPLERS)), world=st.sampled_from([1, 2, 4]), workers=st.sampled_from([0, 0, 2]))
 def test_each_draw_is_augmented_anew(sampler: str, world: int, workers: int, tmp_path: Path) -> None:

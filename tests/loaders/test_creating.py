@@ -337,6 +337,7 @@ def test_an_error_in_the_main_process_keeps_its_place(tmp_path: Path) -> None:
     assert any(entry.name == "__iter__" and entry.path == Path(__file__) for entry in raised.traceback)
 
 
+@pytest.mark.journey
 def test_a_file_or_a_pattern_is_a_source(tmp_path: Path) -> None:
     """Not only folders are read; what is not there is not taken for a JASPER directory."""
     made = TINY["csv"](tmp_path)

@@ -284,6 +284,7 @@ def both(plan: Plan, folder: Path, workers: int) -> tuple[list[list[Any]], list[
     return passes(plain, plan.epochs), passes(ours, plan.epochs), *logs
 
 
+@pytest.mark.journey
 @given(plan=plans)
 @settings(max_examples=250)
 def test_a_loader_equals_a_plain_one(plan: Plan) -> None:
@@ -294,6 +295,7 @@ def test_a_loader_equals_a_plain_one(plan: Plan) -> None:
         assert our_log.lines() == plain_log.lines()
 
 
+@pytest.mark.journey
 @given(plan=plans)
 @settings(max_examples=8)
 def test_workers_equal_plain_ones(plan: Plan) -> None:
@@ -744,6 +746,7 @@ def test_functions_that_workers_cannot_get_are_named(name: str) -> None:
     assert len(made(Numbers(3), multiprocessing_context="spawn", **own)) == 1
 
 
+@pytest.mark.journey
 def test_workers_may_be_spawned() -> None:
     """With what the factory puts around a dataset: the same draws, in the next epoch too."""
     spawned = made(Noisy(4), batch_size=2, num_workers=1, multiprocessing_context="spawn", collate_fn=torch.stack)

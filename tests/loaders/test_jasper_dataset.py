@@ -220,6 +220,7 @@ def test_persistent_workers_follow(folder: Path, order: str) -> None:
     del loader
 
 
+@pytest.mark.journey
 def test_spawned_workers_deliver_the_same_and_follow(tmp_path: Path) -> None:
     """Every start method will do: the dataset pickles, and what it is told later reaches it."""
     folder = jasper.make(tmp_path / "jasper", curriculum=CURRICULUM)

@@ -272,6 +272,7 @@ def test_a_split_keeps_classes_or_groups() -> None:
         UniversalDataModule(Stream(9), groups="patient")
 
 
+@pytest.mark.journey
 def test_all_names_can_be_imported_without_the_extras() -> None:
     """``from … import *`` where torchdata is not installed."""
     program = (

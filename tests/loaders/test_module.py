@@ -204,6 +204,7 @@ def test_modules_are_known_by_what_they_give() -> None:
 # ── resuming ───────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("workers", [0, 2])
 def test_it_resumes_behind_every_batch(workers: int) -> None:
     """In a new module, from a state that JSON and a checkpoint keep; then come the epochs that would have come."""
@@ -276,6 +277,7 @@ def augmented(loader: Any) -> dict[int, list[float]]:
     return {int(row[0]): row[1:].tolist() for batch in loader for row in batch}
 
 
+@pytest.mark.journey
 @three_workers
 def test_augmentation_does_not_depend_on_who_reads() -> None:
     """No, two or three workers, in training, in validation, and resumed: the same draws; other epochs draw others."""

@@ -84,6 +84,7 @@ def test_it_goes_on_behind_any_batch(name: str) -> None:
             assert resumed.current_epoch == passes + 3
 
 
+@pytest.mark.journey
 @three_workers
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("workers", [2, 3])

@@ -111,6 +111,7 @@ def test_codes_hold_as_many_classes_as_there_are() -> None:
         assert np.array_equal(codes, np.arange(count)[::-1]) and (counts == 1).all()
 
 
+@pytest.mark.journey
 @pytest.mark.usefixtures("in_small_pieces")
 def test_all_orders_through_bins_come_equally_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bins are random and each is shuffled: no order of four is rarer than another, of indices or of values."""

@@ -170,6 +170,7 @@ def write(path: Path, key: str, entry: Any) -> None:
     path.write_text(json.dumps({key: {"dataloader-expert": entry}}))
 
 
+@pytest.mark.journey
 def test_each_configured_client_is_started_as_it_would_start_it(tmp_path: Path) -> None:
     """Our promise: ``initialize`` and ``tools/list`` are answered by the very command that is configured."""
     sound = {"command": SERVE[0], "args": SERVE[1:], "alwaysLoad": True}
@@ -189,6 +190,7 @@ def test_each_configured_client_is_started_as_it_would_start_it(tmp_path: Path) 
     assert checks["Cursor, user"].status == "ok" and "over HTTP" in checks["Cursor, user"].found
 
 
+@pytest.mark.journey
 def test_what_claude_mcp_add_wrote_for_one_project_is_found(tmp_path: Path) -> None:
     """Provenance: Claude Code keeps its local scope below ``projects`` of its own file."""
     entry = {"command": SERVE[0], "args": SERVE[1:]}

@@ -38,6 +38,7 @@ def test_arguments_become_options(text: str, told: str) -> None:
     assert as_options(text, NAMES) == told
 
 
+@pytest.mark.journey
 def test_a_report_and_an_error_name_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "odd.unknown").write_bytes(b"\0\1\2")
     assert main(["check", str(tmp_path)]) == 2

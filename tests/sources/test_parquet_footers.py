@@ -29,6 +29,7 @@ def read_all(folder: Path) -> None:
         pass
 
 
+@pytest.mark.journey
 @pytest.mark.filterwarnings("ignore:.*fork\\(\\)")
 def test_no_byte_of_a_footer_ends_the_process_or_escapes(tmp_path: Path) -> None:
     """Our promise: a column chunk of another type than its column's, names that are no text: the file's finding."""

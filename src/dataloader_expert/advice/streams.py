@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.stream_shares import SHARES
 from dataloader_expert.probes.health.worker_semantics import MIXING
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.search.trials import IDLE
@@ -29,6 +30,19 @@ def sharding(facts: Facts) -> Iterator[Finding]:
     if v["ended"] and v["length"] is not None and v["both"] < 0.5 and v["total"] != v["length"]:
         text = f"the stream yielded {v['total']} samples, but len() is {v['length']}"
         yield finding("wrong-length", "error", text, fact, "return the number of samples of one epoch from __len__")
+
+
+def shares(facts: Facts) -> Iterator[Finding]:
+    """Parts of a stream that overlap or leave samples out at some number of workers."""
+    fix = "give each worker its own shards: shards[info.id :: info.num_workers], with info = torch.utils.data.get_worker_info()"
+    for fact in facts.all(SHARES):
+        v, workers = fact.value, fact.at["workers"]
+        twice = f"yield {v['twice']:,} samples twice" * bool(v["twice"])
+        left_out = f"leave out {v['left_out']:,} samples" * bool(v["left_out"])
+        if twice or left_out:
+            text = f"{workers} workers {' and '.join(filter(None, (twice, left_out)))}"
+            text += f": {v['total']:,} in all, where one worker yields {v['alone']:,}"
+            yield finding("iterable-not-sharded", "error", text, fact, fix, count=v["twice"] + v["left_out"])
 
 
 def idle(facts: Facts) -> Iterator[Finding]:
@@ -55,4 +69,4 @@ def mixing(facts: Facts) -> Iterator[Finding]:
         yield finding("poor-mixing", "warning", text, fact, "shuffle the shards too, and use a larger buffer")
 
 
-RULES: tuple[Rule, ...] = (sharding, idle, mixing)
+RULES: tuple[Rule, ...] = (sharding, shares, idle, mixing)

@@ -41,13 +41,15 @@ def copied(bench: Bench) -> bool:
     return found is not None and bool(found.value["copied"])
 
 
-def of_two(served: Serving, batches: list[list[int]] | None, collate: Any, persistent: bool = False) -> Any:
-    """A loader of two workers over the user's dataset, with their worker initialiser and generator."""
+def in_workers(
+    served: Serving, batches: list[list[int]] | None, collate: Any, persistent: bool = False, workers: int = WORKERS
+) -> Any:
+    """A loader of a few workers over the user's dataset, with their worker initialiser and generator."""
     from dataloader_expert.loaders.building import plain
 
-    served.before_workers(1)
+    served.before_workers(workers)
     order: dict[str, Any] = {"batch_size": 8} if batches is None else {"batch_sampler": batches}
-    settings = {"num_workers": WORKERS, "persistent_workers": persistent, "timeout": PATIENCE_S}
+    settings = {"num_workers": workers, "persistent_workers": persistent, "timeout": PATIENCE_S}
     return plain(served.dataset, collate, served.user_loader, **order, **settings)
 
 
@@ -58,7 +60,7 @@ def digests(samples: Any) -> list[str]:
 
 def sharding(served: Serving, deadline: float) -> Iterator[Observation]:
     """Which samples of a stream each of two workers yields."""
-    loader = of_two(served, None, _by_worker)
+    loader = in_workers(served, None, _by_worker)
     given: dict[int, list[str]] = {w: [] for w in range(WORKERS)}
     ended = True
     try:

@@ -69,6 +69,7 @@ def rounded(value: Any) -> Any:
 ODD = st.sampled_from(["", "", "", "", "nan", "constant", "copy", "shape", "dtype", "missing", "null", "unreadable"])
 
 
+@pytest.mark.journey
 @settings(max_examples=25)
 @given(st.integers(0, 1 << 32), st.lists(ODD, min_size=3, max_size=150))
 def test_the_checks_say_the_same(seed: int, odds: list[str]) -> None:
@@ -81,6 +82,7 @@ def test_the_checks_say_the_same(seed: int, odds: list[str]) -> None:
     assert said(context, gathered) == said(context, alone)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("odd", ["nan", "constant", "shape", "dtype", "missing"])
 def test_odd_samples_that_follow_one_another_are_each_placed(odd: str) -> None:
     """Our promise: they become one block, and each is still a place of its own."""

@@ -60,6 +60,7 @@ def fit_of(name: str) -> tuple[Fit, list[Trial]]:
     return straightened(lambda n: trace(name, n), lambda sizes: twice(name, sizes))
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", [n for n in MODELS if n != "lstm"])  # on the CPU its kernel hides what it takes
 def test_a_trace_counts_what_real_tensors_take(name: str) -> None:
     """Our promise: without what only a CUDA device does, fake and real tensors give the same peaks, to the byte."""
@@ -79,6 +80,7 @@ def test_a_trace_counts_what_real_tensors_take(name: str) -> None:
         assert of_fake[phase] == pytest.approx(of_real[phase], rel=0.02), phase
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", MODELS)
 def test_the_line_through_three_sizes_holds_far_beyond_them(name: str) -> None:
     """Our promise: within half a percent at any size, whatever piece is the peak there."""
@@ -91,6 +93,7 @@ def test_the_line_through_three_sizes_holds_far_beyond_them(name: str) -> None:
         assert fit.peak(size) + got.buffers == pytest.approx(got.allocated, rel=0.02)
 
 
+@pytest.mark.journey
 def test_small_batches_mislead_and_the_phases_do_not() -> None:
     """The facts: a line through batches of 1 and 2 misses the peak of 128, which another phase sets."""
     one, two, far = (trace("encoder", n).allocated for n in (1, 2, 256))
@@ -108,6 +111,7 @@ def test_the_optimizers_step_takes_five_times_the_parameters() -> None:
     assert without == pytest.approx(5 * held, rel=0.01)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", ["cnn", "encoder", "decoder", "unet", "lstm"])
 def test_half_precision_keeps_less(name: str) -> None:
     """Our promise: activations of autocast take between half and nine tenths of those of float32."""
@@ -115,6 +119,7 @@ def test_half_precision_keeps_less(name: str) -> None:
     assert 0.45 * whole < half < 0.9 * whole
 
 
+@pytest.mark.journey
 def test_checkpointing_and_channels_last_and_sgd_take_less() -> None:
     """Our promise: each is traced as the model would run it."""
 
@@ -256,6 +261,7 @@ def test_a_prediction_within_a_tenth_is_made_exact_in_five_trials(largest: int, 
     assert found.failed == min((n for n in tried if n > largest), default=None)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("name", ["cnn", "lstm", "mlp"])
 @pytest.mark.parametrize("gib", [2, 8, 24])
 def test_the_limit_of_a_simulated_device_is_found(name: str, gib: int) -> None:

@@ -77,6 +77,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(open_source(ref, []), ref, 0, None, lambda _: None, lambda *_: None, memory_bytes=1 << 50)
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("more", [0.9, 1.0, 1.08])
 def test_the_limit_is_run_and_the_peak_expected_of_another_size(more: float, bench: Bench) -> None:
     """Our promise: in six trials, never over; what is checked is no part of what it is checked by."""
@@ -116,6 +117,7 @@ def test_what_twenty_steps_do_not_bear_is_beyond_the_limit(bench: Bench) -> None
     assert told["value"] == facts[DEVICE_PEAK].at["batch_size"] <= 0.97 * limit < told["failed"]
 
 
+@pytest.mark.journey
 def test_what_other_processes_hold_is_not_free(bench: Bench) -> None:
     """Our promise: the limit is that of the bytes that are free, not a failure."""
     facts, _ = observed(Device(1.0, free=TOTAL // 3), bench, batch_size=1 << 20)

@@ -107,6 +107,7 @@ def watched(dataset: Any, workers: int, batches: int, ticker: Ticker | None = No
     return lines
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("workers", [0, 2])
 def test_clocks_and_stacks_tell_where_the_time_went(workers: int) -> None:
     """Our promise: CPU and blocked time as a loading process's own clocks tell them, and the functions that took most."""
@@ -125,6 +126,7 @@ def test_clocks_and_stacks_tell_where_the_time_went(workers: int) -> None:
     assert off_cpu["read"] > 0.6 * sum(off_cpu.values()) > 0
 
 
+@pytest.mark.journey
 def test_every_process_is_looked_at_by_turns() -> None:
     """Our promise: shares are those of all loading processes, though a burst of stacks is of one."""
     ticker = Ticker(2, 0.004)
@@ -152,6 +154,7 @@ def test_a_stream_is_watched_too(workers: int) -> None:
     assert next(iter(DataLoader(Counted(), batch_size=40))).tolist() == list(range(40))
 
 
+@pytest.mark.journey
 def test_nothing_stays_behind() -> None:
     """Torch's own fetchers are back, and this process's descriptors too."""
     gc.collect()

@@ -46,6 +46,7 @@ def search(seed: int) -> tuple[float, float, int]:
     return truth(max(tried, key=lambda n: tried[n])), max(grid), len(tried)
 
 
+@pytest.mark.journey
 def test_it_finds_what_a_grid_finds_in_fewer_trials() -> None:
     """Our promise: on one core or 16, whatever samples cost, the search ends within a tenth of a whole grid's best, but
     for some 4 in 100 (of 400 draws): four of 20 are one in a hundred runs."""

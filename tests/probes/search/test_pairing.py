@@ -80,6 +80,7 @@ def ledger(rates: dict[Setting, list[float]]) -> Ledger:
     return made
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("sd", [0.03, 0.1, 0.15])
 def test_gains_that_are_not_there_are_seldom_proved(sd: float) -> None:
     """Our promise: with the scatter that the search itself expects, on quiet and on noisy machines, and from rounds alone."""

@@ -169,6 +169,7 @@ class Waits50(users.Fine):
         return super().__getitem__(index)
 
 
+@pytest.mark.journey
 def test_a_batch_that_takes_seconds_is_not_waited_for() -> None:
     """Our promise: samples are counted where they are read, so that many workers are tried whatever a batch takes."""
     bench = bench_of("Fine", 60)
@@ -179,6 +180,7 @@ def test_a_batch_that_takes_seconds_is_not_waited_for() -> None:
     assert facts.value(RECOMMENDED)["workers"] > 4
 
 
+@pytest.mark.journey
 def test_what_time_does_not_hold_is_predicted() -> None:
     """Our promise: a setting not tried is told with its predicted gain, never as no gain."""
     bench = bench_of("Fine", 60)
@@ -210,6 +212,7 @@ def test_a_slow_start_is_no_hang() -> None:
     assert runner.startup is not None and runner.startup > 5
 
 
+@pytest.mark.journey
 def test_a_first_block_that_time_cuts_short_tells_what_was_loaded() -> None:
     """Our promise: workers that deliver, however slowly, have a rate."""
     bench = bench_of("Fine", 60)
@@ -227,6 +230,7 @@ def starts_in_half_a_second(worker: int) -> None:
     time.sleep(0.5)  # the waiting that is to be told from the first batch
 
 
+@pytest.mark.journey
 def test_the_start_of_workers_is_told_from_their_first_batch() -> None:
     """Our promise: a slow first batch is no slow start."""
     for start, least, most in ((None, 0.0, 0.3), (starts_in_half_a_second, 0.4, 0.8)):
@@ -253,6 +257,7 @@ class Short(IterableDataset[int]):
             yield i
 
 
+@pytest.mark.journey
 def test_a_stream_tells_its_length_when_an_epoch_ends() -> None:
     """Our promise: from then on a block counts the start of workers, which those before it are corrected for."""
     bench = bench_of("Fine", 60)

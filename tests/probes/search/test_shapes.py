@@ -25,8 +25,8 @@ REQUEST_S = 58.0
 
 STARTED = ("spawned workers", "forkserver")
 """Shapes whose workers import torch as they start: beside another test four of them do not pay within the request."""
-SHORT = ("40 samples", "1 microsecond")
-"""One that ends with more workers and one that ends with none, in a few seconds. The others are journeys."""
+SHORT = ("1 microsecond",)
+"""Ends in a second or two. The others are journeys."""
 CASES = [
     pytest.param(
         shape, id=name, marks=[pytest.mark.alone] * (name in STARTED) + [pytest.mark.journey] * (name not in SHORT)

@@ -102,6 +102,7 @@ def test_it_never_beats_the_law_and_says_shares(costs: Costs, setup: Setup) -> N
     assert 0 <= seen.busy <= 1 + 1e-9
 
 
+@pytest.mark.journey
 @given(st.floats(1e-4, 0.01), st.floats(0, 0.01), st.floats(0, 0.004), st.floats(1.0, 1.4))
 def test_a_fit_gives_back_what_it_was_fitted_on(cpu: float, waits: float, send: float, slowdown: float) -> None:
     """Our promise: the model agrees with the runs here before it speaks of others."""

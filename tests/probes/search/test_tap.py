@@ -28,6 +28,7 @@ def living(method: str, **more: object) -> Runner:
     return Runner(served.current, served, fine=True, patience=60.0, **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_samples_are_counted_in_workers_of_every_start_method(method: str) -> None:
     """Our promise: a batch need not be waited for, however the worker that loads it was started."""

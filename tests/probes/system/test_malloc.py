@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from dataloader_expert.probes.profile.instrumentation import anonymous_bytes
 from dataloader_expert.probes.system.malloc import PAGE, counts, free_bytes, give_back
@@ -36,6 +37,7 @@ def bound_after(what: str) -> int:
     return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
+@pytest.mark.journey
 def test_the_bound_from_which_arrays_are_mapped_is_found() -> None:
     """mallopt(3): it grows with each mapped array that is freed, and stays where it is set."""
     if counts():

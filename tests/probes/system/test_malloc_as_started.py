@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dataloader_expert.probes.system.malloc import PAGE, counts
 
 USERS = """
@@ -53,6 +55,7 @@ print(mapped_from(), flush=True)
 """
 
 
+@pytest.mark.journey
 def test_the_measuring_process_and_its_workers_take_the_bounds_of_one_that_only_loads(tmp_path: Path) -> None:
     """Samples of 1.2 MB: a process that has freed an array of 24 MB would keep those, one that has not gives them back."""
     if not counts():

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from multiprocessing import shared_memory
 
+import pytest
+
 from dataloader_expert.probes.system.branches import Branches
 from dataloader_expert.probes.system.process_memory import own_pages, shm_open, total_pss
 
 HELD = 32 << 20
 
 
+@pytest.mark.journey
 def test_a_fork_that_owns_its_pages_counts_them_whole() -> None:
     """Our promise: pages shared with the process it was forked from count for a part only until they are copied."""
     held = bytearray(os.urandom(1 << 20) * (HELD >> 20))

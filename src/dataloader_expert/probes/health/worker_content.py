@@ -18,7 +18,7 @@ from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, h
 from dataloader_expert.probes.health.shared_handles import shared, used
 from dataloader_expert.probes.profile.rereads import word_of
 from dataloader_expert.probes.serving import serving
-from dataloader_expert.probes.sharding import WORKERS, digests, of_two
+from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
 
 CONTENT = Quantity(
     "worker_content",
@@ -65,7 +65,7 @@ class WorkerContent(Probe):
         error = None
         before = used()
         try:
-            for batch, words in zip(batches, of_two(served, batches, digests), strict=False):
+            for batch, words in zip(batches, in_workers(served, batches, digests), strict=False):
                 compared.update(batch)
                 differ |= {i for i, word in zip(batch, words, strict=True) if word != here[i]}
                 if time.monotonic() > until:

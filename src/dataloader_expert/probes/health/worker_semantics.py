@@ -16,7 +16,7 @@ from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence, hangs
 from dataloader_expert.probes.search.trials import sample_s
 from dataloader_expert.probes.serving import Serving, serving
-from dataloader_expert.probes.sharding import WORKERS, digests, of_two
+from dataloader_expert.probes.sharding import WORKERS, digests, in_workers
 
 TWINS = Quantity(
     "twins", "", "first reads of one sample: in two workers, in the next epoch, and again with the same seed"
@@ -70,7 +70,7 @@ def twins(bench: Bench, served: Serving, reads: int) -> Iterator[Observation]:
     batches = [[index] * reads] * WORKERS
 
     def run(seed: int | None) -> list[list[str]]:
-        loader = of_two(served, batches, digests)
+        loader = in_workers(served, batches, digests)
         if seed is not None:
             _seeded(seed, loader)
         found = list(loader)
@@ -128,7 +128,7 @@ def epochs(served: Serving) -> Iterator[Observation]:
     try:
         tell(0)
         here = word()
-        kept = of_two(served, [[0], [0]], digests, persistent=True)
+        kept = in_workers(served, [[0], [0]], digests, persistent=True)
         before = next(iter(kept))[0]
         tell(1)
         there = word()

@@ -27,6 +27,7 @@ from dataloader_expert.probes.health.own_cache import OwnCache
 from dataloader_expert.probes.health.start_up import START, StartUp
 from dataloader_expert.probes.health.started_first import StartedFirst
 from dataloader_expert.probes.health.static_checks import StaticChecks
+from dataloader_expert.probes.health.stream_shares import StreamShares
 from dataloader_expert.probes.health.worker_resources import WorkerResources
 from dataloader_expert.probes.health.worker_semantics import WorkerSemantics
 from dataloader_expert.probes.model.batch import BatchLook
@@ -92,6 +93,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             also=() if request.what_if is None else (0, 1, 2),
         ),
         StartedFirst(),
+        StreamShares(request.batch_size),
         WorkerSemantics(request.batch_size),
         Packing(request.batch_size),
         Stages(

@@ -1,0 +1,99 @@
+"""What the workers of a stream yield together, against what one worker yields."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import IterableDataset, default_collate, get_worker_info
+
+from dataloader_expert.advice.streams import shares
+from dataloader_expert.facts import Evidence, Fact, Facts
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.health.stream_shares import SHARES, compared, yielded
+from dataloader_expert.probes.serving import Serving
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork\\(\\)")
+
+Part = Callable[[int, int, int], range]
+"""The shards of worker k of n, of so many shards."""
+
+
+def strided(shards: int, n: int, k: int) -> range:
+    return range(k, shards, n)
+
+
+def rounded_up(shards: int, n: int, k: int) -> range:
+    size = math.ceil(shards / n)
+    low = min(k * size, shards - size)
+    return range(low, low + size)
+
+
+def rounded_down(shards: int, n: int, k: int) -> range:
+    size = shards // n
+    return range(k * size, (k + 1) * size)
+
+
+class Stream(IterableDataset[Any]):
+    """Shards of ten rows; ``noise``: what is yielded is drawn anew each time."""
+
+    def __init__(self, part: Part, shards: int, noise: bool) -> None:
+        self.part, self.shards, self.noise = part, shards, noise
+
+    def __iter__(self) -> Iterator[Any]:
+        info = get_worker_info()
+        for shard in self.part(self.shards, info.num_workers, info.id) if info else range(self.shards):
+            for row in range(10):
+                yield torch.rand(4) if self.noise else torch.tensor([shard, row])
+
+
+@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize(
+    ("part", "workers", "twice", "left_out"),
+    [(strided, 3, 0, 0), (rounded_up, 2, 10, 0), (rounded_up, 3, 20, 0), (rounded_down, 3, 0, 10)],
+)
+def test_what_real_workers_yield_twice_or_leave_out_is_counted(
+    part: Part, workers: int, twice: int, left_out: int, noise: bool
+) -> None:
+    """Our promise: seven shards of ten samples, dealt out by each rule, with samples that are the same in each epoch or not."""
+    served = Serving(Stream(part, 7, noise), default_collate, "default", LoaderPlan(batch_size=4), False, "a test")
+    until = time.monotonic() + 60
+    alone, each, alone_again, each_again = (yielded(served, n, until) for n in (1, workers, 1, workers))
+    assert alone is not None and each is not None
+    assert compared(alone, each, alone_again, each_again) == {"twice": twice, "left_out": left_out}
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.sampled_from([strided, rounded_up, rounded_down]))
+def test_what_is_counted_is_what_the_rule_does(shards: int, n: int, part: Part) -> None:
+    """Our promise: for all numbers of shards and workers."""
+    dealt = Counter(shard for k in range(n) for shard in part(shards, n, k))
+    alone = Counter(map(str, range(shards)))
+    each = Counter({str(shard): times for shard, times in dealt.items()})
+    twice, left_out = dealt.total() - len(dealt), shards - len(dealt)
+    assert compared(alone, each, alone, each) == {"twice": twice, "left_out": left_out}
+
+
+def test_samples_that_are_drawn_anew_by_number_only() -> None:
+    """Our promise: draws with replacement differ from worker to worker, and are no fault."""
+    draws = [Counter("aabbcd"), Counter("abccdd"), Counter("abbbcd"), Counter("aaaabc")]
+    assert compared(*draws) == {"twice": 0, "left_out": 0}
+    assert compared(Counter("abc"), Counter("ab"), Counter("abc"), Counter("abc")) is None, "not always"
+    assert compared(Counter("abc"), Counter("ab"), None, None) is None, "no time to look again"
+
+
+def test_both_faults_are_told_at_once() -> None:
+    value = {"alone": 100, "total": 95, "twice": 5, "left_out": 10}
+    [found] = shares(Facts((Fact(SHARES, value, Evidence("counted", "stream_shares", seen=195), {"workers": 3}),)))
+    assert (found.code, found.severity, found.count) == ("iterable-not-sharded", "error", 15)
+    assert found.message == (
+        "3 workers yield 5 samples twice and leave out 10 samples: 95 in all, where one worker yields 100"
+    )
+    sound = Fact(SHARES, {**value, "twice": 0, "left_out": 0}, Evidence("counted", "stream_shares"), {"workers": 3})
+    assert not list(shares(Facts((sound,))))
