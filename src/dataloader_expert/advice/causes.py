@@ -10,6 +10,8 @@ from dataloader_expert.conclusions import MAX_PLACES, Finding, capital
 SEVERITIES = ("error", "warning", "info")
 SYMPTOMS = {"accelerator-starves", "no-timeout", "cache-warm", "order-from-global-rng", "not-pinned"}
 """Consequences of something else, and what costs nothing at present: a summary does not begin with these."""
+ELSEWHERE = {"unpicklable"}
+"""What matters with other start methods of workers, unless it is an error with the present one."""
 DEAR = 0.1
 """The share of time from which a finding that is no error counts by its cost, whatever its severity."""
 ALIKE_FROM = 3
@@ -67,7 +69,8 @@ def _together(alike: list[Finding], fields: list[str]) -> Finding:
 def cause(findings: Iterable[Finding]) -> Finding | None:
     """What to fix first: an error, what costs most, or a warning."""
     serious = (f for f in ordered(findings) if f.severity != "info" or (f.cost or 0.0) >= DEAR)
-    return next((f for f in serious if f.code not in SYMPTOMS), None)
+    told = (f for f in serious if f.code not in SYMPTOMS and (f.severity == "error" or f.code not in ELSEWHERE))
+    return next(told, None)
 
 
 def in_a_sentence(found: Finding) -> str:

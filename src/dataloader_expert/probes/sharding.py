@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
 from dataloader_expert.probes.profile.rereads import word_of
-from dataloader_expert.probes.serving import Serving, serving
+from dataloader_expert.probes.serving import Serving, flat, samples_in, serving
 
 SHARDING = Quantity(
     "shares_of_stream", "", "samples of a stream that each of two workers yielded, and those yielded by both"
@@ -54,8 +54,14 @@ def in_workers(
 
 
 def digests(samples: Any) -> list[str]:
-    """A digest of each sample; runs in the workers, so that only digests are sent."""
-    return [word_of(s) for s in samples]
+    """A digest of each sample; runs in the workers, so that only digests are sent.
+
+    A dataset with ``__getitems__`` may return a batch instead of a list of samples: then of each row.
+    """
+    if isinstance(samples, list):
+        return [word_of(s) for s in samples]
+    fields = [field for field in flat(samples) if hasattr(field[1], "__getitem__")]
+    return [word_of({name: values[i] for name, values in fields}) for i in range(samples_in(samples))]
 
 
 def sharding(served: Serving, deadline: float) -> Iterator[Observation]:

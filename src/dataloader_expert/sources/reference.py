@@ -8,7 +8,9 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import io
 import os
+import pickle
 import sys
 import traceback
 import types
@@ -74,8 +76,8 @@ class Reference(Source):
     def as_loaded(self) -> None:
         """Takes back what reading opened in this process: in training each worker opens it for itself.
 
-        A handle is what can be closed, in an attribute that held nothing before, or in a dictionary that was empty. A part that has
-        one gets all its attributes of before, as others may say that it is open.
+        A handle is what can be closed or belongs to this process, in an attribute that held nothing before, or in a dictionary that
+        was empty. A part that has one gets all its attributes of before, as others may say that it is open.
         """
         for part, before in self.loaded:
             now = vars(part)
@@ -186,8 +188,37 @@ def parts_of(dataset: Any) -> list[Any]:
 
 
 def _is_handle(value: Any) -> bool:
-    """Whether it holds something open, as files, archives, HDF5 files, databases and memory maps of the system do."""
-    return callable(getattr(value, "close", None)) and not isinstance(value, type)
+    """Whether it holds something open, as files, archives, databases and memory maps of the system do, or cannot be sent to another
+    process, as what belongs to an open file cannot."""
+    if isinstance(value, type) or value is None:
+        return False
+    return callable(getattr(value, "close", None)) or not _can_be_sent(value)
+
+
+def _can_be_sent(value: Any) -> bool:
+    """Whether it can be pickled, as far as its first mebibyte tells."""
+    try:
+        pickle.Pickler(_AMebibyte()).dump(value)
+    except EOFError:
+        return True
+    except Exception:  # its __reduce__ may raise anything
+        return False
+    return True
+
+
+class _AMebibyte(io.RawIOBase):
+    """Takes that much and keeps none of it."""
+
+    left = 1 << 20
+
+    def write(self, data: Any) -> int:
+        self.left -= len(data)
+        if self.left < 0:
+            raise EOFError
+        return len(data)
+
+    def writable(self) -> bool:
+        return True
 
 
 class Described(Source):
