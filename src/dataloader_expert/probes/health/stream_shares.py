@@ -45,9 +45,9 @@ class StreamShares(Probe):
         plans = [bench.facts.value(quantity, {}) for quantity in (CURRENT, RECOMMENDED)]
         numbers = {n for plan in plans if (n := plan.get("num_workers", 0)) > 1} or {WORKERS}
         alone = yielded(served, 1, until)
-        for n in sorted(numbers) if alone is not None else ():
-            each = yielded(served, n, until)
-            if each is None:
+        for n in sorted(numbers):
+            each = None if alone is None else yielded(served, n, until)
+            if alone is None or each is None:
                 return
             shares = {"alone": alone.total(), "total": each.total(), "twice": 0, "left_out": 0}
             if each != alone:

@@ -138,7 +138,7 @@ class Namer:
             return False, False
         file, line, _ = frames[0]
         names = {self._last_name(file, call) for call in calls(file, line)}
-        return bool(names & INFLATING), bool(names & LOOKING_UP) or _module_name(file) in LOOKING_UP_FILES
+        return bool(names & INFLATING), bool(names & LOOKING_UP) or module_name(file) in LOOKING_UP_FILES
 
     def locks(self, stack: Stack) -> bool:
         """Whether a stack is about to take a lock that processes share."""
@@ -148,7 +148,7 @@ class Namer:
         file, line, function = frames[0]
         if is_users(file):  # elsewhere it may wait for a thread or a queue
             return any(self._last_name(file, call) in LOCKING for call in calls(file, line))
-        return function in LOCK_FUNCTIONS and _by_prefix(_module_name(file), LOCK_FILES) is not None
+        return function in LOCK_FUNCTIONS and _by_prefix(module_name(file), LOCK_FILES) is not None
 
     def _last_name(self, file: str, call: ast.Call) -> str:
         """A call's name in its library if that is known, else as written on the line."""
@@ -235,7 +235,7 @@ class Namer:
             stage = _by_prefix(module, _WEAK)
             if stage is not None:
                 return stage
-        if _by_prefix(_module_name(file), _WEAK) is not None:
+        if _by_prefix(module_name(file), _WEAK) is not None:
             return "transform"
         if any(isinstance(n, ast.BinOp | ast.AugAssign) for n in _nodes(file, line)) and is_users(file):
             return "transform"
@@ -244,7 +244,7 @@ class Namer:
 
 def _file_stage(file: str) -> str | None:
     """The stage of a library's Python file."""
-    return None if is_users(file) else _by_prefix(_module_name(file), _FILES)
+    return None if is_users(file) else _by_prefix(module_name(file), _FILES)
 
 
 _FILES = {
@@ -276,7 +276,7 @@ _FILES = {
 
 
 @functools.lru_cache(4096)
-def _module_name(file: str) -> str:
+def module_name(file: str) -> str:
     """The module of a library's file with a dot, such as ``PIL.ImageFile.``, for prefixes."""
     path = file.replace("\\", "/")
     at = path.rfind("site-packages/")
@@ -332,6 +332,15 @@ def dotted_name(node: ast.AST) -> str | None:
 @functools.lru_cache(1024)
 def _module_of(file: str) -> Any:
     return next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == file), None)
+
+
+def target_of(file: str, call: ast.Call) -> str:
+    """The module and name of what a call on a line refers to; empty if that is not known."""
+    dotted = dotted_name(call.func)
+    target = None if dotted is None else _resolve(file, dotted)
+    module = getattr(target, "__module__", None) or getattr(target, "__self__", None)
+    module = getattr(module, "__name__", module)
+    return f"{module}.{getattr(target, '__name__', '')}" if target is not None else ""
 
 
 def _resolve(file: str, dotted: str) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
 from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.profile.avoidable import avoidable
 from dataloader_expert.probes.profile.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
 from dataloader_expert.probes.profile.instrumentation import Watch, watching
@@ -265,7 +266,9 @@ def stage_facts(served: Serving, timed: list[dict[str, Any]], seen: Seen) -> Ite
     total = sum(_mean(spent[name])[1] + _blocked(spent[name]) for name in spent)
     if ticks or served.ours:
         stacks = weighed(namer, looked, seconds_of(spent), total)
-        yield from hotspot_facts(namer, stacks, sum(t.running + t.blocked for t in looked))
+        ticked = sum(t.running + t.blocked for t in looked)
+        yield from hotspot_facts(namer, stacks, ticked)
+        yield from avoidable(served, stacks, ticked, total)
     else:
         yield Unknown(
             "hotspots",

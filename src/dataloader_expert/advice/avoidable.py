@@ -1,0 +1,68 @@
+"""Work at the user's own lines that need not be done for each sample."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from dataloader_expert.advice.base import Rule
+from dataloader_expert.conclusions import Finding, Severity, finding, number
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.profile.avoidable import AVOIDABLE
+
+MOST_OF = 0.5
+"""The share of a sample's time from which it is a warning."""
+ONCE = "once in each worker, on first use"
+KINDS = {
+    "copies": ("copying objects", "copy only what is changed, or nothing"),
+    "processes": (
+        "starting processes",
+        "do their work in the worker itself with a library, or once for all samples beforehand",
+    ),
+    "threads": ("starting threads", f"create the pool {ONCE}, or use a plain loop: workers already run in parallel"),
+    "loaders": (
+        "starting and ending a DataLoader of its own",
+        "read from its dataset in a plain loop: workers already run in parallel",
+    ),
+    "manager": (
+        "asking a multiprocessing.Manager, which serves one process at a time",
+        "keep a plain dict in each worker, or arrays in shared memory",
+    ),
+    "formats": ("formatting arrays as text", "leave it out, or pass the array to the logger as an argument"),
+    "parses": ("parsing text", "parse it once and keep the result, or store the samples in a binary format"),
+    "compiles": ("compiling regular expressions", "compile them once with re.compile, at module level"),
+    "rewinds": (
+        "seeking in a compressed file, which is decompressed again from its beginning",
+        "decompress the file once, or read it in order and shuffle in a buffer",
+    ),
+    "lists": ("reading an archive's list of members", f"open the archive {ONCE}, and keep it"),
+    "connects": ("opening connections", f"connect {ONCE}, and keep the connection"),
+    "collects": ("gc.collect()", "leave gc.collect() out; gc.freeze() before workers start"),
+    "searches": ("searching a list from its beginning", "build a dict or set in __init__, and look up there"),
+    "length": ("len(), which is called for each sample", "compute the length once, in __init__"),
+    "loops": (
+        "Python loops over single values",
+        "compute with whole arrays (numpy, torch), compile the loop (numba), or do it once for all samples beforehand",
+    ),
+}
+"""What takes the time, and what to do instead."""
+
+
+def avoidable(facts: Facts) -> Iterator[Finding]:
+    """What takes the most of a sample's time, by kind of work."""
+    fact = facts.find(AVOIDABLE)
+    if fact is None:
+        return
+    for work in fact.value:
+        what, fix = KINDS[work["kind"]]
+        if work["lines"]:
+            what += f" ({work['lines']:,} lines run for a sample)"
+        places = work["places"]
+        where = f"{posixpath.basename(places[0]['file'])}:{places[0]['line']} in `{places[0]['function']}`"
+        where += f" and {number(len(places) - 1, 'other line')}" * (len(places) > 1)
+        text = f"{work['share']:.0%} of a sample's time goes to {what}, at {where}"
+        severity: Severity = "warning" if work["share"] >= MOST_OF else "info"
+        yield finding("avoidable-work", severity, text, fact, fix, places, len(places), work["share"])
+
+
+RULES: tuple[Rule, ...] = (avoidable,)
