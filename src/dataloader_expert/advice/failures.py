@@ -10,6 +10,7 @@ from dataloader_expert.facts import Facts
 from dataloader_expert.probes.base import LOADER_FAILED, OVERFULL
 from dataloader_expert.probes.data.scan import CRASHES, NOTHING, RAISES
 from dataloader_expert.probes.health.started_first import STARTED_FIRST
+from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.probes.system.outside import FAILED
 
 FINDING_OF = {
@@ -44,7 +45,13 @@ def loader(facts: Facts) -> Iterator[Finding]:
         text = f"{fact.at['workers']} workers are deadlocked: they wait for a lock that was held at the fork, or the fork did"
         text += " not copy the threads that would release it (this process had read samples itself before)"
         fix = "create locks, threads and clients in each worker on first use; start workers before threads"
-    yield finding(code, "error", text + (f", in {v['where']}" if v["where"] else ""), fact, fix)
+    text += f", in {v['where']}" if v["where"] else ""
+    workers, current = int(fact.at.get("workers") or 0), facts.value(CURRENT)
+    if workers and current is not None and not current["num_workers"]:
+        fix = "mend this before you use workers"
+        yield finding(code, "warning", f"with {workers} workers, where there are none at present: {text}", fact, fix)
+        return
+    yield finding(code, "error", text, fact, fix)
 
 
 def nothing(facts: Facts) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from dataloader_expert.conclusions import Finding, finding, saved
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
+from dataloader_expert.probes.health.static_checks import SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
@@ -93,8 +94,12 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
             own -= 1e3 * begins.value * trial["batch_size"] / float(begins.at["samples"])
         if trial["num_workers"] >= 2 and period > 1.0 and own >= 0.25 * period and own > 2.0:
             text = f"with {trial['num_workers']} workers the main process spends {own:.1f} of the "
-            text += f"{period:.1f} ms between two batches on receiving them"
+            text += f"{period:.1f} ms between two batches "
+            own_iter = facts.value(SETTINGS, {}).get("iterates")
+            text += f"in `{own_iter}.__iter__`" if own_iter else "on receiving them"
             fix = "return few large tensors instead of nested Python objects"
+            if own_iter:
+                fix = "move what it computes to the collate function or __getitem__, which workers run in parallel"
             yield finding("main-process-busy", "warning", text, fact, fix)
             return
 

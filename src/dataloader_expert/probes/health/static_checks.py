@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.serving import Serving, serving
 
 ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler have the same order, and what seeds it")
@@ -179,6 +180,7 @@ def settings(served: Serving) -> Iterator[Observation]:
     loader = served.user_loader
     weights = getattr(loader.sampler, "weights", None)
     value = {"timeout": loader.timeout, "num_workers": loader.num_workers, "pin_memory": loader.pin_memory}
+    value["iterates"] = type(loader).__name__ if is_users(_home(type(loader).__iter__)) else None
     yield Fact(SETTINGS, value, evidence("declared", "static_checks"))
     if weights is not None and hasattr(weights, "__len__") and type(loader.sampler).__module__.startswith("torch"):
         yield Fact(WEIGHTS, len(weights), evidence("counted", "static_checks", seen=len(weights)))
@@ -194,6 +196,11 @@ def settings(served: Serving) -> Iterator[Observation]:
         batch_s = served.batch_s or _batch_s(served)
         costs = {"seconds": round(took, 6), "batch_s": round(batch_s, 6)}
         yield Fact(SNAPSHOTS, costs, evidence("timed", "static_checks", seen=1))
+
+
+def _home(function: Any) -> str:
+    """The file in which a function is defined."""
+    return str(getattr(getattr(function, "__code__", None), "co_filename", "<unknown>"))
 
 
 def _batch_s(served: Serving) -> float:

@@ -9,21 +9,38 @@ from typing import Any
 Fetch = Callable[[Any, Any], Any]
 """``(fetcher, index) -> batch``."""
 
+_WITHIN: list[Any] = []
+"""The fetcher at work in this process, or in the one that forked it."""
+
 
 @contextmanager
 def wrapped(wrap: Callable[[Fetch], Fetch]) -> Iterator[None]:
     """Replaces ``fetch`` with ``wrap(fetch)`` in this process, and permanently in workers forked meanwhile.
 
-    The measuring process ends with its request, so the user's own processes are not affected.
+    A loader that the user's code runs to read one sample is left alone. The measuring process ends with its request, so the
+    user's own processes are not affected.
     """
     from torch.utils.data._utils import fetch
 
     kinds: tuple[Any, ...] = (fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher)
     plain = [kind.fetch for kind in kinds]
     for kind, own in zip(kinds, plain, strict=True):
-        kind.fetch = wrap(own)
+        kind.fetch = _outermost(wrap(own), own)
     try:
         yield
     finally:
         for kind, own in zip(kinds, plain, strict=True):
             kind.fetch = own
+
+
+def _outermost(fetch: Fetch, plain: Fetch) -> Fetch:
+    def fetched(self: Any, index: Any) -> Any:
+        if _WITHIN:
+            return plain(self, index)
+        _WITHIN.append(self)
+        try:
+            return fetch(self, index)
+        finally:
+            _WITHIN.clear()
+
+    return fetched
