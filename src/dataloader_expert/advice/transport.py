@@ -14,9 +14,9 @@ from dataloader_expert.probes.health.static_checks import SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
-from dataloader_expert.probes.search.loading import CURRENT
+from dataloader_expert.probes.search.loading import CURRENT, REMADE
 from dataloader_expert.probes.search.ordering import ORDERING
-from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, TRIALS
+from dataloader_expert.probes.search.trials import EPOCH_START, STARTING, STARTUP, TRIALS
 
 FRESH_BYTES_S = 1.2e9
 """Bytes per second written to fresh shared memory, measured on two cores."""
@@ -131,11 +131,18 @@ def startup(facts: Facts) -> Iterator[Finding]:
     epoch, pause = facts.value(SAMPLES), fact.value
     if again is not None:  # what keeping the workers would not save
         epoch, pause = float(again.at["samples"]), max(0.0, pause - again.value)
+    made, first = facts.value(REMADE, []), facts.find(STARTUP, workers=workers, persistent=kept)
+    if made and first is not None and through is not None:
+        pause = max(pause, first.value - workers * through.at["batch_size"] / through.value)
     if through is not None and epoch and not kept:
         seconds = epoch / through.value
+        made_there, pause = pause > fact.value, min(pause, seconds)
         if pause >= PAUSE_SHARE * seconds:
             text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of worker start-up"
             fix = "set persistent_workers=True to keep them between epochs"
+            if made_there:
+                text += f", in which each makes `{made[0]}` by reading its first sample"
+                fix += f", or make `{made[0]}` in __init__: workers are forked with it"
             _, best = settings(facts)
             if best is not None and not best["settings"]["num_workers"]:
                 fix = "set num_workers=0, as recommended: then nothing is started"

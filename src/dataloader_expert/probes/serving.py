@@ -12,7 +12,8 @@ from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear
-from dataloader_expert.sources.reference import Reference
+from dataloader_expert.probes.profile.fetchers import first_in_workers
+from dataloader_expert.sources.reference import Filled, Reference, emptied
 
 MAX_SIDE = 512
 FIT_SHARE, FIT_MOST_S = 0.1, 1.0
@@ -42,6 +43,8 @@ class Serving:
     as_loaded: Callable[[], None] | None = None
     batch_s: float = 0.0
     """Seconds that a batch takes in the main process, once ``fit`` has timed it."""
+    filled: Callable[[], list[Filled]] | None = None
+    """What reading made in this process, which workers do not find there in training."""
 
     def loader(self, plan: LoaderPlan) -> Any:
         """A real ``torch.utils.data.DataLoader`` at these settings.
@@ -63,9 +66,12 @@ class Serving:
         return loader
 
     def before_workers(self, workers: int) -> None:
-        """To be called before so many are started: what reading opened in this process is taken back."""
+        """To be called before so many are started: what reading opened in this process is taken back, and what it made is not found
+        in workers."""
         if workers and self.as_loaded is not None:
             self.as_loaded()
+        if workers and self.filled is not None:
+            first_in_workers(partial(emptied, self.filled()))
 
     def start_method(self, loader: Any) -> str:
         """How this loader starts its workers: ``fork``, ``spawn`` or ``forkserver``."""
@@ -298,6 +304,7 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
             cpus=bench.cpus,
             varying=varying,
             as_loaded=source.as_loaded,
+            filled=source.filled,
         )
     from dataloader_expert.loaders.building import shuffles
 
@@ -318,7 +325,7 @@ def _reference(bench: Bench, source: Reference, batch_size: int | None, workers:
     found = Serving(
         source.dataset, loader.collate_fn, name, plan, False, "the user's DataLoader", loader, cpus=bench.cpus
     )
-    found.as_loaded = source.as_loaded
+    found.as_loaded, found.filled = source.as_loaded, source.filled
     found.sizable = loader.batch_size is not None
     if (workers is not None and workers != plan.workers) or (batch_size is not None and batch_size != own):
         from dataloader_expert.loaders.building import rebuild

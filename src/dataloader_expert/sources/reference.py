@@ -60,6 +60,30 @@ def in_brackets(frames: list[str]) -> str:
 MOST_PARTS = 16
 
 
+Filled = tuple[Any, dict[str, Any], dict[str, Any]]
+"""A dataset, with its attributes before anything was read, and now."""
+_SIMPLE = (type(None), bool, int, float, str)
+
+
+def attributes(found: list[Filled]) -> set[str]:
+    """Names of the attributes that held nothing before."""
+    return {
+        name
+        for _, before, now in found
+        for name, value in now.items()
+        if before.get(name) is None and not isinstance(value, _SIMPLE)
+    }
+
+
+def emptied(found: list[Filled]) -> None:
+    """Takes back, in a worker, what the process that started it had made by reading, but not what the worker made itself."""
+    for part, before, now in found:
+        held: dict[str, Any] = part.__dict__
+        for name in [n for n, value in now.items() if held.get(n) is value and before.get(n) is not value]:
+            del held[name]
+            held.update({name: before[name]} if name in before else {})
+
+
 class Reference(Source):
     """Attributes: ``dataset`` is the user's dataset, ``loader`` their DataLoader, if that was named."""
 
@@ -88,6 +112,15 @@ class Reference(Source):
                     handles.clear()
                 now.clear()
                 now.update(before)
+
+    def filled(self) -> list[Filled]:
+        """What reading made in this process and keeps, such as an index: in training each worker makes it for itself."""
+        found = []
+        for part, before in self.loaded:
+            one = part, before, dict(vars(part))
+            if attributes([one]):
+                found.append(one)
+        return found
 
     @property
     def collates(self) -> bool:

@@ -11,6 +11,13 @@ Fetch = Callable[[Any, Any], Any]
 
 _WITHIN: list[Any] = []
 """The fetcher at work in this process, or in the one that forked it."""
+_FIRST: list[Callable[[], None]] = []
+"""What a worker does before its first batch."""
+
+
+def first_in_workers(work: Callable[[], None]) -> None:
+    """Has each worker that is forked from now on, while fetchers are wrapped, do this before its first batch."""
+    _FIRST[:] = [work]
 
 
 @contextmanager
@@ -34,10 +41,14 @@ def wrapped(wrap: Callable[[Fetch], Fetch]) -> Iterator[None]:
 
 
 def _outermost(fetch: Fetch, plain: Fetch) -> Fetch:
+    from torch.utils.data import get_worker_info
+
     def fetched(self: Any, index: Any) -> Any:
         if _WITHIN:
             return plain(self, index)
         _WITHIN.append(self)
+        if _FIRST and get_worker_info() is not None:
+            _FIRST.pop()()
         try:
             return fetch(self, index)
         finally:

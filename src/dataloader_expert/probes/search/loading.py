@@ -44,6 +44,7 @@ from dataloader_expert.probes.search.trials import (
 )
 from dataloader_expert.probes.serving import Serving, serving
 from dataloader_expert.probes.sharding import SHARDING, copied
+from dataloader_expert.sources.reference import attributes
 
 SPEEDUP = Quantity(
     "speedup",
@@ -61,6 +62,10 @@ CURVE = Quantity(
 )
 SEARCHED = Quantity("searched", "s", "time from the start of the request until the recommendation was checked")
 ENDED = Quantity("search_ended", "", "why the search ended: converged, or out of time")
+
+REMADE = Quantity(
+    "made_by_reading", "", "attributes that reading the first sample fills: each worker makes them for itself"
+)
 
 COUNTABLE = 4
 """Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
@@ -221,6 +226,9 @@ def concluded(settings: Settings, explorer: Explorer, proof: Proof, current: Loa
     belief = settings.ledger.belief
     if belief.again_s is not None and math.isfinite(belief.epoch):
         yield Fact(EPOCH_START, belief.again_s, evidence("timed", "loading", seen=1), {"samples": round(belief.epoch)})
+    made = sorted(attributes(settings.served.filled()) if settings.served.filled is not None else ())
+    if made:
+        yield Fact(REMADE, made, evidence("counted", "loading", seen=len(made)))
     ended = "converged" if explorer.missed is None else "out of time"
     yield Fact(ENDED, ended, evidence("counted", "loading"), {"refused": bool(settings.out)})
     yield from curve(settings, explorer)
