@@ -128,15 +128,16 @@ def startup(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     again = facts.find(EPOCH_START)
-    epoch, pause = facts.value(SAMPLES), fact.value
+    epoch, starts = facts.value(SAMPLES), fact.value
     if again is not None:  # what keeping the workers would not save
-        epoch, pause = float(again.at["samples"]), max(0.0, pause - again.value)
+        epoch, starts = float(again.at["samples"]), max(0.0, starts - again.value)
     made, first = facts.value(REMADE, []), facts.find(STARTUP, workers=workers, persistent=kept)
+    pause = starts
     if made and first is not None and through is not None:
-        pause = max(pause, first.value - workers * through.at["batch_size"] / through.value)
+        pause = max(starts, first.value - workers * through.at["batch_size"] / through.value)
     if through is not None and epoch and not kept:
         seconds = epoch / through.value
-        made_there, pause = pause > fact.value, min(pause, seconds)
+        made_there, pause = pause > starts, min(pause, seconds)
         if pause >= PAUSE_SHARE * seconds:
             text = f"each epoch of {seconds:.2g} s begins with {pause:.2f} s of worker start-up"
             fix = "set persistent_workers=True to keep them between epochs"
@@ -147,8 +148,8 @@ def startup(facts: Facts) -> Iterator[Finding]:
             if best is not None and not best["settings"]["num_workers"]:
                 fix = "set num_workers=0, as recommended: then nothing is started"
             yield finding("workers-recreated", "warning", text, [fact, through], fix, cost=min(1.0, pause / seconds))
-    if pause > SLOW_START_S:
-        text = f"starting {workers} worker{'s' * (workers > 1)} takes {pause:.1f} s"
+    if starts > SLOW_START_S:
+        text = f"starting {workers} worker{'s' * (workers > 1)} takes {starts:.1f} s"
         fix = "use fork where the platform allows it, or keep the dataset object small: it is pickled for each worker"
         yield finding("slow-worker-start", "warning", text, fact, fix)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.base import Bench, TooDear
-from dataloader_expert.probes.profile.fetchers import first_in_workers
+from dataloader_expert.probes.fetchers import first_in_workers
 from dataloader_expert.sources.reference import Filled, Reference, emptied
 
 MAX_SIDE = 512

@@ -220,10 +220,16 @@ PLAIN = {
 
 
 def _is_plain(node: ast.AST) -> bool:
-    """Whether a loop calls nothing but functions of single values."""
+    """Whether a loop calls nothing but functions of single values, other than to begin."""
+    parts: list[ast.AST] = [node]
+    if isinstance(node, ast.For):
+        parts = [*node.body]
+    elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        parts = [node.elt, *(test for one in node.generators for test in one.ifs)]
     names = {
         call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "?")
-        for call in ast.walk(node)
+        for part in parts
+        for call in ast.walk(part)
         if isinstance(call, ast.Call)
     }
     return names <= PLAIN

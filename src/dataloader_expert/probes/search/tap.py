@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from dataloader_expert.probes.profile.fetchers import Fetch, wrapped
+from dataloader_expert.probes.fetchers import Fetch, wrapped
 
 SLOT = struct.Struct("qdqdd")
 LOOK_S = 0.2

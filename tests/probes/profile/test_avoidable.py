@@ -1,0 +1,188 @@
+"""What need not be done for each sample, from real stacks of real work."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from torch.utils.data import default_collate
+
+from dataloader_expert.advice.avoidable import KINDS, avoidable
+from dataloader_expert.facts import Facts
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.profile import avoidable as looked
+from dataloader_expert.probes.profile.remote_stack import Stack
+from dataloader_expert.probes.serving import Serving
+
+SOURCE = """
+import copy, gc, gzip, json, re, subprocess, zipfile
+import numpy as np
+import torch
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+
+HERE = Path(__file__).parent
+CONFIG = {str(i): {"at": [i] * 20} for i in range(3000)}
+ROWS = [(str(i), i) for i in range(200_000)]
+TEXT = json.dumps(CONFIG)
+X = np.random.default_rng(0).random(3000)
+
+def copies(i):
+    return copy.deepcopy(CONFIG)
+
+def parses(i):
+    return json.loads(TEXT)
+
+def processes(i):
+    return subprocess.run(["true"])
+
+def collects(i):
+    return gc.collect()
+
+def formats(i):
+    return np.array2string(X, threshold=10**9)
+
+def searches(i):
+    for row in ROWS:
+        if row[0] == "199999":
+            return row
+
+def loops(i):
+    total = 0.0
+    for x in X.tolist() * 30:
+        total += x * x
+    return total
+
+def threads(i):
+    with ThreadPool(16) as pool:
+        return pool.map(len, ["a"])
+
+def rewinds(i):
+    with gzip.open(HERE / "all.gz") as file:
+        file.seek(20_000_000 - i)
+        return file.read(1)
+
+def lists(i):
+    return zipfile.ZipFile(HERE / "all.zip").read("5")
+
+class Sized:
+    def __init__(self, work, n=8):
+        self.work, self.n = work, n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        self.work(i)
+        return i
+
+class Length(Sized):
+    def __len__(self):
+        return sum(1 for _ in ROWS) and self.n
+
+    def __getitem__(self, i):
+        return i % len(self)
+
+def arrays(i):
+    wide = np.ones((400, 2000))
+    for k in range(40):
+        wide = wide * 1.0001 + k
+    return wide
+
+def fine(i):
+    return torch.from_numpy(X[:64].copy()).sum()
+"""
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    import gzip
+    import zipfile
+
+    folder = tmp_path_factory.mktemp("theirs")
+    path = folder / "pipeline.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    with gzip.open(folder / "all.gz", "wb", compresslevel=1) as file:
+        file.write(bytes(range(250)) * 80_000)
+    with zipfile.ZipFile(folder / "all.zip", "w") as archive:
+        for i in range(5000):
+            archive.writestr(str(i), b"x")
+    spec = importlib.util.spec_from_file_location("pipeline", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["pipeline"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["pipeline"]
+
+
+def stacks_of(dataset: Any, seconds: float = 0.5) -> list[tuple[Stack, float]]:
+    """Stacks of this thread while torch's fetcher reads samples, each with its share."""
+    from torch.utils.data._utils.fetch import _MapDatasetFetcher
+
+    fetcher = _MapDatasetFetcher(dataset, True, default_collate, False)
+    found: list[Stack] = []
+    me, done = threading.get_ident(), threading.Event()
+
+    def looking() -> None:
+        while not done.wait(0.002):
+            frame, stack = sys._current_frames().get(me), []
+            while frame is not None:
+                stack.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+                frame = frame.f_back
+            if any("_utils/fetch" in file for file, _, _ in stack):
+                found.append(tuple(stack))
+
+    thread = threading.Thread(target=looking)
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)  # or stacks are seen only where Python's lock is given up anyway
+    thread.start()
+    until, k = time.monotonic() + seconds, 0
+    try:
+        while time.monotonic() < until or len(found) < 20:
+            fetcher.fetch([k % 8])  # type: ignore[no-untyped-call]
+            k += 1
+    finally:
+        done.set()
+        thread.join()
+        sys.setswitchinterval(switching)
+    return [(stack, 1 / len(found)) for stack in found]
+
+
+def told(dataset: Any) -> list[Any]:
+    stacks = stacks_of(dataset)
+    begun = time.perf_counter()
+    for k in range(4):
+        dataset[k]
+    sample_s = (time.perf_counter() - begun) / 4
+    served = Serving(dataset, default_collate, "default", LoaderPlan(batch_size=1), False, "a test")
+    return list(avoidable(Facts(tuple(looked.avoidable(served, stacks, len(stacks), sample_s)))))
+
+
+@pytest.mark.parametrize(
+    "kind", ["copies", "parses", "processes", "collects", "formats", "searches", "loops", "threads", "rewinds", "lists"]
+)
+def test_each_kind_of_work_is_told_by_its_own_name(users: ModuleType, kind: str) -> None:
+    """Our promise: what takes most of a sample's time, where, and what to do instead."""
+    dataset = users.Sized(getattr(users, kind))
+    [first, *_] = told(dataset)
+    what, fix = KINDS[kind]
+    assert first.code == "avoidable-work" and what in first.message and first.fix == fix
+    assert f"in `{kind}`" in first.message and first.cost >= 0.5
+
+
+def test_a_length_that_is_counted_for_each_sample_is_told(users: ModuleType) -> None:
+    [first] = told(users.Length(None))
+    assert "len()" in first.message and "in `__len__`" in first.message
+
+
+@pytest.mark.parametrize("work", ["arrays", "fine"])
+def test_work_with_whole_arrays_is_none(users: ModuleType, work: str) -> None:
+    """Our promise: a loop over arrays is no loop over single values, and what takes microseconds is not worth a word."""
+    assert told(users.Sized(getattr(users, work))) == []
