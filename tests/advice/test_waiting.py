@@ -11,6 +11,7 @@ from dataloader_expert.advice.surroundings import bandwidth, busy
 from dataloader_expert.advice.transport import main_busy
 from dataloader_expert.advice.worker_counts import threads
 from dataloader_expert.facts import Facts
+from dataloader_expert.probes.health.static_checks import SETTINGS
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
@@ -85,6 +86,14 @@ def test_drawing_the_order_is_not_receiving(begins_s: float, told: list[str]) ->
     """B30: 10 ms of a batch's 12, unless these are the sampler's, who draws the order of 80 batches in 0.8 s."""
     facts = facts_of((TRIALS, [trial(2, 666.0, 10.0)], {}), (EPOCH_START, begins_s, {"samples": 640}))
     assert codes_of(facts, main_busy) == told
+
+
+def test_what_a_loader_computes_itself_is_not_receiving() -> None:
+    """B30: a subclass of DataLoader that works in __iter__ does so in the main process."""
+    [plain] = main_busy(facts_of((TRIALS, [trial(2, 666.0, 10.0)], {}), (SETTINGS, {"iterates": None}, {})))
+    [own] = main_busy(facts_of((TRIALS, [trial(2, 666.0, 10.0)], {}), (SETTINGS, {"iterates": "Spectrograms"}, {})))
+    assert "on receiving them" in plain.message
+    assert "in `Spectrograms.__iter__`" in own.message and "collate function" in own.fix
 
 
 @pytest.mark.parametrize(("queue_ms", "workers", "told"), [(6.0, 1, ["machine-busy"]), (1.0, 1, []), (6.0, 2, [])])

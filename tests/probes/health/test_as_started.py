@@ -1,0 +1,135 @@
+"""Workers start as they do in training: without what reading opened or made in the measuring process."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, Subset, get_worker_info
+
+from dataloader_expert.plan import LoaderPlan
+from dataloader_expert.probes.search.tap import tapped
+from dataloader_expert.probes.serving import Serving
+from dataloader_expert.probes.sharding import digests
+from dataloader_expert.sources.reference import Reference, attributes, parts_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork\\(\\)")
+
+
+class OnUse(Dataset[torch.Tensor]):
+    """Makes something on first use; what a sample holds tells whether that was in this process."""
+
+    def __init__(self) -> None:
+        self.made: Any = None
+        self.epoch = 0
+
+    def make(self) -> Any:
+        return list(range(100))
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        before = self.made is not None
+        if self.made is None:
+            self.made = self.make()
+        return torch.tensor([before, self.epoch])
+
+
+class Locks(OnUse):
+    """A lock belongs to its process, and has nothing to close."""
+
+    def make(self) -> Any:
+        return threading.Lock()
+
+
+class Nests(OnUse):
+    """Reads each sample through a loader of its own."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.stack([x[0] for x in DataLoader(Inner())]).sum(0)
+
+
+class Inner(OnUse):
+    def __getitem__(self, index: int) -> torch.Tensor:
+        return torch.ones(2)
+
+
+def reference(dataset: Dataset[Any]) -> Reference:
+    source = Reference()
+    source.dataset = dataset
+    source.loaded = [(part, dict(vars(part))) for part in parts_of(dataset)]
+    source.empty = []
+    return source
+
+
+def served(source: Reference) -> Serving:
+    return Serving(
+        source.dataset, torch.stack, "stack", LoaderPlan(batch_size=4, workers=1), False, "a test",
+        as_loaded=source.as_loaded, filled=source.filled,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_a_worker_makes_for_itself_what_reading_made_here(within: bool) -> None:
+    """Our promise: an index that is loaded on first use is loaded in each worker, and stays in this process."""
+    inner = OnUse()
+    source = reference(Subset(inner, range(8)) if within else inner)
+    assert source.filled() == []
+    source.dataset[0]
+    inner.epoch = 3  # as told by set_epoch
+    assert attributes(source.filled()) == {"made"}
+    with tapped():
+        loading = served(source)
+        first, second = list(loading.loader(loading.current))
+    assert first[0, 0] == 0 and first[1:, 0].all() and second[:, 0].all()
+    assert inner.made is not None
+
+
+def test_what_cannot_be_sent_is_taken_back_as_what_can_be_closed() -> None:
+    """Our promise: a lazily opened part of an HDF5 file is no reason to say that the dataset cannot be pickled."""
+    for dataset, stays in ((Locks(), False), (OnUse(), True)):
+        source = reference(dataset)
+        dataset[0]
+        source.as_loaded()
+        assert (dataset.made is not None) is stays
+
+
+def test_what_the_workers_initialiser_made_stays() -> None:
+    source = reference(OnUse())
+    source.dataset[0]
+
+    def start(worker: int) -> None:
+        info = get_worker_info()
+        assert info is not None
+        info.dataset.made = "opened here"
+
+    with tapped():
+        loading = served(source)
+        loading.user_loader = DataLoader(source.dataset, 4, num_workers=1, worker_init_fn=start)
+        loading.current = LoaderPlan(batch_size=4, workers=1)
+        batches = list(loading.loader(loading.current))
+    assert torch.cat(batches)[:, 0].all()
+
+
+def test_a_loader_within_a_sample_is_not_counted() -> None:
+    """Our promise: samples are those of the loader that is measured."""
+    from dataloader_expert.probes.search.living import Living
+
+    source = reference(Nests())
+    with tapped():
+        living = Living(LoaderPlan(batch_size=4), served(source), fine=True)
+        living.next_batch()
+        assert living.counts()[0].samples == 4
+
+
+@pytest.mark.parametrize(
+    "batch", [torch.arange(6).reshape(3, 2), {"x": torch.arange(6).reshape(3, 2)}, (torch.arange(3), torch.ones(3))]
+)
+def test_a_batch_that_getitems_returned_has_a_digest_for_each_row(batch: Any) -> None:
+    """B4: columns of one batch are not samples that differ."""
+    assert len({*digests(batch)}) == len(digests(batch)) == 3
+    same = {"x": torch.ones(3, 2), "y": torch.zeros(3)}
+    assert len({*digests(same)}) == 1
