@@ -90,7 +90,8 @@ def test_a_worker_makes_for_itself_what_reading_made_here(within: bool) -> None:
 
 def test_what_cannot_be_sent_is_taken_back_as_what_can_be_closed() -> None:
     """Our promise: a lazily opened part of an HDF5 file is no reason to say that the dataset cannot be pickled."""
-    for dataset, stays in ((Locks(), False), (OnUse(), True)):
+    cases: list[tuple[OnUse, bool]] = [(Locks(), False), (OnUse(), True)]
+    for dataset, stays in cases:
         source = reference(dataset)
         dataset[0]
         source.as_loaded()
@@ -104,7 +105,7 @@ def test_what_the_workers_initialiser_made_stays() -> None:
     def start(worker: int) -> None:
         info = get_worker_info()
         assert info is not None
-        info.dataset.made = "opened here"
+        vars(info.dataset)["made"] = "opened here"
 
     with tapped():
         loading = served(source)

@@ -11,12 +11,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 from torch.utils.data import default_collate
 
 from dataloader_expert.advice.avoidable import KINDS, avoidable
 from dataloader_expert.facts import Facts
 from dataloader_expert.plan import LoaderPlan
 from dataloader_expert.probes.profile import avoidable as looked
+from dataloader_expert.probes.profile.python_loops import lines_of
 from dataloader_expert.probes.profile.remote_stack import Stack
 from dataloader_expert.probes.serving import Serving
 
@@ -94,6 +96,18 @@ def arrays(i):
     for k in range(40):
         wide = wide * 1.0001 + k
     return wide
+
+class Stream(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        for i in range(8):
+            yield loops(i)
+
+def pads(samples):
+    out = torch.zeros(len(samples), 2000)
+    for row, sample in enumerate(samples):
+        for column in range(len(sample)):
+            out[row, column] = sample[column]
+    return out
 
 def fine(i):
     return torch.from_numpy(X[:64].copy()).sum()
@@ -180,6 +194,17 @@ def test_each_kind_of_work_is_told_by_its_own_name(users: ModuleType, kind: str)
 def test_a_length_that_is_counted_for_each_sample_is_told(users: ModuleType) -> None:
     [first] = told(users.Length(None))
     assert "len()" in first.message and "in `__len__`" in first.message
+
+
+def test_lines_are_counted_in_streams_and_in_the_collate_function(users: ModuleType) -> None:
+    file = users.__file__ or ""
+    source = SOURCE.splitlines()
+    in_loop = source.index("    for x in X.tolist() * 30:") + 1
+    served = Serving(users.Stream(), default_collate, "default", LoaderPlan(batch_size=1), False, "a test")
+    assert lines_of(served, file, in_loop, 0.01) == pytest.approx(2 * 90_000, rel=0.01)
+    padding = Serving([torch.ones(500)] * 8, users.pads, "pads", LoaderPlan(batch_size=4), False, "a test")
+    in_pads = source.index("    for row, sample in enumerate(samples):") + 1
+    assert lines_of(padding, file, in_pads, 0.01) == pytest.approx(2 * 500, rel=0.01)
 
 
 @pytest.mark.parametrize("work", ["arrays", "fine"])

@@ -2,18 +2,12 @@
 lists searched.
 
 It is told by the library function that a stack leads to from the user's innermost line, or by what that line calls if that is
-compiled code. Loops and searches in Python are told by the source around the line; that a loop is one over single values, by
-counting how often it runs for one sample.
+compiled code; else by the loop in Python around the line (``python_loops``).
 """
 
 from __future__ import annotations
 
 import ast
-import functools
-import itertools
-import linecache
-import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +16,7 @@ from dataloader_expert.conclusions import MAX_PLACES
 from dataloader_expert.facts import Fact, Quantity
 from dataloader_expert.probes.base import evidence
 from dataloader_expert.probes.profile.hotspots import INNER, Weighed
+from dataloader_expert.probes.profile.python_loops import lines_of, loop_of
 from dataloader_expert.probes.profile.remote_stack import Stack
 from dataloader_expert.probes.profile.stage_classifier import FETCHING, OURS, calls, is_users, module_name, target_of
 from dataloader_expert.probes.serving import Serving
@@ -34,8 +29,8 @@ LEAST_S = 5e-4
 LINE_MOST_S, LINES_LEAST = 20e-6, 100
 """The longest that a line takes in a loop over single values, on average (an element of a tensor is read in 3 us and written in 5),
 and the fewest lines that it runs; lines that compute with arrays take longer."""
-LINES_MOST, LOOPS_MOST, SAMPLES = 5_000_000, 4, 3
-"""The most lines that are counted, loops in which they are, and samples for which."""
+LOOPS_MOST = 4
+"""The most loops whose lines are counted."""
 
 Place = tuple[str, str, int]
 """File, function, and line; of a loop the first."""
@@ -52,7 +47,7 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "numpy.core.arrayprint": ("formats", EVERY),
     "numpy._core.arrayprint": ("formats", EVERY),
     "torch._tensor_str": ("formats", EVERY),
-    "json": ("parses", EVERY),
+    "json": ("parses", frozenset({"load", "loads"})),
     "json.decoder": ("parses", EVERY),
     "xml.etree.ElementTree": ("parses", EVERY),
     "yaml": ("parses", EVERY),
@@ -91,7 +86,7 @@ def avoidable(served: Serving, stacks: Weighed, seen: int, sample_s: float) -> I
         kept = dict(places)
         if kind == "loops" and _matters(sum(places.values()), sample_s):
             for place in sorted(places, key=lambda one: -places[one])[:LOOPS_MOST]:
-                lines[place] = lines_of(served, place[0], place[2]) or 0
+                lines[place] = lines_of(served, place[0], place[2], sample_s)
             kept = {
                 p: s for p, s in places.items() if lines[p] >= LINES_LEAST and s * sample_s < LINE_MOST_S * lines[p]
             }
@@ -128,7 +123,7 @@ def work_of(stack: Stack) -> tuple[str, str, str, int] | None:
     compiled = _compiled(file, line)
     if compiled is not None:
         return compiled, file, function, line
-    loop = _loop_of(file, line)
+    loop = loop_of(file, line)
     return None if loop is None else (loop[0], file, function, loop[1])
 
 
@@ -140,134 +135,3 @@ def _compiled(file: str, line: int) -> str | None:
         if found is not None:
             return found
     return None
-
-
-@functools.lru_cache(64)
-def _loops(file: str) -> list[tuple[str, int, int]]:
-    """The loops of a file that compute in Python alone: ``searches`` or ``loops``, first and last line; outer ones first."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    found = []
-    for node in ast.walk(tree):  # breadth first
-        if isinstance(node, ast.For | ast.While | ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp):
-            kind = "searches" if _is_search(node) else "loops" if _is_plain(node) else None
-            if kind is not None:
-                found.append((kind, node.lineno, node.end_lineno or node.lineno))
-        elif isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
-            if isinstance(node.comparators[0], ast.Attribute | ast.Name):
-                found.append(("searches", node.lineno, node.end_lineno or node.lineno))
-    return found
-
-
-def _loop_of(file: str, line: int) -> tuple[str, int] | None:
-    return next(((kind, first) for kind, first, last in _loops(file) if first <= line <= last), None)
-
-
-def _is_search(node: ast.AST) -> bool:
-    """Whether a loop looks for the entry that equals something: ``for x in xs: if x == y: return x``."""
-    if isinstance(node, ast.For) and len(node.body) == 1 and isinstance(node.body[0], ast.If):
-        test, body = node.body[0].test, node.body[0].body
-        ends = any(isinstance(last, ast.Return | ast.Break) for last in body)
-        return ends and _equals(test) and not isinstance(node.iter, ast.Call)
-    if isinstance(node, ast.GeneratorExp | ast.ListComp):
-        one = node.generators[0]
-        return any(map(_equals, one.ifs)) and isinstance(one.iter, ast.Attribute)
-    return False
-
-
-def _equals(test: ast.AST) -> bool:
-    return isinstance(test, ast.Compare) and any(isinstance(op, ast.Eq) for op in test.ops)
-
-
-PLAIN = {
-    *(
-        "abs",
-        "bool",
-        "chr",
-        "divmod",
-        "enumerate",
-        "float",
-        "int",
-        "len",
-        "max",
-        "min",
-        "ord",
-        "pow",
-        "range",
-        "reversed",
-    ),
-    *(
-        "round",
-        "str",
-        "sum",
-        "zip",
-        "append",
-        "extend",
-        "get",
-        "item",
-        "items",
-        "join",
-        "keys",
-        "lower",
-        "pop",
-        "setdefault",
-    ),
-    *("upper", "values", "ceil", "cos", "exp", "floor", "log", "log2", "sin", "sqrt", "tan", "tanh"),
-}
-"""Functions and methods that compute with single values."""
-
-
-def _is_plain(node: ast.AST) -> bool:
-    """Whether a loop calls nothing but functions of single values, other than to begin."""
-    parts: list[ast.AST] = [node]
-    if isinstance(node, ast.For):
-        parts = [*node.body]
-    elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
-        parts = [node.elt, *(test for one in node.generators for test in one.ifs)]
-    names = {
-        call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "?")
-        for part in parts
-        for call in ast.walk(part)
-        if isinstance(call, ast.Call)
-    }
-    return names <= PLAIN
-
-
-def lines_of(served: Serving, file: str, line: int) -> int | None:
-    """How many lines of a loop, given by its first line, run for a sample; None if that cannot be counted."""
-    last = next((last for _, first, last in _loops(file) if first == line), line)
-    count, until = 0, time.monotonic() + 2.0
-
-    def at_line(frame: Any, event: str, _: Any) -> Any:
-        nonlocal count
-        if event == "line" and line <= frame.f_lineno <= last:
-            count += 1
-            if count > LINES_MOST or (count % 4096 == 0 and time.monotonic() > until):
-                sys.settrace(None)
-                return None
-        return at_line
-
-    def begins(frame: Any, event: str, _: Any) -> Any:
-        return at_line if frame.f_code.co_filename == file else None
-
-    if sys.gettrace() is not None:  # a debugger, or coverage, is at work
-        return None
-    try:
-        sys.settrace(begins)
-        samples = list(_some(served.dataset))
-        if not count:  # in the collate function
-            served.collate(samples)
-    except Exception:  # the user's code; the scan has told
-        return None
-    finally:
-        sys.settrace(None)
-    return round(count / SAMPLES)
-
-
-def _some(dataset: Any) -> Iterator[Any]:
-    if hasattr(dataset, "__getitem__"):
-        yield from (dataset[k * len(dataset) // SAMPLES] for k in range(SAMPLES))
-    else:
-        yield from itertools.islice(iter(dataset), SAMPLES)
