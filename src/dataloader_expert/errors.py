@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 Code = Literal[
@@ -30,6 +31,14 @@ class RequestError(Exception):
 
     def to_json(self) -> dict[str, str]:
         return {"code": self.code, "message": self.message}
+
+
+class NothingReadable(RequestError):
+    """No file of a source can be read. ``problems``: what is wrong with each, which a check of quality tells as findings."""
+
+    def __init__(self, message: str, problems: Sequence[Unreadable] = (), format: str = "") -> None:
+        super().__init__("format-unknown", message)
+        self.problems, self.format = tuple(problems), format
 
 
 class Unreadable(Exception):

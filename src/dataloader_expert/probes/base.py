@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import RequestError, Unreadable, escaped
+from dataloader_expert.errors import NothingReadable, RequestError, Unreadable, escaped
 from dataloader_expert.facts import Evidence, Fact, Facts, Json, Quantity, Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.descriptors import USED_UP, left_open, used_up
@@ -106,6 +106,10 @@ class Probe(ABC):
             RequestError: if it cannot.
         """
 
+    def tells_damage(self) -> bool:
+        """Whether a source of which no file can be read is one that it measures: it tells what is wrong with them."""
+        return False
+
     @abstractmethod
     def measure(self, bench: Bench) -> Iterable[Said]:
         """Yields what was found; facts become visible to later probes as they are yielded."""
@@ -149,18 +153,18 @@ def run(
         emit({"event": "progress", "message": message, "share": share})
 
     progress(f"opening {escaped(ref.name)}", None)
-    source = _open(ref, unknowns, emit, at)
+    known = probes()
+    asked = [known[d["probe"]](**{k: v for k, v in d.items() if k != "probe"}) for d in request["probes"]]
+    source = _open(ref, unknowns, emit, any(probe.tells_damage() for probe in asked))
     if source is None:
         return
     bench = Bench(source, ref, request["seed"], deadline, at, progress, begun=begun, ask_stacks=stacks)
     bench.cpus, bench.memory_bytes = request["cpus"], request["memory_bytes"]
     bench.limit_bytes = request.get("limit_bytes", bench.memory_bytes)
-    known = probes()
     for unknown in unknowns:
         emit({"event": "unknown", "unknown": unknown.to_json()})
     measured = False
     failed: list[str] = []
-    asked = [known[d["probe"]](**{k: v for k, v in d.items() if k != "probe"}) for d in request["probes"]]
     try:
         for probe in asked:
             probe.ready(bench)
@@ -204,8 +208,10 @@ def run(
 
 
 def _open(
-    ref: SourceRef, unknowns: list[Unknown], emit: Callable[[dict[str, Any]], None], at: Callable[[int], None]
+    ref: SourceRef, unknowns: list[Unknown], emit: Callable[[dict[str, Any]], None], tells_damage: bool
 ) -> Source | None:
+    """The opened source; None if an event has said why there is none. ``tells_damage``: one of which nothing can be read is one."""
+    from dataloader_expert.sources.damaged import damaged
 
     try:
         if ref.code:
@@ -219,9 +225,13 @@ def _open(
 
             source = open_source(ref, unknowns)
     except RequestError as e:
+        if tells_damage and isinstance(e, NothingReadable) and e.problems:
+            return damaged(e.problems, e.format)
         emit({"event": "error", **e.to_json()})
         return None
     except Unreadable as e:
+        if tells_damage:
+            return damaged([e], "")
         emit({"event": "error", "code": "format-unknown", "message": f"{e.told()}; no sample can be read"})
         return None
     except Exception as e:  # hostile bytes make libraries raise anything, and so may a user's object

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrow_message import BATCH, DICTIONARY, SCHEMA, Message, message_at
 from dataloader_expert.sources.base import Block, Source, Unit
@@ -44,7 +44,7 @@ class Arrow(Table):
                 source.problems.append(problem)
         if not units:
             why = source.problems[0].told() if source.problems else "no Arrow file with rows"
-            raise RequestError("format-unknown", f"{why}; give a folder with data")
+            raise NothingReadable(f"{why}; give a folder with data", source.problems)
         source.units = tuple(units)
         source.describe()
         source.classes = source.declared(units[0]) or declared_classes(listing)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import OFFSETS, Header, Part, array_field, modality_of, parts_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
@@ -66,10 +66,8 @@ class Bundle(Source):
         if not known:
             first = source.problems[0] if source.problems else None
             why = first.told() if first else "no arrays"
-            raise RequestError(
-                "format-unknown",
-                f"no file of {cls.format} could be read ({why}): write them again, or pass another source",
-            )
+            text = f"no file of {cls.format} could be read ({why}): write them again, or pass another source"
+            raise NothingReadable(text, source.problems)
         shards = sum(p is not None for p in seen.values()) * 2 > len(seen)
         if shards and (one_sample_each(known, entries) or in_no_file_equal(seen)):
             shards = False

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
@@ -95,7 +95,7 @@ class Csv(Table):
                 units.append(Unit(len(units), part.path, start, records, hi - lo, part.split, None, (lo, hi)))
                 start += records
         if not units:
-            raise RequestError("format-unknown", f"no {cls.format} file has records; give a file with data")
+            raise NothingReadable(f"no {cls.format} file has records; give a file with data", source.problems)
         source.units = tuple(units)
         first = source.dialects[units[0].file]
         source._check_forms(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as stdlib_json
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.files import SIDE_FILES, Listing
@@ -40,7 +40,7 @@ class Json(Table):
             start += len(records)
         if not units:
             why = source.problems[0].told() if source.problems else "no JSON file"
-            raise RequestError("format-unknown", f"{why}; give a list of objects, JSON lines or another format")
+            raise NothingReadable(f"{why}; give a list of objects, JSON lines or another format", source.problems)
         source.units = tuple(units)
         source.describe()
         source.sharding = f"{len(entries)} JSON document{'s' * (len(entries) != 1)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Source, Unit
 from dataloader_expert.sources.bundle import declared_classes
@@ -41,7 +41,7 @@ class Jsonl(Table):
                 units.append(Unit(len(units), entry.path, start, records, hi - lo, split, None, (lo, hi)))
                 start += records
         if not units:
-            raise RequestError("format-unknown", "no JSON lines; give a file with one object per line")
+            raise NothingReadable("no JSON lines; give a file with one object per line", source.problems)
         source.units = tuple(units)
         source.describe()
         source.classes = source.fitting(declared_classes(listing))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import DATA, Header, Part, array_field, modality_of, rows_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
@@ -119,17 +119,16 @@ class Npy(Source):
             Unit(i, e.path, i, 1, e.size, s, label)
             for i, (e, s, label) in enumerate(zip(entries, splits, labels, strict=True))
         )
-        headers, why = [], ""
+        headers: list[Header] = []
+        damaged: list[Unreadable] = []
         for entry in spread(entries, 16):
             try:
                 headers.append(self.header(entry)[0])
             except Unreadable as problem:
-                why = why or problem.told()  # the scan reports the others
+                damaged.append(problem)  # the scan reports the others
         if not headers:
-            raise RequestError(
-                "format-unknown",
-                f"no {self.format.upper()} file could be read ({why}): write them again, or pass another source",
-            )
+            why = f"no {self.format.upper()} file could be read ({damaged[0].told()})"
+            raise NothingReadable(f"{why}: write them again, or pass another source", damaged)
         fields: list[Field] = [array_field("data", headers[0][0], merge_shapes([s for _, s in headers]))]
         if names:
             self.label, self.label_how = "label", "from the folder names"

@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, RequestError, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Block, Column, Source, Unit, runs
 from dataloader_expert.sources.bombs import MOST_CELLS, no_flood, no_inflation
@@ -66,11 +66,8 @@ class Parquet(Table):
                 start += rows
         if not units:
             if source.problems:
-                first = source.problems[0]
-                raise RequestError(
-                    "format-unknown",
-                    f"no Parquet file could be read: {first.told()}: write them again, or pass another source",
-                )
+                text = f"no Parquet file could be read: {source.problems[0].told()}: write them again, or pass another source"
+                raise NothingReadable(text, source.problems)
             raise RequestError("format-unknown", "no rows in any Parquet file; give a folder with data")
         expected = commonest(schemas)
         for path, found in schemas.items():

@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from dataloader_expert.errors import RequestError, Unreadable, escaped
+from dataloader_expert.errors import NothingReadable, RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.absent import absent_parts
@@ -82,7 +82,10 @@ def open_source(ref: SourceRef, unknowns: list[Unknown]) -> Source:
         if ref.limit_bytes is not None:
             listing.most_bytes = ref.limit_bytes // 2
         cls, kinds = _chosen(listing, ref, known)
-        source = cls.open(listing, ref)
+        try:
+            source = cls.open(listing, ref)
+        except NothingReadable as e:
+            raise NothingReadable(e.message, (*listing.problems, *e.problems), cls.format) from None
         held = [e for e in listing.entries if e.kind in kinds or is_beside(e.path)]
         source.files, source.bytes = len(held), sum(e.on_disk for e in held)
         unknowns += [Unknown(f"field {name}", why) for name, why in getattr(source, "unread", {}).items()]
@@ -178,7 +181,7 @@ def _chosen(listing: Listing, ref: SourceRef, known: dict[str, type[Source]]) ->
     total = sum(counts.values())
     if not total:
         listed = "; ".join(p.told() for p in listing.problems[:3]) or "only files about data"
-        raise RequestError("format-unknown", f"{escaped(ref.name)} contains no data file ({listed})")
+        raise NothingReadable(f"{escaped(ref.name)} contains no data file ({listed})", listing.problems)
     kind = counts.most_common(1)[0][0]
     # a file named like the others with other content is a damaged one of them
     counts = Counter(kind if SUFFIXES.get(_suffix(e.path)) == kind else e.kind for e in data)

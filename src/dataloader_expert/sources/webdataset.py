@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from dataloader_expert.conclusions import MAX_PLACES
-from dataloader_expert.errors import RequestError, Unreadable
+from dataloader_expert.errors import NothingReadable, Unreadable
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.arrays import modality_of
 from dataloader_expert.sources.base import Block, Column, Field, Source, Unit
@@ -64,7 +64,7 @@ class WebDataset(Source):
                 units.append(Unit(len(units), entry.path, len(units), 1, size, split, None, tuple(members), key))
         if not units:
             why = source.problems[0].told() if source.problems else "no members"
-            raise RequestError("format-unknown", f"no sample in any tar ({why}); give a folder of WebDataset shards")
+            raise NothingReadable(f"no sample in any tar ({why}); give a folder of WebDataset shards", source.problems)
         source.problems += misspelt(spelt)
         source.units = tuple(units)
         per = len(units) // max(len(entries), 1)

@@ -77,6 +77,11 @@ class Scan(Probe):
     """Whether ``group`` and ``time`` are asked for to be compared across splits: refused where there are none."""
     severities: tuple[str, ...] = ("error", "warning", "info")
     """Those of the findings that are wanted."""
+    damaged: bool = False
+    """Whether a source of which no file can be read is a result."""
+
+    def tells_damage(self) -> bool:
+        return self.damaged
 
     def measure(self, bench: Bench) -> Iterable[Said]:
         source = bench.source

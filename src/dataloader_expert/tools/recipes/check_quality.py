@@ -64,6 +64,7 @@ def recipe(request: Request) -> tuple[Probe, ...]:
             pad_id=request.pad_id,
             max_length=request.max_length,
             leakage=True,
+            damaged=True,
         ),
         *((WorkerContent(), Repeating()) if request.checks is None else ()),
         OddPictures(),
@@ -271,7 +272,7 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
         if seen.samples_total is not None
         else f"; only {seen.samples_read:,} samples were read"
     )
-    clean: Status = "pass" if seen.complete else "unknown"
+    clean: Status = "pass" if seen.complete and seen.samples_read else "unknown"
     why: dict[str, str] = {}
 
     def box(name: str, bad: set[str], good: str, least: tuple[str, ...] = ("error", "warning")) -> Status:
@@ -281,7 +282,8 @@ def judge(facts: Facts, found: tuple[Finding, ...]) -> tuple[Checklist, dict[str
             if f.code in bad and f.severity in least and (f.code, f.severity) not in OF_VALUES
         }
         hits = [of_code[code] for code in sorted(of_code)]
-        why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else f"{good}{whole}"
+        said = f"{good}{whole}" if seen.samples_read else "no sample could be read"
+        why[name] = "; ".join(f"{h.code}: {h.message}" for h in hits[:3]) if hits else said
         return "fail" if hits else clean
 
     corrupted = box("no_corrupted_files", BROKEN, "every file and sample decodes strictly")
