@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
@@ -26,11 +27,13 @@ def refusing(facts: Facts) -> Iterator[Finding]:
         severity: Severity = "warning" if target or misfit["code"] in WARNED else "error"
         who = "the loss" if target else "the model"
         text = f"{misfit['field']}: {misfit['says']}"
-        severity = severity if misfit["cured"] else "error"
+        severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
         fix = (
             f"apply model_check.cure: {who} ran with it"
             if misfit["cured"]
             else "match the labels and the model's output"
+            if target
+            else "look at the values of a batch, and at the model's weights"
         )
         if "make its table larger" in misfit["says"]:
             fix += "; or make the embedding larger"
@@ -57,6 +60,10 @@ def refusing(facts: Facts) -> Iterator[Finding]:
 
 RAISES = "model-raises"
 OF_SHAPES = ("shape", "size", "dim", "expect", "must match", "mat1", "broadcast", "stack", "samples the model makes")
+OF_COUNTS = re.compile(
+    r"should contain \d+ elements not \d+|too many values to unpack|not enough values to unpack|has only \d+ elements"
+)
+"""Others of them."""
 """Words by which torch's errors about shapes are known."""
 
 
@@ -71,7 +78,8 @@ def _code(error: str) -> str:
         return "key-missing"
     if "dtype" in error or ("type" in error and "expected" in error):
         return "dtype-mismatch"
-    return "shape-mismatch" if any(word in error for word in OF_SHAPES) else RAISES
+    of_shapes = any(word in error for word in OF_SHAPES) or OF_COUNTS.search(error)
+    return "shape-mismatch" if of_shapes else RAISES
 
 
 def too_large(facts: Facts) -> Iterator[Finding]:

@@ -82,6 +82,8 @@ class Context:
     """Files that are byte-identical to another one."""
     failed: int = 0
     """Samples that could not be read: no check sees them."""
+    collates: bool = False
+    """Whether the user's own collate function makes batches of samples, of whatever shape they are."""
     pivots: dict[str, float] = field(default_factory=dict)
 
     @staticmethod
@@ -107,6 +109,7 @@ class Context:
             media=source.media,
             phrase=source.phrase,
             copies=frozenset(source.copies),
+            collates=bool(getattr(source, "collates", False)),
         )
 
     @property

@@ -465,12 +465,15 @@ class Integrity(Check):
                 total - most,
             )
         else:
+            fix = "resize or pad in the dataset or in the collate function: the default collate raises"
             yield finding(
                 "ragged",
-                "info" if natural or (field.kind in LONG and len(tails) == 1 and most < 0.8 * total) else "warning",
+                "info"
+                if natural or self.context.collates or (field.kind in LONG and len(tails) == 1 and most < 0.8 * total)
+                else "warning",
                 f"{name} varies in shape: {fact.value['distinct']} shapes, most often {common}",
                 fact,
-                "resize or pad in the dataset or in the collate function: the default collate raises",
+                "make sure that your collate function takes them" if self.context.collates else fix,
                 places,
                 fact.value["distinct"],
             )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.facts import Fact, Json, Quantity
 from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.model.batch import BATCH
+from dataloader_expert.probes.model.batch import BATCH, SPREAD
 from dataloader_expert.probes.model.declared import declared
 from dataloader_expert.probes.model.empty_model import faked, made_empty, parameter_bytes, step_bytes
 from dataloader_expert.probes.model.feeding import given_batch, known
@@ -18,7 +18,7 @@ from dataloader_expert.probes.model.mends import is_fake
 from dataloader_expert.probes.model.misfits import Verdict, breaks_on_one, judged
 from dataloader_expert.probes.model.spec import of_batch, to_json
 from dataloader_expert.probes.model.ways import TARGET, Way, wrapped
-from dataloader_expert.probes.serving import flat
+from dataloader_expert.probes.serving import flat, serving
 
 MODEL = Quantity(
     "model_check", "", "whether the model accepts a batch: what it expects, what it got, what differs, the fix"
@@ -66,13 +66,38 @@ class ModelCheck(Probe):
         with context:
             said = declared(model, self.model_args)
             verdict = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
+            if real and self.input is None and verdict.accepted:
+                verdict = self.of_far_samples(bench, model, verdict, said)
             ones = verdict.way is not None and breaks_on_one(model, verdict.way, batch)
         value = told(verdict, model, batch, bench.source.format not in ("reference", "input"))
         value |= {"declared": said, "breaks_on_one": ones, "ran": "real" if real else "without values", "bytes": size}
         value["step_bytes"] = step
         yield Fact(MODEL, value, evidence("probed", "model", seen=n))
 
+    def of_far_samples(self, bench: Bench, model: Any, verdict: Verdict, said: Any) -> Verdict:
+        """The verdict, with what the model refuses of a batch of the samples with the largest numbers, the longest and odd ones."""
+        from dataloader_expert.loaders.building import plain
 
+        far = bench.facts.value(SPREAD, {}).get("far")
+        if not far:
+            return verdict
+        served = serving(bench, self.batch_size, 0)
+        chosen = [*far, *(i for i in range(LEAST) if i not in far and i < len(served.dataset))][: max(LEAST, len(far))]
+        try:
+            batch = next(iter(plain(served.dataset, served.collate, batch_sampler=[chosen])))
+        except Exception:  # of the user's collate function or dataset: other probes tell
+            return verdict
+        other = judged(model, batch, bench.source.label, said, min(4.0, 0.15 * bench.left()))
+        known = {(m.code, m.field) for m in verdict.misfits}
+        where = f" (in a batch of samples {', '.join(map(str, far[:4]))})"
+        more = tuple(replace(m, says=m.says + where) for m in other.misfits if (m.code, m.field) not in known)
+        if other.way is None:
+            return replace(verdict, error=f"{other.error}{where}", refused=True)
+        return replace(other, misfits=(*verdict.misfits, *more)) if more else verdict
+
+
+LEAST = 4
+"""Samples of a batch in which the far ones stand, at least."""
 NOT_MADE: dict[str, Json] = {
     "accepted": False, "expected": "unknown: it was not made", "got": {}, "fed": "nothing: the model could not be made",
     "misfits": [], "call": None, "cure": None, "declared": None, "breaks_on_one": False, "ran": "not made", "bytes": 0,

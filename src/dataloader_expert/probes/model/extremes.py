@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 256
+MOST = 4096
 ODD_SHARE = 0.1
 """Samples of a kind rarer than this are odd."""
 
@@ -21,6 +21,8 @@ class Extremes:
     largest: tuple[int, ...]
     smallest: tuple[int, ...]
     odd: tuple[tuple[int, str], ...]
+    highest: tuple[int, ...] = ()
+    """Those with the largest of their whole numbers, of each leaf one: ids may lie beyond a model's table."""
 
 
 def extremes(
@@ -36,6 +38,7 @@ def extremes(
     by_length = None if lengths is None or len(lengths) != n else np.argsort(np.asarray(lengths), kind="stable")
     weights: dict[int, float] = {}
     kinds: dict[int, str] = {}
+    most: dict[str, tuple[int, int]] = {}
     order = [int(i) for i in np.random.default_rng(seed).permutation(looked)]
     if by_length is not None:
         order = [int(by_length[-1]), int(by_length[0]), *order]
@@ -46,6 +49,8 @@ def extremes(
         except Exception:  # of the user's code; the scan tells which
             continue
         weights[index], kinds[index] = bytes_of(sample), kind_of(sample)
+        for name, value in whole_numbers(sample):
+            most[name] = max(most.get(name, (value, index)), (value, index))
         if time.monotonic() > until:
             break
     at(-1)
@@ -55,7 +60,20 @@ def extremes(
     counts = Counter(kinds.values())
     rare = {k for k, c in counts.items() if c < ODD_SHARE * len(kinds)}
     odd = tuple((i, k) for i, k in sorted(kinds.items()) if k in rare)[:20]
-    return Extremes(len(weights), tuple(ranked[::-1][:size]), tuple(ranked[:size]), odd)
+    highest = tuple(dict.fromkeys(index for _, index in most.values()))
+    return Extremes(len(weights), tuple(ranked[::-1][:size]), tuple(ranked[:size]), odd, highest)
+
+
+def whole_numbers(sample: Any) -> Iterator[tuple[str, int]]:
+    """The largest whole number of each leaf that has any."""
+    from dataloader_expert.probes.serving import flat
+
+    for name, value in flat(sample):
+        if isinstance(value, int):
+            yield name, int(value)
+        elif str(getattr(value, "dtype", "")).removeprefix("torch.").startswith(("int", "uint16")) and len(value.shape):
+            if 0 not in value.shape:
+                yield name, int(value.max())
 
 
 def _random(n: int, seed: int) -> Any:

@@ -37,11 +37,17 @@ class Verdict:
     misfits: tuple[Misfit, ...] = ()
     error: str | None = None
     steps: frozenset[str] = field(default_factory=frozenset)
+    refused: bool = False
+    """Whether the model refuses a batch of other samples."""
 
     @property
     def accepted(self) -> bool:
         """Whether the batch goes in as it is. What only the loss would refuse, or the values' scale, is told all the same."""
-        return self.way is not None and all(m.field == TARGET or m.code == SCALE for m in self.misfits)
+        return (
+            self.way is not None
+            and not self.refused
+            and all(m.field == TARGET or m.code == SCALE for m in self.misfits)
+        )
 
 
 def judged(
@@ -147,7 +153,7 @@ class _Trial:
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
         error = None
-        for look in (self.all_ids, self.time_first, self.values, self.target):
+        for look in (self.all_ids, self.time_first, self.values, self.finite, self.target):
             way, more, said = look(way)
             misfits += more
             error = error or said
@@ -222,6 +228,28 @@ class _Trial:
                 return other, [Misfit(SCALE, name, says)], None
         return way, [], None
 
+    def finite(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """Finite values of which the model makes NaN or infinite ones, as attention does where a mask hides all of a sample."""
+        given = [v for _, v in flat(self.batch) if hasattr(v, "is_floating_point") and not is_fake(v)]
+        if not all(map(is_finite, given)) or self.makes_finite(way):
+            return way, [], None
+        for (_, expression), name in zip(way.arguments, way.names, strict=True):
+            x = evaluated(wrapped(expression, way.mends.get(name, ())), self.batch)
+            other = way.mended(name, "~{x}")
+            if str(getattr(x, "dtype", "")) == "torch.bool" and self.makes_finite(other):
+                says = "True where the model takes False: with this mask its output is NaN"
+                return other, [Misfit(SCALE, name, says)], None
+        says = "the model's output has NaN or infinite values, and the batch has none"
+        return way, [Misfit(SCALE, way.names[0], says, cured=False)], None
+
+    def makes_finite(self, way: Way) -> bool:
+        """Whether the output for the whole batch is finite; also where it has no values, or there is none."""
+        try:
+            out = called(self.model, way, self.batch)
+        except Exception:  # what the model raises is told elsewhere
+            return True
+        return all(is_finite(v) for _, v in flat(out) if hasattr(v, "is_floating_point") and not is_fake(v))
+
     def target(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """What cross-entropy, or a loss of one number a sample, would say to the target."""
         if way.target is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
@@ -287,6 +315,10 @@ def evaluated(expression: str, batch: Any) -> Any:
     import torch
 
     return eval(expression, {"torch": torch, "batch": batch})  # our own templates
+
+
+def is_finite(x: Any) -> bool:
+    return not (x.is_floating_point() or x.is_complex()) or bool(x.isfinite().all())
 
 
 def refused_by_loss(out: Any, y: Any) -> str | None:

@@ -62,6 +62,8 @@ def loss_of(out: Any, target: Any) -> tuple[Any, str]:
     leaves = [t for t in leaves if t.is_floating_point()]
     if len(leaves) == 1 and leaves[0].ndim == 0:
         return leaves[0], "the model's output"
+    if isinstance(out, dict) and leaves and all(t.ndim == 0 for t in leaves):
+        return torch.stack([t.float() for t in leaves]).sum(), "the sum of the model's losses"
     main = leaves[0] if leaves else None
     if main is not None and isinstance(target, torch.Tensor):
         classes = main.shape[1] if main.ndim > 1 else 1

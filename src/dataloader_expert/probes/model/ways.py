@@ -122,6 +122,11 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
                 f"the model takes one tensor [B, {len(inputs)}], the batch has columns",
             )
             found.append(Way(((None, columns),), ("columns",), target, told=(said,)))
+    if isinstance(batch, list | tuple) and any(isinstance(part, list | tuple | Mapping) for part in batch):
+        # whole parts: lists of images and of what is in them, as detectors take them
+        for n in dict.fromkeys([min(len(batch), len(needed) + len(optional)), max(1, len(needed))]):
+            if len(needed) <= n <= len(batch):
+                found.append(Way(tuple((None, f"batch[{i}]") for i in range(n)), tuple(map(str, range(n)))))
     if len(needed) == 1 and isinstance(batch, list | tuple) and isinstance(batch[0], Mapping):
         found.append(Way(((None, "batch[0]"),), ("batch",), target))
     if len(needed) == 1 and not isinstance(batch, torch.Tensor):

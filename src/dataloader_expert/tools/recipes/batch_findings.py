@@ -9,8 +9,9 @@ from dataloader_expert.advice.normalization import normalization
 from dataloader_expert.checks.base import SPLITS
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Facts
-from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.data.layout import PRESENT, SAMPLES
 from dataloader_expert.probes.model.batch import COLLATE, SPREAD
+from dataloader_expert.probes.model.check import MODEL
 from dataloader_expert.probes.model.fitting import Fit
 from dataloader_expert.probes.model.memory import (
     DEVICE_LIMIT,
@@ -22,7 +23,6 @@ from dataloader_expert.probes.model.sizes import training_samples
 def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
     """What speaks against the batches that are recommended here: of no other loader is it known."""
     out = []
-    samples = facts.find(SAMPLES)
     bound, most = facts.find(DEVICE_LIMIT), device_most(facts)
     if bound is not None and most is not None and asked is not None and asked > most > 0:
         room, fit = bound.value["room"], facts.find(MEMORY_FIT)
@@ -36,17 +36,7 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
         else:
             text = f"a batch of {asked} does not fit into {room / 1e9:.3g} GB of device memory; the most is {most:,}"
             out.append(finding("batch-does-not-fit", "error", text, bound, f"batch_size={size}, see advice"))
-    trained = training_samples(facts)
-    if samples is not None and trained and trained > size and trained % size == 1:
-        out.append(
-            finding(
-                "last-batch-breaks-model",
-                "info",
-                f"{trained} training samples leave a last batch of one at batch size {size}",
-                samples,
-                "drop_last=True for training: batch normalisation raises on a batch of one",
-            )
-        )
+    out += of_one(facts, size)
     splits, constants = facts.find(SPLITS), normalization(facts)
     if (
         splits is not None
@@ -78,6 +68,26 @@ def findings(asked: int | None, facts: Facts, size: int) -> list[Finding]:
             )
         )
     return out
+
+
+def of_one(facts: Facts, size: int) -> Iterator[Finding]:
+    """A last batch of one sample, which batch normalisation does not take in training; a model that takes it all the same is known."""
+    samples, trained, model = facts.find(SAMPLES), training_samples(facts), facts.find(MODEL)
+    if samples is None or not trained or trained <= size or trained % size != 1:
+        return
+    if model is not None and model.value["call"] and not model.value["breaks_on_one"]:
+        return
+    text = f"{trained} training samples leave a last batch of one at batch size {size}"
+    fix = "drop_last=True for training: batch normalisation raises on a batch of one"
+    broken = (
+        model is not None
+        and model.value["breaks_on_one"]
+        and not facts.value(PRESENT, {"drop_last": True})["drop_last"]
+    )
+    if broken:
+        text += ", which the model refuses in training mode (batch normalisation)"
+        fix = "drop_last=True for training, or another batch size"
+    yield finding("last-batch-breaks-model", "error" if broken else "info", text, samples, fix)
 
 
 PADDING = 0.3
