@@ -21,6 +21,16 @@ FINDING_OF = {
 }
 
 
+UNLIKE = {
+    "stack expects each tensor to be equal size": "pad them in a collate function (torch.nn.utils.rnn.pad_sequence), or crop or resize "
+    "them in the dataset",
+    "each element in list of batch should be of equal size": "return tensors, and pad them in a collate function",
+    "batch must contain tensors, numpy arrays, numbers": "return tensors or numbers, or name a collate_fn that takes these objects",
+    "but got NoneType": "leave out samples that are None in the collate function, or in the dataset",
+}
+"""What torch says of samples that do not make a batch, and what to do."""
+
+
 def loader(facts: Facts) -> Iterator[Finding]:
     """B13, B27, B40: a worker that died, raised or hangs, or workers that wait for a lock."""
     fact = facts.find(LOADER_FAILED)
@@ -31,6 +41,9 @@ def loader(facts: Facts) -> Iterator[Finding]:
         return  # it was stopped for its memory, which is told
     code = "worker-died" if v["died"] else "sample-hangs" if fact.at["hung"] else "sample-raises"
     text, fix = v["error"], "run the loader with num_workers=0 to see where it fails"
+    for words, cure in UNLIKE.items():
+        if words in text and not fact.at["hung"]:
+            code, fix = "not-collatable", cure
     first = facts.find(STARTED_FIRST)
     if v["locked"] and first is not None:
         text = f"{fact.at['workers']} workers hang if the process that starts them has computed or read samples before: they"

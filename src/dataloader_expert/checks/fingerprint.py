@@ -131,7 +131,9 @@ def short(value: Any, phrase: int) -> bool:
 
 
 def _even(value: Any, phrase: int) -> bool:
-    """Whether an array of several values holds a single one, or an image a single colour; or a text is so short."""
+    """Whether an array of several values holds a single one, or an image a single colour; or a text is so short; or there is none."""
+    if value is None:
+        return True
     if isinstance(value, str):
         return short(value, phrase)
     if hasattr(value, "getbands"):

@@ -468,3 +468,57 @@ def test_what_a_model_declares_is_read(attribute: str, value: Any, expected: dic
     else:
         assert found is not None
         assert {k: v for k, v in found.items() if k != "by"} == expected
+
+
+class Attends(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.head = nn.Embedding(50, 8), nn.Linear(8, 2)
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+
+    def forward(self, ids: torch.Tensor, padding: torch.Tensor) -> Any:
+        return self.head(self.layer(self.table(ids), src_key_padding_mask=padding)[:, 0])
+
+
+def test_a_mask_that_is_inverted_is_told_by_what_the_model_makes_of_it() -> None:
+    """Our promise: True for what is to be read, where the model takes True for padding, runs and gives NaN."""
+    ids = torch.randint(1, 50, (6, 9))
+    padding = torch.arange(9)[None] >= torch.tensor([9, 5, 4, 9, 3, 2])[:, None]
+    verdict = judged(Attends().eval(), (ids, ~padding, torch.zeros(6, dtype=torch.long)), None)
+    [misfit] = verdict.misfits
+    assert (misfit.code, misfit.field, misfit.cured) == (SCALE, "1", True)
+    assert verdict.way is not None and "~" in verdict.way.code()
+    assert not judged(Attends().eval(), (ids, padding, torch.zeros(6, dtype=torch.long)), None).misfits
+
+
+def test_an_output_that_is_not_finite_is_told_without_a_cure() -> None:
+    model = Rows(4, 2).eval()
+    with torch.no_grad():
+        model.layer.weight[0, 0] = float("nan")
+    [misfit] = judged(model, (torch.ones(5, 4), torch.zeros(5, dtype=torch.long)), None).misfits
+    assert (misfit.code, misfit.cured) == (SCALE, False)
+
+
+class Detects(nn.Module):
+    """A list of images of several sizes, and what is in each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(3, 4, 3, padding=1)
+
+    def forward(self, images: Any, targets: Any = None) -> Any:
+        high, wide = (max(image.shape[d] for image in images) for d in (1, 2))
+        pad = nn.functional.pad
+        x = self.layer(torch.stack([pad(i, (0, wide - i.shape[2], 0, high - i.shape[1])) for i in images]))
+        boxes = sum(len(target["boxes"]) for target in targets or ())
+        return {"loss_class": x.mean(), "loss_box": x.square().mean() * boxes}
+
+
+@pytest.mark.parametrize("n", [1, 3, 6])
+def test_a_detector_takes_a_list_of_images_and_what_is_in_each(n: int) -> None:
+    """Our promise: a batch as torchvision's detectors take it, made by ``tuple(zip(*samples))``, is no misfit."""
+    images = tuple(torch.rand(3, 20 + i, 30 - i) for i in range(n))
+    targets = tuple({"boxes": torch.rand(i, 4), "labels": torch.ones(i, dtype=torch.long)} for i in range(n))
+    verdict = judged(Detects().eval(), (images, targets), None)
+    assert verdict.accepted and not verdict.misfits and verdict.way is not None
+    assert verdict.way.code().count("batch[") == 2
