@@ -522,3 +522,39 @@ def test_a_detector_takes_a_list_of_images_and_what_is_in_each(n: int) -> None:
     verdict = judged(Detects().eval(), (images, targets), None)
     assert verdict.accepted and not verdict.misfits and verdict.way is not None
     assert verdict.way.code().count("batch[") == 2
+
+
+class Towers(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.users, self.items = nn.Embedding(40, 4), nn.Embedding(400, 4)
+
+    def forward(self, user: torch.Tensor, item: torch.Tensor) -> Any:
+        return (self.users(user) * self.items(item)).sum(1)
+
+
+@pytest.mark.parametrize("seed", SEEDS, ids=["0", "1", "fresh"])
+def test_arguments_in_the_other_order_are_told_as_such(seed: int) -> None:
+    """Our promise: ids beyond one table that fit the other are no unknown ids."""
+    draw = torch.Generator().manual_seed(seed)
+    users, items = torch.randint(0, 40, (20,), generator=draw), torch.randint(40, 400, (20,), generator=draw)
+    rating = torch.rand(20)
+    verdict = judged(Towers().eval(), (items, users, rating), None)
+    assert [m.code for m in verdict.misfits] == ["key-missing"] and verdict.way is not None
+    given, _ = functions(verdict.way.code())[0]((items, users, rating))
+    assert torch.equal(given[0], users) and torch.equal(given[1], items)
+    assert not judged(Towers().eval(), (users, items, rating), None).misfits
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "code"),
+    [
+        (Pictures(2, 3), torch.randn(5, 9, 9, dtype=torch.complex64), "dtype-mismatch"),
+        (nn.Sequential(nn.Conv1d(1, 4, 3), nn.Flatten(1)), torch.randn(5, 2, 60), "channels-mismatch"),
+    ],
+)
+def test_complex_numbers_and_stereo_are_mended(model: Any, batch: torch.Tensor, code: str) -> None:
+    verdict = judged(model.eval(), (batch, torch.zeros(5, dtype=torch.long)), None)
+    assert [m.code for m in verdict.misfits if m.field != TARGET] == [code] and verdict.way is not None
+    (mended,), _ = functions(verdict.way.code())[0]((batch, None))
+    assert mended.is_floating_point() and model(mended).shape[0] == 5

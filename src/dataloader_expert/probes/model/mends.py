@@ -10,6 +10,8 @@ SIDES = (224, 32, 28, 64, 96, 128, 227, 256, 299, 384, 512)
 """Usual heights and widths of pictures, the commonest first."""
 
 
+MOST_CHANNELS = 8
+"""Of sound: a longer dimension is none of channels."""
 MULTIPLES = (4, 8, 16, 32, 64)
 """What heights and widths must be multiples of, for layers that halve them and double them again."""
 
@@ -84,6 +86,12 @@ def of_dtype(x: Any, want: Wants) -> Iterator[Mend]:
     import torch
 
     given, wanted = str(x.dtype).removeprefix("torch."), want.dtype
+    if x.is_complex():
+        says = f"dtype {given} where the model takes real and imaginary parts as"
+        yield Mend("dtype-mismatch", "dtype", f"{says} channels", "torch.view_as_real({x}).movedim(-1, 1)")
+        yield Mend("dtype-mismatch", "dtype", f"{says} the last dimension", "torch.view_as_real({x})")
+        yield Mend("dtype-mismatch", "dtype", f"dtype {given} where the model takes magnitudes", "{x}.abs()")
+        return
     what = f"dtype {given} where the model computes in {wanted}"
     if given == "uint8" and x.ndim >= 3:
         yield Mend("dtype-mismatch", "dtype", what, f"({{x}}.to(torch.{wanted}) / 255)")
@@ -124,6 +132,9 @@ def of_layout(x: Any, want: Wants) -> Iterator[Mend]:
 def of_channels(x: Any, want: Wants) -> Iterator[Mend]:
     if x.ndim == 3:
         yield Mend("channels-mismatch", "channels", "no dimension of channels", "{x}.unsqueeze(1)")
+        if 1 in want.channels and 1 < x.shape[1] <= MOST_CHANNELS and x.is_floating_point():
+            says = f"{x.shape[1]} channels where the model takes 1"
+            yield Mend("channels-mismatch", "channels", says, "{x}.mean(1, keepdim=True)")
     if x.ndim != 4:
         return
     for n in want.channels:

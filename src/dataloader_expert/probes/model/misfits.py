@@ -82,6 +82,8 @@ class _Trial:
             for other in self.with_keys(way, error):
                 if self.fails(other) is None:
                     return replace(self.further(other), error=in_short(error))
+        for other in self.exchanged():
+            return replace(self.further(other), error=in_short(first))
         for depth in range(1, DEPTH + 1):
             for way in self.ways:
                 for mended, used in self.mended(way, depth):
@@ -125,6 +127,27 @@ class _Trial:
                 for mend in mends(x, self.want, self.said_to.get(inner.code(), "")):
                     if mend.step not in taken:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
+
+    def exchanged(self) -> Iterator[Way]:
+        """Where ids lie beyond a table: two arguments of ids, exchanged, if the model takes them so."""
+        for way in self.ways:
+            if "index out of range" not in self.said_to.get(way.code(), ""):
+                continue
+            kinds = [evaluated(e, self.few) for _, e in way.arguments]
+            for i, j in itertools.combinations(range(len(kinds)), 2):
+                one, two = kinds[i], kinds[j]
+                if not all(hasattr(x, "is_floating_point") and not x.is_floating_point() for x in (one, two)):
+                    continue
+                if one.shape != two.shape:
+                    continue
+                order = [*range(len(kinds))]
+                order[i], order[j] = j, i
+                arguments = tuple((p, way.arguments[k][1]) for (p, _), k in zip(way.arguments, order, strict=True))
+                names = tuple(way.names[k] for k in order)
+                says = f"fields {way.names[i]} and {way.names[j]} in the other order than the model takes them"
+                other = replace(way, arguments=arguments, names=names, told=(("key-missing", way.names[i], says),))
+                if self.fails(other) is None and self.fails(other, self.batch) is None:
+                    yield other
 
     def with_keys(self, way: Way, error: Exception) -> Iterator[Way]:
         """For a model that looks a key up in the batch: the batch with another field under that key."""
