@@ -33,6 +33,7 @@ HERE = Path(__file__).parent
 CONFIG = {str(i): {"at": [i] * 20} for i in range(3000)}
 ROWS = [(str(i), i) for i in range(200_000)]
 TEXT = json.dumps(CONFIG)
+KEPT = [[] for _ in range(300_000)]
 X = np.random.default_rng(0).random(3000)
 
 def copies(i):
@@ -179,6 +180,7 @@ def told(dataset: Any) -> list[Any]:
     return list(avoidable(Facts(tuple(looked.avoidable(served, stacks, len(stacks), sample_s)))))
 
 
+@pytest.mark.journey
 @pytest.mark.parametrize(
     "kind", ["copies", "parses", "processes", "collects", "formats", "searches", "loops", "threads", "rewinds", "lists"]
 )
