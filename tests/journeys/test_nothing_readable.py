@@ -62,6 +62,6 @@ def test_files_that_all_are_cut_fail_the_check_by_name(
     told = [f for f in report.findings if f.severity == "error"]
     assert {str(place.get("file")) for f in told for place in f.where} == set(names)
     assert report.passed is False and report.checklist.no_corrupted_files == "fail"  # type: ignore[attr-defined]  # of this tool
-    assert report.checklist.no_nan_or_inf == "unknown"  # type: ignore[attr-defined]
+    assert report.checklist.no_nan_or_inf == "unknown"  # type: ignore[attr-defined]  # of this tool
     with pytest.raises(RequestError, match="format-unknown"):
         quickly.ask("characterize_dataset", source, str(tmp_path))

@@ -60,11 +60,11 @@ def refusing(facts: Facts) -> Iterator[Finding]:
 
 RAISES = "model-raises"
 OF_SHAPES = ("shape", "size", "dim", "expect", "must match", "mat1", "broadcast", "stack", "samples the model makes")
+"""Words by which torch's errors about shapes are known."""
 OF_COUNTS = re.compile(
     r"should contain \d+ elements not \d+|too many values to unpack|not enough values to unpack|has only \d+ elements"
 )
-"""Others of them."""
-"""Words by which torch's errors about shapes are known."""
+"""Errors about shapes that have none of these words."""
 
 
 def _code(error: str) -> str:

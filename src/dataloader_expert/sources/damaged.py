@@ -25,10 +25,10 @@ class Damaged(Source):
         return damaged(listing.problems, "")
 
     def read(self, unit: Unit) -> Any:
-        raise NotImplementedError  # there is none
+        raise NotImplementedError  # never called: there is no unit
 
     def decode(self, unit: Unit, raw: Any) -> Block:
-        raise NotImplementedError
+        raise NotImplementedError  # never called: nothing is read
 
 
 def damaged(problems: Sequence[Unreadable], format: str) -> Source:
