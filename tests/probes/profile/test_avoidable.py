@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 import threading
@@ -138,7 +139,10 @@ def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 def stacks_of(dataset: Any, seconds: float = 0.5) -> list[tuple[Stack, float]]:
-    """Stacks of this thread while torch's fetcher reads samples, each with its share."""
+    """Stacks of this thread while torch's fetcher reads samples, each with its share.
+
+    They are seen where Python's lock is given up, which within `gc.collect` is in callbacks only (Hypothesis registers one): without.
+    """
     from torch.utils.data._utils.fetch import _MapDatasetFetcher
 
     fetcher = _MapDatasetFetcher(dataset, True, default_collate, False)
@@ -155,7 +159,8 @@ def stacks_of(dataset: Any, seconds: float = 0.5) -> list[tuple[Stack, float]]:
                 found.append(tuple(stack))
 
     thread = threading.Thread(target=looking)
-    switching = sys.getswitchinterval()
+    switching, callbacks = sys.getswitchinterval(), gc.callbacks[:]
+    gc.callbacks.clear()
     sys.setswitchinterval(1e-4)  # or stacks are seen only where Python's lock is given up anyway
     thread.start()
     until, k = time.monotonic() + seconds, 0
@@ -167,6 +172,7 @@ def stacks_of(dataset: Any, seconds: float = 0.5) -> list[tuple[Stack, float]]:
         done.set()
         thread.join()
         sys.setswitchinterval(switching)
+        gc.callbacks.extend(callbacks)
     return [(stack, 1 / len(found)) for stack in found]
 
 
