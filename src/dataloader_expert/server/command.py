@@ -19,7 +19,7 @@ from dataloader_expert.server import manual, more
 from dataloader_expert.server.gating import FAILED, FINE, Gate
 from dataloader_expert.server.parsing import Parser, as_json, unknown
 from dataloader_expert.server.terminal.options import as_options
-from dataloader_expert.server.terminal.progress import Bar
+from dataloader_expert.server.terminal.progress import STARTING, Bar
 from dataloader_expert.server.terminal.showing import shown as for_eyes
 
 if TYPE_CHECKING:
@@ -332,6 +332,8 @@ def _measured(tool: Tool, request: Request, given: argparse.Namespace, begun: Be
 
     settings = _settings(given, request.source)
     bar = Bar(request.budget_s) if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" else None
+    if bar is not None:
+        bar.draw(STARTING)  # torch's import takes seconds
 
     async def run() -> Report:
         door = Door(settings.python, begun, patient=True)

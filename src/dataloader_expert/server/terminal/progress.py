@@ -15,6 +15,7 @@ from dataloader_expert.server.terminal.colours import Colours
 COUNTED = re.compile(r"^(?P<verb>\w+) (?P<n>[\d,]+)(?: of (?P<total>[\d,]+))? (?P<what>\w+)")
 """Messages with counts, such as ``read 120 of 1797 units``."""
 WIDTH = 20
+STARTING = "starting the measuring process"
 EVERY_S = 0.2
 SETTLED_S = 1.0
 """Seconds before which a rate means nothing."""
@@ -36,7 +37,7 @@ class Bar:
         self.budget_s, self.stream, self.clock = budget_s, stream or sys.stderr, clock
         self.colours = Colours.of(self.stream)
         self.begun = clock()
-        self.message, self.share = "starting", None
+        self.message, self.share = STARTING, None
         self.counted: tuple[str, float, int] | None = None
         """What is being counted, since when, and from which number."""
         self.done, self.total, self.drawn = 0, None, -1.0
