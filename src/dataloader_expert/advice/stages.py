@@ -6,10 +6,11 @@ import posixpath
 from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
+from dataloader_expert.advice.transport import FRESH_BYTES_S
 from dataloader_expert.advice.workers import settings
 from dataloader_expert.conclusions import Finding, finding
 from dataloader_expert.facts import Fact, Facts
-from dataloader_expert.probes.model.batch import COLLATE
+from dataloader_expert.probes.model.batch import BATCH, COLLATE
 from dataloader_expert.probes.profile.clocks import helping
 from dataloader_expert.probes.profile.hotspots import LOCKED
 from dataloader_expert.probes.profile.stage import STAGE
@@ -18,6 +19,8 @@ from dataloader_expert.probes.search.loading import CURRENT
 
 LOCKED_LEAST = 0.2
 """The least share of a sample's time that waiting for locks is reported from."""
+COPIES = 2.0
+"""Times as long as copying its bytes once that torch's collate may take: stacking reads and writes them."""
 
 
 def taken(facts: Facts) -> list[Fact]:
@@ -84,15 +87,24 @@ def latency(facts: Facts) -> Iterator[Finding]:
         yield finding("latency-bound", "info", text, fact, fix)
 
 
+def copying_ms(facts: Facts) -> float:
+    """Milliseconds that writing a sample's bytes to fresh memory takes."""
+    fields = facts.value(BATCH, {"fields": []})["fields"]
+    return 1e3 * float(sum(f["bytes_per_sample"] for f in fields)) / FRESH_BYTES_S
+
+
 def collating(facts: Facts) -> Iterator[Finding]:
-    """B52: collate takes a quarter of a sample's CPU time."""
+    """B52: collate takes a quarter of a sample's CPU time, and torch's own longer than any that copies the same bytes."""
     collate = facts.find(STAGE, stage="collate")
     spent, lasts = (sum(f.value[of] for f in taken(facts)) for of in ("cpu_ms", "ms"))
     if collate is None or collate.value["cpu_ms"] <= max(0.05, 0.25 * spent, 0.1 * lasts):
         return
+    default = facts.value(COLLATE, {"name": ""})["name"] in ("default", "default_collate")
+    if default and collate.value["cpu_ms"] <= COPIES * copying_ms(facts):
+        return
     text = f"collate takes {collate.value['cpu_ms'] / spent:.0%} of a sample's CPU time"
     fix = "stack arrays in one call; move per-sample work into __getitem__, which workers run in parallel"
-    if facts.value(COLLATE, {"name": ""})["name"] in ("default", "default_collate"):
+    if default:
         fix = "torch's default_collate only stacks: return few, small tensors in their final dtype, or make batches in __getitems__"
     yield finding("slow-collate", "warning", text, collate, fix, cost=collate.value["cpu_ms"] / spent)
 

@@ -1,0 +1,43 @@
+"""When the time that collate takes is worth a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataloader_expert.advice.stages import collating
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.model.batch import BATCH, COLLATE
+from dataloader_expert.probes.profile.stage import STAGE
+from dataloader_expert.probes.search.loading import CURRENT
+from tests.advice.test_epochs import PLAN, codes_of, facts_of
+
+
+def stage(name: str, cpu_ms: float) -> tuple[Any, dict[str, float], dict[str, str]]:
+    return STAGE, {"ms": cpu_ms, "cpu_ms": cpu_ms, "wait_ms": 0.0}, {"stage": name}
+
+
+def collated(name: str, cpu_ms: float, bytes_per_sample: float) -> Facts:
+    return facts_of(
+        stage("read", 0.1),
+        stage("collate", cpu_ms),
+        (BATCH, {"structure": "list", "fields": [{"name": "0", "bytes_per_sample": bytes_per_sample}]}, {}),
+        (COLLATE, {"name": name}, {}),
+        (CURRENT, {**PLAN, "pin_memory": False}, {}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (collated("default", 0.15, 160 * 160 * 4), []),  # little more than copying takes
+        (collated("default", 0.15, 600 * 4), ["slow-collate"]),
+        (collated("mine", 0.15, 160 * 160 * 4), ["slow-collate"]),
+        (collated("default", 0.9, 160 * 160 * 4), ["slow-collate"]),
+        (collated("mine", 0.03, 600 * 4), []),
+    ],
+)
+def test_stacking_is_slow_only_beyond_the_copying_of_its_bytes(facts: Facts, told: list[str]) -> None:
+    """Our promise: a warning names something to mend, and batches must be written in any case."""
+    assert codes_of(facts, collating) == told
