@@ -24,16 +24,22 @@ SLOW = (0.1, 7)
 
 
 @pytest.mark.parametrize(
-    ("took", "first", "doubtful"),
-    [([*QUICK, SLOW, SLOW], [], []), (QUICK, [SLOW], []), (QUICK, [], [6, 7]), ([*QUICK, SLOW], [SLOW], [7])],
-    ids=["in two epochs", "in a batch that warmed up", "in a batch not timed", "in all"],
+    ("took", "first", "doubtful", "trials"),
+    [
+        ([*QUICK, SLOW, SLOW], [], [], []),
+        (QUICK, [SLOW], [], []),
+        (QUICK, [], [6, 7], []),
+        (QUICK, [], [], [SLOW, (0.05, 8)]),
+        ([*QUICK, SLOW], [SLOW], [7], [SLOW]),
+    ],
+    ids=["in two epochs", "in a batch that warmed up", "in a batch not timed", "in a trial", "in all"],
 )
-def test_a_slow_sample_is_told_once(took: Any, first: Any, doubtful: Any) -> None:
+def test_a_slow_sample_is_told_once(took: Any, first: Any, doubtful: Any, trials: Any) -> None:
     """Our promise: one of 32 samples is slow, however often and wherever it was met."""
     ref = SourceRef(f"{Path(users.__file__)}:OneSlow", (str(CHECKOUT),), code=True)
     until = time.monotonic() + 60
     bench = Bench(open_source(ref, []), ref, 0, until, lambda index: None, lambda message, share: None, cpus=2)
-    [fact, share] = slow_samples(bench, serving(bench, 4, 0), took, first, doubtful)
+    [fact, share] = slow_samples(bench, serving(bench, 4, 0), took, first, doubtful, trials)
     assert isinstance(fact, Fact)
     assert isinstance(share, Fact)
     [found] = findings_of(Facts((fact, share)))
@@ -64,7 +70,7 @@ def test_samples_are_read_again_only_while_there_is_time() -> None:
     served.dataset = Counted()
     for took in (QUICK, []):
         read.clear()
-        list(slow_samples(bench, served, took, [], list(range(32))))
+        list(slow_samples(bench, served, took, [], list(range(32)), []))
         assert len(read) <= 2
 
 

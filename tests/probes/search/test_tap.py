@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Bench
 from dataloader_expert.probes.search.living import Living, TooSlow
 from dataloader_expert.probes.search.runner import Runner
-from dataloader_expert.probes.search.tap import tapped
+from dataloader_expert.probes.search.tap import KEPT, Counted, Tap, tapped
 from dataloader_expert.probes.serving import serving
 from dataloader_expert.sources.registry import open_source
 from tests.making import users
@@ -37,11 +38,31 @@ def test_samples_are_counted_in_workers_of_every_start_method(method: str) -> No
         try:
             assert runner.block(0.05, None) > 0
             assert runner.counts()[0].samples > 0 and runner.startup is not None
+            assert all(took.seconds > 0 for took in runner.tap.slowest(0)) and runner.tap.slowest(0)
             own = runner.loader.worker_init_fn
         finally:
             runner.close()
     assert runner.serving.user_loader.worker_init_fn is None
     assert (own is None) is (method == "fork")
+
+
+def test_the_slowest_samples_are_kept() -> None:
+    """Our promise: a sample that is slow whenever it is read is met in any trial, by any of its fetchers."""
+
+    class Uneven:
+        def __getitem__(self, index: int) -> int:
+            time.sleep(0.02 if index in (3, 70) else 0.0)
+            return index
+
+    tap = Tap(True)
+    tap.open()
+    for some in (range(40), range(40, 80)):  # an epoch each
+        samples = Counted(Uneven(), tap, 5, True)
+        assert [samples[i] for i in some] == [*some]
+    slowest = tap.slowest(5)
+    assert len(slowest) == KEPT and slowest == sorted(slowest)
+    assert {took.sample for took in slowest[-2:]} == {3, 70}
+    assert not tap.slowest(4)
 
 
 def test_workers_that_have_not_started_when_the_time_is_up_end_the_trial() -> None:

@@ -22,12 +22,17 @@ AGAIN, MOST_DOUBTFUL, ONE_BY_ONE = 2, 256, 64
 
 
 def slow_samples(
-    bench: Bench, served: Serving, took: list[tuple[float, int]], first: list[tuple[float, int]], doubtful: list[int]
+    bench: Bench,
+    served: Serving,
+    took: list[tuple[float, int]],
+    first: list[tuple[float, int]],
+    doubtful: list[int],
+    trials: list[tuple[float, int]],
 ) -> Iterable[Observation]:
     """Samples that take ten times the median, also whenever they are read alone, which rules out a busy machine.
 
     ``took``: seconds and indices of samples; ``first``: those of warm-up batches, which do not count for the median;
-    ``doubtful``: samples of batches that took long and whose samples were not timed.
+    ``doubtful``: samples of batches that took long and whose samples were not timed; ``trials``: the slowest of the search.
     """
     until = bench.until(0.1)
     bench.progress("reading slow samples again", None)
@@ -40,7 +45,7 @@ def slow_samples(
     median = statistics.median(t for t, _ in took)
     first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be read again
     came = {i for _, i in (*took, *first)}
-    took = took + first + _timed(served, dict.fromkeys(doubtful[:MOST_DOUBTFUL]), until)
+    took = took + first + trials + _timed(served, dict.fromkeys(doubtful[:MOST_DOUBTFUL]), until)
     slowest = {i: t for t, i in sorted(took)}  # a sample read in several epochs counts once
     suspects = sorted(
         ((t, i) for i, t in slowest.items() if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True
@@ -51,24 +56,24 @@ def slow_samples(
         )
         return
     slow: list[tuple[float, int]] = []
-    unread = 0
-    for k, (_, index) in enumerate(suspects):
-        if until is not None and time.monotonic() > until:
-            unread = len({i for _, i in suspects[k:]} & came)
-            yield Unknown(
-                "health.slow_samples",
-                f"{len(suspects) - k} seemed slow, but the budget left no time to read them again",
-            )
-            break
+    unread: set[int] = set()
+    for seconds, index in suspects:
+        left = bench.left()
+        if (until is not None and time.monotonic() > until) or seconds > 0.5 * left:
+            unread.add(index)
+            continue
         bench.at(index)
         again = float("inf")
-        for _ in range(AGAIN):
+        for _ in range(AGAIN if AGAIN * seconds < 0.5 * left else 1):  # it has been slow once already
             again = min(again, _read_again(served, index))
             if again < SLOW_TIMES * median or again <= SLOW_LEAST_S:
                 break
         else:
             slow.append((again, index))
     bench.at(-1)
+    if unread:
+        why = f"{len(unread)} seemed slow, but the budget left no time to read them again"
+        yield Unknown("health.slow_samples", why)
     slow.sort(reverse=True)
     value = {
         "count": len(slow),
@@ -78,7 +83,10 @@ def slow_samples(
     }
     yield Fact(SLOW, value, evidence("timed", "stages", seen=len(slowest)))
     yield share_of_slow(
-        len({i for _, i in slow} & came), unread, len(came), None if bench.source.iterable else len(served.dataset)
+        len({i for _, i in slow} & came),
+        len(unread & came),
+        len(came),
+        None if bench.source.iterable else len(served.dataset),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import in_flight
-from dataloader_expert.probes.base import LOADER_FAILED, Bench, Observation, Probe, evidence, too_many
+from dataloader_expert.probes.base import LOADER_FAILED, SLOWEST, Bench, Observation, Probe, evidence, too_many
 from dataloader_expert.probes.profile.avoidable import avoidable
 from dataloader_expert.probes.profile.clocks import StolenClock, apart, now, since
 from dataloader_expert.probes.profile.hotspots import hotspot_facts, weighed
@@ -111,7 +111,8 @@ class Stages(Probe):
             yield from health(seen, in_flight(1, plan.prefetch) * seen.tensors if plan.workers else 0)
             first = _each(line for line in seen.lines if not line["timed"])
             doubtful = [i for line in seen.lines if not line["timed"] for i in line["slow"]]
-            yield from slow_samples(bench, served, each, first, doubtful)
+            trials = [(t, i) for t, i in bench.facts.value(SLOWEST, [])]
+            yield from slow_samples(bench, served, each, first, doubtful, trials)
         per = sum(t for t, _ in each) / len(each) if each else served.batch_s / size
         if bench.source.iterable:
             yield Fact(NONDETERMINISTIC, None, evidence("derived", "stages"))

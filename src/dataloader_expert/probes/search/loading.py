@@ -18,7 +18,7 @@ from typing import Any, ClassVar, cast
 
 from dataloader_expert.facts import Fact, Quantity, Unknown
 from dataloader_expert.plan import LoaderPlan
-from dataloader_expert.probes.base import Bench, Observation, Probe, TooDear, evidence
+from dataloader_expert.probes.base import SLOWEST, Bench, Observation, Probe, TooDear, evidence
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.model.step_time import STEP
 from dataloader_expert.probes.search.belief import Belief, Start
@@ -69,6 +69,8 @@ REMADE = Quantity(
 
 COUNTABLE = 4
 """Samples are counted one by one only if reading a batch takes so many times as long as collating it, which no count sees."""
+SLOWEST_MOST = 64
+"""The most samples of all trials that may be read again."""
 FRESH_IMPORT_S = 2.0
 """CPU seconds that a worker which is not forked is assumed to take to import torch, until one is timed."""
 
@@ -126,6 +128,9 @@ class Loading(Probe):
                 raise TooDear("the budget ran out before the present settings could be timed: raise budget_s")
             for said in prove(settings):
                 yield from concluded(settings, explorer, said, current) if isinstance(said, Proof) else (said,)
+            slowest = settings.slowest()[:SLOWEST_MOST]
+            if slowest:
+                yield Fact(SLOWEST, [[*took] for took in slowest], evidence("timed", "loading", seen=len(slowest)))
 
     def _present(self, settings: Settings) -> Generator[Observation, None, bool]:
         """A block at the present settings, or in the main process if these do not run; returns whether to search on."""

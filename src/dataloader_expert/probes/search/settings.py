@@ -19,6 +19,7 @@ from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.progress import waiting_for
 from dataloader_expert.probes.search.runner import Runner, cycle
 from dataloader_expert.probes.search.setting import Setting, in_words, label
+from dataloader_expert.probes.search.tap import Took
 from dataloader_expert.probes.search.thresholds import PAIRS
 from dataloader_expert.probes.serving import Serving
 from dataloader_expert.probes.sharding import copied
@@ -66,6 +67,14 @@ class Settings:
         until = time.monotonic() + LEAVE_S
         for runner in every:
             runner.close(until)
+
+    def slowest(self) -> list[Took]:
+        """The samples that took longest in any setting's processes, in descending order, each once."""
+        every = [*self.runners.values(), *self.dropped.values()]
+        took = sorted(
+            {t for runner in every for w in range(max(1, runner.plan.workers)) for t in runner.tap.slowest(w)}
+        )
+        return sorted({t.sample: t for t in took}.values(), reverse=True)
 
     def with_workers(self, workers: int) -> LoaderPlan:
         """The present plan with so many workers; the user's own prefetch factor and persistence stay."""

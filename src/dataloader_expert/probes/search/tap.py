@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 from dataloader_expert.probes.fetchers import Fetch, wrapped
 
 SLOT = struct.Struct("qdqdd")
+SLOW, KEPT = struct.Struct("dq"), 8
+"""Seconds of a sample, and which; so many of a process's slowest are kept."""
 LOOK_S = 0.2
 """Seconds after which a paused worker checks the gate by itself."""
 FLAG = 8
@@ -38,6 +40,13 @@ class Count(NamedTuple):
     began_cpu_s: float
 
 
+class Took(NamedTuple):
+    """Seconds that a sample took, and its index."""
+
+    seconds: float
+    sample: int
+
+
 class TimeUp(Exception):
     """The block's time is up before the batch is complete."""
 
@@ -53,7 +62,7 @@ class Tap:
     def __init__(self, fine: bool, workers: int = 0, method: str = "fork") -> None:
         self.fine, self.workers = fine, workers
         self.wake = multiprocessing.get_context(method).Semaphore(0)
-        size = FLAG + SLOT.size * MOST_WORKERS
+        size = FLAG + (SLOT.size + KEPT * SLOW.size) * MOST_WORKERS
         self.file = -1 if method == "fork" else os.memfd_create("tap")
         if self.file >= 0:
             os.ftruncate(self.file, size)
@@ -107,6 +116,22 @@ class Tap:
         before = self.count(worker)
         if not before.began:
             self._note(worker, before._replace(began=time.perf_counter(), began_cpu_s=time.process_time()))
+
+    def slowest(self, worker: int) -> list[Took]:
+        """The samples that took this process longest, if samples are counted; not of a stream."""
+        at = self._slow_at(worker)
+        return [
+            took
+            for took in (Took(*one) for one in SLOW.iter_unpack(self.memory[at : at + KEPT * SLOW.size]))
+            if took.seconds
+        ]
+
+    def keep(self, worker: int, slowest: list[Took]) -> None:
+        for k, took in enumerate(slowest):
+            SLOW.pack_into(self.memory, self._slow_at(worker) + k * SLOW.size, *took)
+
+    def _slow_at(self, worker: int) -> int:
+        return FLAG + SLOT.size * MOST_WORKERS + worker * KEPT * SLOW.size
 
     def _note(self, worker: int, count: Count) -> None:
         SLOT.pack_into(self.memory, FLAG + worker * SLOT.size, *count)
@@ -186,6 +211,7 @@ class Counted:
 
     def __init__(self, of: Any, tap: Tap, worker: int, held: bool) -> None:
         self.of, self.tap, self.worker, self.held = of, tap, worker, held
+        self.slowest = tap.slowest(worker)
 
     def _before(self) -> None:
         if self.held:
@@ -195,9 +221,17 @@ class Counted:
 
     def __getitem__(self, index: Any) -> Any:
         self._before()
+        begun = time.perf_counter()
         sample = self.of[index]
+        self._took(time.perf_counter() - begun, index)
         self.tap.read(self.worker, 1, 0)
         return sample
+
+    def _took(self, seconds: float, index: Any) -> None:
+        if (len(self.slowest) == KEPT and seconds <= self.slowest[0].seconds) or not isinstance(index, int):
+            return
+        self.slowest = sorted([*self.slowest[len(self.slowest) == KEPT :], Took(seconds, index)])
+        self.tap.keep(self.worker, self.slowest)
 
     def __len__(self) -> int:
         return len(self.of)
