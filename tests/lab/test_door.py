@@ -16,8 +16,10 @@ import pytest
 
 from dataloader_expert.checks.base import STATISTICS
 from dataloader_expert.errors import RequestError
-from dataloader_expert.lab import door
-from dataloader_expert.lab.door import Door, Limits, Outcome, find_python, user_stack
+from dataloader_expert.lab import door, failures
+from dataloader_expert.lab.door import Door, find_python
+from dataloader_expert.lab.failures import user_stack
+from dataloader_expert.lab.outcome import Limits, Outcome
 from dataloader_expert.lab.starting import environment
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.scan import Scan
@@ -139,7 +141,7 @@ def test_only_a_patient_door_waits_longer_than_a_request_has(root: Path, mark: P
     """Nobody can call again while the command's host goes on starting: it ends with the command."""
     source = SourceRef(str(root), (str(root),))
     request, _ = message_for(source, (Scan(checks=()),), 0, None, Settings((str(root),)))
-    at_once = Limits(0.01 - door.GRACE_S, LIMITS.memory_bytes)
+    at_once = Limits(0.01 - failures.GRACE_S, LIMITS.memory_bytes)
 
     async def asked(patient: bool) -> RequestError | None:
         own = Door(patient=patient)
@@ -432,7 +434,7 @@ def test_slow_opening_is_told_from_a_script_that_trains(stacks: str, code: str, 
     """Our promise: only the user's own module on the stack makes it their script."""
     boot = Path(door.__file__).with_name("boot.py")
     end: dict[str, Any] = {"reason": "time", "signal": None, "status": None, "figures": {}}
-    failure = door.failure_of(end, stacks.format(boot=boot), "", LIMITS, "opening /data")
+    failure = failures.failure_of(end, stacks.format(boot=boot), "", LIMITS, "opening /data")
     assert failure.code == code
     assert said in failure.message
 
@@ -459,7 +461,7 @@ CRASHED = (
 def test_a_crash_says_where_as_far_as_it_is_known(stacks: str, sample: int | None, said: str) -> None:
     """Our promise: the line, else the sample, and what was going on; nobody is sent to a sample that is not known."""
     end: dict[str, Any] = {"reason": "", "signal": 11, "status": None, "figures": {}, "sample": sample}
-    failure = door.failure_of(end, stacks, "", LIMITS, "training")
+    failure = failures.failure_of(end, stacks, "", LIMITS, "training")
     assert failure.code == "worker-crashed"
     assert said in failure.message
 
@@ -467,7 +469,7 @@ def test_a_crash_says_where_as_far_as_it_is_known(stacks: str, sample: int | Non
 def test_what_something_outside_ended_is_not_blamed_on_a_line() -> None:
     """Our promise: SIGKILL leaves no stack, so one that lies there is of another process, and no debugger finds a line."""
     end: dict[str, Any] = {"reason": "", "signal": 9, "status": None, "figures": {}, "sample": 3}
-    said = door.failure_of(end, CRASHED, "", LIMITS, "").message
+    said = failures.failure_of(end, CRASHED, "", LIMITS, "").message
     assert "killed by SIGKILL at sample 3; something outside ended it" in said
     assert "decode" not in said
     assert "faulthandler" not in said
@@ -477,4 +479,4 @@ def test_a_worker_that_crashed_before_is_not_where_the_request_hangs() -> None:
     """Our promise: the line is that of the stacks asked for at the limit."""
     end: dict[str, Any] = {"reason": "time", "signal": None, "status": None, "figures": {}}
     hangs = CRASHED + 'Thread 0x2 (most recent call first):\n  File "/home/me/read.py", line 9 in read\n'
-    assert "in read (/home/me/read.py:9)" in door.failure_of(end, hangs, "", LIMITS, "").message
+    assert "in read (/home/me/read.py:9)" in failures.failure_of(end, hangs, "", LIMITS, "").message

@@ -14,7 +14,8 @@ import pytest
 
 from dataloader_expert.errors import RequestError
 from dataloader_expert.lab import shm
-from dataloader_expert.lab.door import Door, HostClient, Limits, Outcome
+from dataloader_expert.lab.door import Door, HostClient
+from dataloader_expert.lab.outcome import Limits, Outcome
 from dataloader_expert.lab.processes import children_of
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.data.scan import Scan

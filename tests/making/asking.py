@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from dataloader_expert.facts import Facts
-from dataloader_expert.lab.door import Door, Limits
+from dataloader_expert.lab.door import Door
+from dataloader_expert.lab.outcome import Limits
 from dataloader_expert.probes.base import Probe
 from dataloader_expert.report import Report
 from dataloader_expert.tools.base import all_tools

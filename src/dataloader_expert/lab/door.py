@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -16,59 +14,29 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dataloader_expert.conclusions import Finding
-from dataloader_expert.errors import RequestError, escaped, escaped_json
-from dataloader_expert.facts import Fact, Facts, Unknown
+from dataloader_expert.errors import RequestError, escaped
 from dataloader_expert.lab import shm
+from dataloader_expert.lab.failures import GRACE_S, failure_of
 from dataloader_expert.lab.notes import HUNG_S, NOTES_AT
+from dataloader_expert.lab.outcome import Events, Limits, OnEvent, Outcome, Stream
 from dataloader_expert.lab.processes import descendants_of, end_all, kill
 from dataloader_expert.lab.starting import PATIENCE_S, Begun, begin
 
-KEEP = 8 << 10
 STACKS = 64 << 10
-LINE_MOST = 32 << 20
-"""The longest event, in bytes. A longer line is not one of ours, and the server must not buffer it."""
 STALLED = 0.3
 """A request that was silent for this share of its time limit counts as hung."""
 START_S = 120.0
 LATE_S = 2.0
 """A request that is about to answer at its limit has so long to do so; then the host kills it."""
-GRACE_S = 6.0
-"""So long after the limit of a request the server gives it up, whatever the host does."""
 STOPPED_S = 5.0
 """How often to check whether a host is stopped. Stopped at two checks in a row, it is killed."""
-MODULE_FRAME = re.compile(r'File "(.+)", line (\d+) in <module>')
-
-
-@dataclass
-class Outcome:
-    """What came back through the door. ``failure`` is None where the child finished."""
-
-    facts: Facts = field(default_factory=Facts)
-    findings: list[Finding] = field(default_factory=list)
-    unknowns: list[Unknown] = field(default_factory=list)
-    failure: RequestError | None = None
-    prints: str = ""
-    stalled: bool = False
-    """Whether the child was silent for long before the limit: it hung; otherwise the budget ran out."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """``seconds`` None: no time limit."""
-
-    seconds: float | None
-    memory_bytes: int
 
 
 GONE: dict[str, Any] = {"event": "ended", "reason": "host", "signal": None, "status": None, "figures": {}}
 """The answer to requests whose host has ended."""
-OnEvent = Callable[[dict[str, Any]], None]
 
 
 class HostClient:
@@ -294,11 +262,11 @@ class Door:
         host.waiting[id_] = ended
         if not host.alive:  # it ended after it was ready
             ended.set_result(GONE)
-        streams = [_Stream(loop), _Stream(loop)]
+        streams = [Stream(loop), Stream(loop)]
         notes = os.memfd_create("notes") if hasattr(os, "memfd_create") else _unnamed()
         outcome = Outcome()
         sending: asyncio.Future[None] | None = None
-        events = _Events(ours, outcome, on_event)
+        events = Events(ours, outcome, on_event)
         order = {
             "op": "start",
             "id": id_,
@@ -409,183 +377,6 @@ def _unnamed() -> int:
     fd, path = tempfile.mkstemp()
     os.unlink(path)
     return fd
-
-
-class _Events:
-    """Reads a child's JSON lines as they come. User code can write there too: what is not an event is ignored."""
-
-    def __init__(self, channel: socket.socket, outcome: Outcome, on_event: OnEvent | None) -> None:
-        self.channel, self.outcome, self.on_event = channel, outcome, on_event
-        self.buffer = b""
-        self.done = False
-        self.error: RequestError | None = None
-        self.message = ""
-        self.heard = time.monotonic()
-
-    def read(self) -> None:
-        while True:
-            try:
-                part = self.channel.recv(1 << 18)
-            except (BlockingIOError, OSError):
-                return
-            if not part:
-                with contextlib.suppress(RuntimeError):
-                    asyncio.get_running_loop().remove_reader(self.channel)
-                return
-            self.buffer += part
-            *lines, self.buffer = self.buffer.split(b"\n")
-            for line in lines:
-                with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
-                    self._take(json.loads(line))
-            if len(self.buffer) > LINE_MOST:
-                self.buffer = b""
-
-    def _take(self, event: dict[str, Any]) -> None:
-        kind = event["event"]
-        if kind != "error":  # its line breaks are ours, and RequestError escapes each line
-            event = escaped_json(event)
-        self.heard = time.monotonic()
-        if kind == "progress":
-            self.message = event["message"]
-        if kind == "fact":
-            self.outcome.facts.add(Fact.from_json(event["fact"]))
-        elif kind == "finding":
-            self.outcome.findings.append(Finding.from_json(event["finding"]))
-        elif kind == "unknown":
-            self.outcome.unknowns.append(Unknown(**event["unknown"]))
-        elif kind == "error":
-            self.error = RequestError(event["code"], event["message"])
-        elif kind == "done":
-            self.done = True
-        if self.on_event is not None:
-            self.on_event(event)
-
-
-class _Stream:
-    """A pipe with the child's output: always drained, its first and last bytes kept."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self.r, self.w = os.pipe()
-        os.set_blocking(self.r, False)
-        self.head, self.tail, self.total = b"", b"", 0
-
-    def begin(self) -> None:
-        os.close(self.w)
-        self.w = -1
-        self.loop.add_reader(self.r, self.drain)
-
-    def drain(self) -> None:
-        for _ in range(16):
-            try:
-                part = os.read(self.r, 1 << 18)
-            except BlockingIOError:
-                return
-            except OSError:
-                part = b""
-            if not part:
-                self.loop.remove_reader(self.r)
-                return
-            self.total += len(part)
-            room = KEEP - len(self.head)
-            self.head += part[:room]
-            self.tail = (self.tail + part[room:])[-KEEP:]
-
-    def close(self) -> str:
-        self.drain()
-        self.loop.remove_reader(self.r)
-        os.close(self.r)
-        if self.w >= 0:
-            os.close(self.w)
-        cut = self.total - len(self.head) - len(self.tail)
-        middle = f"\n… {cut} bytes left out …\n".encode() if cut > 0 else b""
-        return (self.head + middle + self.tail).decode("utf-8", "replace")
-
-
-CRASHES = {
-    "SIGSEGV": "Segmentation fault",
-    "SIGABRT": "Aborted",
-    "SIGBUS": "Bus error",
-    "SIGFPE": "Floating",
-    "SIGILL": "Illegal instruction",
-}
-"""What faulthandler calls the signals of which it leaves the stack."""
-CRASH, AFTER_CRASH = "Fatal Python error", "Extension modules:"
-"""How faulthandler's dump of a process that a signal kills begins, and how it ends."""
-
-
-def failure_of(end: dict[str, Any], stacks: str, stderr: str, limits: Limits, doing: str) -> RequestError:
-    """Why a child did not finish, as one of the contract's errors."""
-    sample = end.get("sample")
-    at = f" at sample {sample}" if sample is not None else ""
-    asked = stacks.rpartition(AFTER_CRASH)[2]  # not of a worker that crashed before
-    phase = f"{escaped(doing)}: " if doing else ""
-    line = next((f"{m[1]}:{m[2]}" for m in MODULE_FRAME.finditer(asked) if _is_users(m[1])), "")
-    if end["reason"] == "time" and doing.startswith("opening ") and line:
-        return RequestError(
-            "import-failed",
-            f"importing {escaped(doing.removeprefix('opening '))} did not finish within {limits.seconds:.0f} s; it was at "
-            f"{line}: if the file trains when it is imported, guard that with if __name__ == '__main__'",
-        )
-    if end["reason"] == "time":
-        return RequestError(
-            "timed-out",
-            f"{phase}no result within {limits.seconds:.0f} s{at}, so the process was stopped{user_stack(asked)}; "
-            "raise budget_s, or fix what hangs there",
-        )
-    if end["reason"] == "hang":
-        return RequestError(
-            "timed-out",
-            f"{phase}no progress in {HUNG_S:.0f} s{at}, so the process was stopped{user_stack(asked)}; "
-            "fix what hangs there, or give budget_s if it takes so long",
-        )
-    if end["reason"] == "memory":
-        used, limit = end["figures"]["used"] / 1e9, end["figures"]["limit"] / 1e9
-        n = end["figures"]["processes"]
-        return RequestError(
-            "out-of-memory",
-            f"{n} process{'es' if n != 1 else ''} held {used:.2f} GB{at}, over the limit of {limit:.2f} GB, and were stopped; "
-            "find out what grows, or raise --memory-limit",
-        )
-    if end["signal"] is not None:
-        name = signal.Signals(end["signal"]).name
-        dump = stacks.rpartition(CRASH)[2]
-        crash = CRASHES.get(name, "")
-        where = user_stack(dump) if crash and crash in dump.partition("\n")[0] else ""
-        alone = "" if sample is None else " on that sample alone"
-        fix = "fix what crashes there" if where else f"run it under python -X faulthandler{alone} to find the line"
-        if not crash:
-            fix = "something outside ended it, such as the kernel for want of memory (dmesg tells); call again"
-        return RequestError("worker-crashed", f"{phase}the measuring process was killed by {name}{at}{where}; {fix}")
-    if end["reason"] == "silent":
-        return RequestError(
-            "timed-out",
-            f"the measuring processes did not answer{'' if limits.seconds is None else f' within {limits.seconds + GRACE_S:.0f} s'}: "
-            "they were suspended, or wait for a drive or device; they were killed, so call again",
-        )
-    if end["reason"] == "host":
-        return RequestError("worker-crashed", "the measuring host died; the next call starts a new one")
-    last = escaped(stderr.strip().splitlines()[-1], 200) if stderr.strip() else "no message"
-    return RequestError(
-        "worker-crashed", f"the measuring process exited with status {end['status']}{at} before it was done ({last})"
-    )
-
-
-def user_stack(text: str) -> str:
-    """The innermost frame of a faulthandler dump that is neither ours nor a library's, in words."""
-    for line in text.splitlines():
-        found = re.match(r'  File "(.+)", line (\d+) in (.+)', line)
-        if found and _is_users(found[1]):
-            return f", in {escaped(found[3])} ({escaped(found[1])}:{found[2]})"
-    return ""
-
-
-def _is_users(file: str) -> bool:
-    """Whether a frame's file is neither ours, nor Python's, nor an installed package's."""
-    here = str(Path(__file__).parent.parent)
-    return not file.startswith((here, "<", os.path.dirname(os.__file__))) and not re.search(
-        r"/(site|dist)-packages/|/lib/python3\.\d+/", file
-    )
 
 
 def find_python(given: str | None, roots: tuple[str, ...]) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 from dataloader_expert.errors import RequestError
 from dataloader_expert.facts import Facts
-from dataloader_expert.lab.door import START_S, Door, Limits
+from dataloader_expert.lab.door import START_S, Door
+from dataloader_expert.lab.outcome import Limits
 from dataloader_expert.tools.base import Request
 from dataloader_expert.tools.execution import Settings, in_thread, message_for, resolve
 

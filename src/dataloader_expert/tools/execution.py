@@ -16,7 +16,8 @@ from typing import Any, TypeVar, cast
 from dataloader_expert.advice.base import findings_of
 from dataloader_expert.errors import RequestError, Unreadable, escaped
 from dataloader_expert.facts import Unknown
-from dataloader_expert.lab.door import START_S, Door, Limits, OnEvent, Outcome
+from dataloader_expert.lab.door import START_S, Door
+from dataloader_expert.lab.outcome import Limits, OnEvent, Outcome
 from dataloader_expert.lab.surroundings import Surroundings, held, surroundings, throttled
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.probes.base import Probe
