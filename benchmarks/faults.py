@@ -8,6 +8,7 @@ function that returns the faulty loader or dataset and the one that returns its 
 
 from __future__ import annotations
 
+import copy
 import gc
 import io
 import json
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset, IterableDataset, WeightedRandomSampler, get_worker_info
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Sampler, WeightedRandomSampler, get_worker_info
 
 FOLDER = Path(os.environ.get("FAULTS_FOLDER", Path(tempfile.gettempdir()) / "dataloader-expert-faults"))
 N = 2000
@@ -1118,6 +1119,71 @@ def small_temporaries():
     return seeded(Temporaries(8_000))
 
 
+class Configured(Plain):
+    """A transform's settings, of some thousand objects; ``each``: copied for each sample."""
+
+    def __init__(self, each):
+        super().__init__()
+        self.each = each
+        self.settings = {f"step{k}": {"scale": [k * 0.5] * 50} for k in range(200)}
+
+    def __getitem__(self, index):
+        settings = copy.deepcopy(self.settings) if self.each else self.settings
+        vector, label = super().__getitem__(index)
+        return vector * settings["step3"]["scale"][7], label
+
+
+def copies_settings():
+    return seeded(Configured(each=True))
+
+
+def shares_settings():
+    return seeded(Configured(each=False))
+
+
+class Lengths(Plain):
+    """Vectors of unlike lengths."""
+
+    def __getitem__(self, index):
+        vector, label = super().__getitem__(index)
+        return vector[: 4 + index % 9], label
+
+
+def padded(samples):
+    vectors, labels = zip(*samples, strict=True)
+    return torch.nn.utils.rnn.pad_sequence(list(vectors), batch_first=True), torch.tensor(labels)
+
+
+def unlike_lengths():
+    return seeded(Lengths())
+
+
+def padded_lengths():
+    return seeded(Lengths(), collate_fn=padded)
+
+
+class Ordered(Sampler):
+    """Draws its order at the start of an epoch, which takes ``seconds``."""
+
+    def __init__(self, n, seconds):
+        self.n, self.seconds, self.drawn = n, seconds, torch.Generator().manual_seed(0)
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        burn(self.seconds)
+        yield from torch.randperm(self.n, generator=self.drawn).tolist()
+
+
+def slow_order():
+    return seeded(Plain(), shuffle=None, sampler=Ordered(N, 0.6))
+
+
+def quick_order():
+    return seeded(Plain(), shuffle=None, sampler=Ordered(N, 0.0))
+
+
 CASES = {
     "copy-on-write-growth": ("list_of_strings", "array_of_strings"),
     "memory-leak": ("leaks", "fine"),
@@ -1171,6 +1237,9 @@ CASES = {
     "decodes-too-large": ("pictures_whole", "pictures_small"),
     "prefetch-memory": ("much_in_flight", "little_in_flight"),
     "freed-memory-kept": ("holes", "fine"),
+    "avoidable-work": ("copies_settings", "shares_settings"),
+    "not-collatable": ("unlike_lengths", "padded_lengths"),
+    "slow-epoch-start": ("slow_order", "quick_order"),
     "memory-given-back": ("large_temporaries", "small_temporaries"),
 }
 """Code: (a loader with that fault, its clean twin)."""

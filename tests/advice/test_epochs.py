@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 from dataloader_expert.advice.base import Rule
-from dataloader_expert.advice.reading import amplification
+from dataloader_expert.advice.reading import amplification, first_batch
 from dataloader_expert.advice.streams import idle
 from dataloader_expert.advice.surroundings import bandwidth
 from dataloader_expert.advice.transport import epoch_start, startup
 from dataloader_expert.facts import Evidence, Fact, Facts, Quantity
 from dataloader_expert.probes.data.layout import SAMPLES
+from dataloader_expert.probes.health.static_checks import DRAWN
 from dataloader_expert.probes.health.worker_resources import COUNTS
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import READING
 from dataloader_expert.probes.search.loading import CURRENT
-from dataloader_expert.probes.search.trials import EPOCH_START, IDLE, STARTING, THROUGHPUT, TRIALS
+from dataloader_expert.probes.search.trials import EPOCH_START, IDLE, STARTING, STARTUP, THROUGHPUT, TRIALS
 from dataloader_expert.probes.system.outside import MACHINE
 
 SEEN = Evidence("timed", "loading", seen=3)
@@ -43,6 +44,23 @@ def epochs(again_s: float | None, start_s: float) -> Facts:
         (CURRENT, PLAN, {}), (SAMPLES, 800, {}), (THROUGHPUT, 200.0, {**AT, "batch_size": 8}),
         (STARTING, start_s, {"workers": 2, "persistent": False}), *begins,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("drawn_s", "first_s", "codes"),
+    [(1.0, 1.05, ["slow-epoch-start"]), (0.0, 1.05, ["slow-first-batch"]), (1.0, 2.5, ["slow-first-batch", "slow-epoch-start"])],
+)  # fmt: skip
+def test_a_slow_sampler_is_not_taken_for_a_slow_first_sample(drawn_s: float, first_s: float, codes: list[str]) -> None:
+    """Our promise: where no epoch ended, the sampler alone tells what each begins with."""
+    plan = {**PLAN, "num_workers": 0, "prefetch_factor": None}
+    at = {"workers": 0, "prefetch": 0, "in_order": True, "persistent": False}
+    facts = facts_of(
+        (CURRENT, plan, {}), (SAMPLES, 800, {}), (THROUGHPUT, 400.0, {**at, "batch_size": 8}),
+        (STARTUP, first_s, {"workers": 0, "persistent": False}), (DRAWN, drawn_s, {}),
+    )  # fmt: skip
+    assert codes_of(facts, first_batch, epoch_start) == codes
+    told = next((found for found in epoch_start(facts) if found), None)
+    assert told is None or "the sampler takes that long to draw its order" in told.message
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.stages import cpu_and_waits
+from dataloader_expert.advice.transport import beginning
 from dataloader_expert.advice.worker_counts import many_threads
 from dataloader_expert.advice.workers import host_bytes, settings
 from dataloader_expert.conclusions import Finding, finding
@@ -15,7 +16,7 @@ from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import PULSES
 from dataloader_expert.probes.search.loading import CURRENT
-from dataloader_expert.probes.search.trials import EPOCH_START, TRIALS
+from dataloader_expert.probes.search.trials import TRIALS
 from dataloader_expert.probes.system.outside import MACHINE, PAGE_CACHE, THROTTLED
 
 LEAST_PERIODS = 10
@@ -126,8 +127,8 @@ def bandwidth(facts: Facts) -> Iterator[Finding]:
     little = 0.4 if many >= 4 else 1.3 / many  # two workers that gain no more than this wait one after the other
     alone = rows[0]["throughput"]["value"] if 0 in rows else 1e3 / (cpu + waits)
     got = rows[many]["throughput"]["value"]
-    begins = facts.find(EPOCH_START)
-    if begins is not None and begins.value > 0.2 * float(begins.at["samples"]) / got:
+    begins = beginning(facts)
+    if begins is not None and begins[0].value > 0.2 * begins[1] / got:
         return  # the rate is that of beginning epochs
     moved = TRANSPORT * rows[many]["main_ms"] / rows[many]["batch_size"]  # sending costs about what receiving does
     if got < little * min(many * alone, 1e3 * machine.value["cpus"] / (cpu + moved)):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.advice.workers import settings, throughput_at
 from dataloader_expert.conclusions import Finding, finding, saved
-from dataloader_expert.facts import Facts
+from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.probes.data.layout import SAMPLES
 from dataloader_expert.probes.experiments.packing import PACKED
-from dataloader_expert.probes.health.static_checks import SETTINGS
+from dataloader_expert.probes.health.static_checks import DRAWN, SETTINGS
 from dataloader_expert.probes.model.batch import BATCH
 from dataloader_expert.probes.profile.stage import STAGE
 from dataloader_expert.probes.profile.stages import RECEIVING
@@ -86,12 +86,12 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
     fact = facts.find(TRIALS)
     if fact is None:
         return
-    begins = facts.find(EPOCH_START)
+    begins = beginning(facts)
     for trial in fact.value:
         period = 1e3 * trial["batch_size"] / trial["throughput"]["value"] if trial["throughput"]["value"] else 0.0
         own = trial["main_ms"]
-        if begins is not None and begins.at["samples"]:  # drawing the order is told as what it is
-            own -= 1e3 * begins.value * trial["batch_size"] / float(begins.at["samples"])
+        if begins is not None and begins[1]:  # drawing the order is told as what it is
+            own -= 1e3 * begins[0].value * trial["batch_size"] / begins[1]
         if trial["num_workers"] >= 2 and period > 1.0 and own >= 0.25 * period and own > 2.0:
             text = f"with {trial['num_workers']} workers the main process spends {own:.1f} of the "
             text += f"{period:.1f} ms between two batches "
@@ -104,17 +104,31 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
             return
 
 
+def beginning(facts: Facts) -> tuple[Fact, float] | None:
+    """What an epoch begins with, in seconds, and its samples: as the search timed it, else the drawing of the order."""
+    fact, drawn, samples = facts.find(EPOCH_START), facts.find(DRAWN), facts.value(SAMPLES)
+    if fact is not None:
+        return fact, float(fact.at["samples"])
+    return (drawn, float(samples)) if drawn is not None and samples else None
+
+
 def epoch_start(facts: Facts) -> Iterator[Finding]:
     """An epoch begins with a pause that is not the start of workers."""
-    fact, current = facts.find(EPOCH_START), facts.find(CURRENT)
+    begins, current, drawn = beginning(facts), facts.find(CURRENT), facts.value(DRAWN, 0.0)
     through = throughput_at(facts, current.value) if current is not None else None
-    if fact is None or through is None:
+    if begins is None or through is None:
         return
-    seconds = float(fact.at["samples"]) / through.value
+    fact, samples = begins
+    seconds = samples / through.value + (fact.value if fact.quantity is DRAWN else 0.0)
     if fact.value >= max(PAUSE_S, PAUSE_SHARE * seconds):
         text = f"each epoch of {seconds:.2g} s begins with {fact.value:.2f} s before the first batch is read, whether or not"
-        text += " workers are kept: the sampler draws its order, or the stream opens its source"
-        fix = "draw the order faster (torch.randperm, numpy), or keep the connection or file open between epochs"
+        text += " workers are kept: "
+        fix = "draw the order faster (torch.randperm, numpy)"
+        if drawn >= 0.5 * fact.value:
+            text += "the sampler takes that long to draw its order"
+        else:
+            text += "the sampler draws its order, or the stream opens its source"
+            fix += ", or keep the connection or file open between epochs"
         yield finding("slow-epoch-start", "warning", text, [fact, through], fix, cost=min(1.0, fact.value / seconds))
 
 
@@ -127,10 +141,10 @@ def startup(facts: Facts) -> Iterator[Finding]:
     fact, through = facts.find(STARTING, workers=workers, persistent=kept), throughput_at(facts, current.value)
     if fact is None:
         return
-    again = facts.find(EPOCH_START)
+    again = beginning(facts)
     epoch, starts = facts.value(SAMPLES), fact.value
     if again is not None:  # what keeping the workers would not save
-        epoch, starts = float(again.at["samples"]), max(0.0, starts - again.value)
+        epoch, starts = again[1], max(0.0, starts - again[0].value)
     made, first = facts.value(REMADE, []), facts.find(STARTUP, workers=workers, persistent=kept)
     pause = starts
     if made and first is not None and through is not None:

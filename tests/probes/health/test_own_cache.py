@@ -14,7 +14,7 @@ from torch.utils.data import ConcatDataset, Dataset, Subset
 from dataloader_expert.advice.own_cache import keeps_samples
 from dataloader_expert.facts import Fact, Facts
 from dataloader_expert.plan import SourceRef
-from dataloader_expert.probes.base import Bench, evidence
+from dataloader_expert.probes.base import FIRST, Bench, evidence
 from dataloader_expert.probes.health.own_cache import KEPT, OwnCache
 from dataloader_expert.probes.search.loading import CURRENT
 from dataloader_expert.sources.reference import Reference
@@ -45,6 +45,16 @@ class InADict(Slow):
         if index not in self.kept:
             self.kept[index] = self.load(index)
         return self.kept[index]  # type: ignore[no-any-return]  # of a dict without types
+
+
+class Lazy(Slow):
+    """Builds its index on the first read."""
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if not self.log:
+            time.sleep(0.2)
+            self.log.append(index)
+        return super().__getitem__(index)
 
 
 class OfItsModule(Slow):
@@ -147,3 +157,10 @@ def test_a_cache_of_the_dataset_itself_is_told(make: Callable[[], Any], attribut
 def test_what_keeps_no_samples_is_not_accused(make: Callable[[], Any]) -> None:
     """Our promise: counters and logs are no caches, and a cache of a few entries keeps no samples for another epoch."""
     assert list(keeps_samples(kept_by(make()))) == []
+
+
+def test_the_very_first_reading_is_timed() -> None:
+    """Our promise: what a dataset sets up on first use is told as such, and nothing reads a sample before this."""
+    assert kept_by(Lazy()).value(FIRST) > 0.2
+    assert kept_by(Slow()).value(FIRST) >= 0.004
+    assert kept_by(Raises()).find(FIRST) is None

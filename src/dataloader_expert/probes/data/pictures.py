@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 
 from dataloader_expert.checks.integrity import BROKEN
 from dataloader_expert.facts import Fact, Json, Quantity
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
-from dataloader_expert.probes.data.scan import FIRST
+from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.reference import Raised, Reference, columns_of_sample
 

@@ -17,7 +17,7 @@ from dataloader_expert.checks.references import Referenced
 from dataloader_expert.conclusions import MAX_PLACES, Finding
 from dataloader_expert.errors import RequestError, Unreadable
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
-from dataloader_expert.probes.base import Bench, Probe, Said, evidence
+from dataloader_expert.probes.base import FIRST, Bench, Probe, Said, evidence
 from dataloader_expert.probes.data.gathering import MOST, apart, together
 from dataloader_expert.probes.data.layout import described
 from dataloader_expert.probes.data.ordering import stratified
@@ -29,7 +29,6 @@ from dataloader_expert.sources.vocabulary import Vocabulary
 
 CHECKED = Quantity("checked", "", "each check's status, its count and how much data it saw")
 CHECKS_FAILED = Quantity("checks_failed", "", "checks that raised on these data")
-FIRST = Quantity("first_sample", "s", "time to read the very first sample, including lazy set-up of the dataset")
 NOTHING = Quantity("sample_is_none", "samples", "samples for which the user's code returns None")
 RAISES = Quantity("sample_raises", "samples", "samples that raised in the user's code, with the error")
 CRASHES = Quantity("sample_crashes", "units", "units that killed the process that read them, with its exit code")
@@ -338,7 +337,7 @@ class Scan(Probe):
             checks = self._begin(bench, source, waiting)
             yield from described(bench)
         bench.at(-1)
-        if first is not None:
+        if first is not None and bench.facts.find(FIRST) is None:
             yield first
         if ended:
             from dataloader_expert.probes.data.layout import SAMPLES

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, Observation, Probe, evidence
+from dataloader_expert.probes.base import FIRST, Bench, Observation, Probe, evidence
 from dataloader_expert.probes.health.object_census import containers, entries, newest
 
 KEPT = Quantity(
@@ -41,11 +41,19 @@ class OwnCache(Probe):
     most_s: float = 1.0
 
     def measure(self, bench: Bench) -> Iterable[Observation]:
+        first: list[float] = []
+        found = self._kept(bench, first)
+        if first:
+            yield Fact(FIRST, round(first[0], 6), evidence("timed", self.name, seen=1))
+        if found is not None:
+            yield found
+
+    def _kept(self, bench: Bench, first: list[float]) -> Fact | None:
+        """What the dataset keeps; ``first`` gets the seconds of the first readings."""
         if bench.source.format != "reference" or bench.source.iterable:
-            return
+            return None
         dataset = bench.source.dataset  # type: ignore[attr-defined]  # opened by a reference: such a source has one
         until = bench.until(self.share, self.most_s) or time.monotonic() + self.most_s
-        first: list[float] = []
         sizes: list[int] = []
         try:
             before = {key: entries(held) for key, held in containers(dataset).items()}
@@ -59,12 +67,12 @@ class OwnCache(Probe):
                 if took > LONG_S or time.monotonic() > until:
                     break
             if len(first) < LEAST:
-                return
+                return None
             grown = {key: entries(held) for key, held in containers(dataset).items()}
             again = [_read(dataset, index)[0] for index in indices[: len(first)]]
             after = containers(dataset)
         except Exception:  # the scan says which samples raise
-            return
+            return None
         finally:
             bench.at(-1)
         caches: Counter[str] = Counter()
@@ -82,7 +90,8 @@ class OwnCache(Probe):
                 "first_ms": round(1e3 * statistics.median(first), 4),
                 "again_ms": round(1e3 * statistics.median(again), 4),
             }
-            yield Fact(KEPT, value, evidence("timed", self.name, seen=len(first)))
+            return Fact(KEPT, value, evidence("timed", self.name, seen=len(first)))
+        return None
 
 
 def _holds_samples(container: Any, new: int, size: float) -> bool:

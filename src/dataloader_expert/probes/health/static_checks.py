@@ -19,6 +19,9 @@ from dataloader_expert.probes.profile.stage_classifier import is_users
 from dataloader_expert.probes.serving import Serving, serving
 
 ORDER = Quantity("order_of_epochs", "", "whether two epochs of the sampler have the same order, and what seeds it")
+DRAWN = Quantity(
+    "order_drawn", "s", "time from the beginning of an epoch to the sampler's first index, the shorter of two"
+)
 LENGTH = Quantity("length", "samples", "how many of the dataset's samples the loader delivers in an epoch, computed")
 PICKLING = Quantity("pickling", "", "seconds and bytes of pickling the dataset, and the part that cannot be pickled")
 SENDING = Quantity("sending", "", "whether a batch can be pickled the way a worker sends it")
@@ -219,7 +222,7 @@ def order(served: Serving) -> Iterator[Observation]:
 
     loader = served.user_loader
     try:
-        one, two = (list(itertools.islice(orders(loader), LOOKED)) for _ in range(2))
+        (one, first_s), (two, again_s) = _drawn(orders(loader)), _drawn(orders(loader))
     except Exception as e:  # the user's sampler may raise anything
         yield Unknown("health: order of epochs", f"the sampler raised {type(e).__name__}: {str(e)[:160]}")
         return
@@ -227,6 +230,15 @@ def order(served: Serving) -> Iterator[Observation]:
     unseeded = shuffles(loader) and loader.generator is None and getattr(loader.sampler, "generator", None) is None
     value = {"same": one == two, "ascending": one == sorted(one), "set_epoch": told, "global": unseeded}
     yield Fact(ORDER, value, evidence("counted", "static_checks", seen=len(one)))
+    yield Fact(DRAWN, min(first_s, again_s), evidence("timed", "static_checks", seen=2))
+
+
+def _drawn(indices: Iterator[Any]) -> tuple[list[Any], float]:
+    """The first indices of an epoch, and the seconds until the very first."""
+    begun = time.perf_counter()
+    first = list(itertools.islice(indices, 1))
+    seconds = time.perf_counter() - begun
+    return [*first, *itertools.islice(indices, LOOKED - 1)], seconds
 
 
 PROBES = (StaticChecks,)

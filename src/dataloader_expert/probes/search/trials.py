@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataloader_expert.facts import Fact, Quantity
-from dataloader_expert.probes.base import Bench, evidence
-from dataloader_expert.probes.data.scan import FIRST
+from dataloader_expert.probes.base import FIRST, Bench, evidence
 from dataloader_expert.probes.search.pairing import interval
 from dataloader_expert.probes.search.runner import Runner
 from dataloader_expert.probes.search.setting import Setting, label
