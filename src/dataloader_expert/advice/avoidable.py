@@ -21,7 +21,7 @@ KINDS = {
     ),
     "threads": ("starting threads", f"create the pool {ONCE}, or use a plain loop: workers already run in parallel"),
     "loaders": (
-        "starting and ending a DataLoader of its own",
+        "a DataLoader of its own",
         "read from its dataset in a plain loop: workers already run in parallel",
     ),
     "manager": (

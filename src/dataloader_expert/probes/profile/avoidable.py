@@ -43,7 +43,7 @@ LIBRARIES: dict[str, tuple[str, frozenset[str]]] = {
     "multiprocessing.pool": ("threads", frozenset({"__init__", "_terminate_pool"})),
     "multiprocessing.managers": ("manager", EVERY),
     "threading": ("threads", frozenset({"start"})),
-    "torch.utils.data.dataloader": ("loaders", frozenset({"__init__", "__iter__", "_shutdown_workers"})),
+    "torch.utils.data.dataloader": ("loaders", EVERY),
     "numpy.core.arrayprint": ("formats", EVERY),
     "numpy._core.arrayprint": ("formats", EVERY),
     "torch._tensor_str": ("formats", EVERY),
