@@ -74,6 +74,8 @@ class Living:
     """Samples delivered, or read if they are counted, before this epoch."""
     renewed: float = 0.0
     """When the last further epoch began (``perf_counter``)."""
+    renewing_s: float = 0.0
+    """CPU seconds of this thread in which further epochs began."""
     _awaited: int = 0
     """So many batches of an epoch complete its first round, if there is no pause until then."""
     _begun: float = 0.0
@@ -174,8 +176,14 @@ class Living:
         if not self.plan.persistent:
             self.serving.before_workers(self.plan.workers)
         self.renewed, self._awaited = time.perf_counter(), self._round
+        cpu = time.thread_time()
         self.iterator = iter(self.loader)
+        self.renewing_s += time.thread_time() - cpu
         self.epochs += 1
+
+    def receiving_s(self) -> float:
+        """CPU seconds of this thread that began no epoch: starting workers anew is no receiving of batches."""
+        return time.thread_time() - self.renewing_s
 
     def awaited(self, until: float = math.inf) -> Any:
         """The next batch, or None at an epoch's end.

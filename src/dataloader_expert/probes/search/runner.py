@@ -131,7 +131,7 @@ class Runner(Living):
             return self._epochs(seconds, until), True, begun
         begun = self._into_step(n, until)
         epoch = self.epochs
-        samples, start, cpu = 0, time.perf_counter(), time.thread_time()
+        samples, start, cpu = 0, time.perf_counter(), self.receiving_s()
         last, stock, gaps, done, again = start, in_stock(self.iterator), len(self.gaps), 0, False
         while True:
             done += 1
@@ -141,7 +141,7 @@ class Runner(Living):
             if self.epochs > epoch:
                 each = (last - start) / (len(self.gaps) - gaps)
                 if each * self.length() <= max(LONG_S, 2 * seconds) or again:
-                    self.main_s += time.thread_time() - cpu
+                    self.main_s += self.receiving_s() - cpu
                     return self._epochs(seconds, until), True, begun
                 for _ in range(n):  # an epoch's start is counted separately
                     self.next_batch()
@@ -153,7 +153,7 @@ class Runner(Living):
             rounds = min(self.rounds, LONG_ROUNDS) if enough else self.rounds
             if (spent >= seconds and done >= rounds) or (until is not None and time.monotonic() > until):
                 break
-        self.main_s += time.thread_time() - cpu
+        self.main_s += self.receiving_s() - cpu
         loaded = max(1, done * n + grown)
         return samples / spent * loaded / (done * n), False, begun
 
