@@ -9,11 +9,13 @@ import functools
 import importlib
 import importlib.util
 import io
+import itertools
 import os
 import pickle
 import sys
 import traceback
 import types
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +65,9 @@ MOST_PARTS = 16
 Filled = tuple[Any, dict[str, Any], dict[str, Any]]
 """A dataset, with its attributes before anything was read, and now."""
 _SIMPLE = (type(None), bool, int, float, str)
+_CONTAINERS = (dict, list, set, deque)
+ALIKE = 16
+"""So many entries of a container tell whether it holds handles."""
 
 
 def attributes(found: list[Filled]) -> set[str]:
@@ -94,19 +99,23 @@ class Reference(Source):
 
     loaded: list[tuple[Any, dict[str, Any]]]
     """The dataset and those in it, each with its attributes before anything was read."""
-    empty: list[dict[Any, Any]]
-    """Those of their dictionaries that were empty then."""
+    empty: list[Any]
+    """Those of their containers that were empty then."""
 
     def as_loaded(self) -> None:
         """Takes back what reading opened in this process: in training each worker opens it for itself.
 
-        A handle is what can be closed or belongs to this process, in an attribute that held nothing before, or in a dictionary that
+        A handle is what can be closed or belongs to this process, in an attribute that held nothing before, or in a container that
         was empty. A part that has one gets all its attributes of before, as others may say that it is open.
         """
         for part, before in self.loaded:
             now = vars(part)
-            filled = [v for v in now.values() if isinstance(v, dict) and any(v is e for e in self.empty)]
-            kept = [v for v in filled if any(map(_is_handle, v.values()))]
+            filled = [v for v in now.values() if isinstance(v, _CONTAINERS) and any(v is e for e in self.empty)]
+            kept = [
+                v
+                for v in filled
+                if any(map(_is_handle, itertools.islice(v.values() if isinstance(v, dict) else v, ALIKE)))
+            ]
             if kept or any(before.get(name) is None and _is_handle(value) for name, value in now.items()):
                 for handles in kept:
                     handles.clear()
@@ -145,7 +154,9 @@ class Reference(Source):
                 "function that returns one",
             )
         source.loaded = [(part, dict(vars(part))) for part in parts_of(source.dataset)]
-        source.empty = [v for _, before in source.loaded for v in before.values() if isinstance(v, dict) and not v]
+        source.empty = [
+            v for _, before in source.loaded for v in before.values() if isinstance(v, _CONTAINERS) and not v
+        ]
         source.iterable = isinstance(source.dataset, td.IterableDataset) or not hasattr(source.dataset, "__getitem__")
         source.modality = "array"
         if source.iterable:

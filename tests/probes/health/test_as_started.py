@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from typing import Any
 
 import pytest
@@ -57,11 +58,23 @@ class Inner(OnUse):
         return torch.ones(2)
 
 
+class Collects(OnUse):
+    """Keeps what it opens in a container that was empty."""
+
+    def __init__(self, container: Any, opened: Any) -> None:
+        super().__init__()
+        self.held, self.opened = container, opened
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        self.held.append(self.opened())
+        return torch.zeros(2)
+
+
 def reference(dataset: Dataset[Any]) -> Reference:
     source = Reference()
     source.dataset = dataset
     source.loaded = [(part, dict(vars(part))) for part in parts_of(dataset)]
-    source.empty = []
+    source.empty = [v for v in vars(dataset).values() if isinstance(v, list | deque) and not v]
     return source
 
 
@@ -96,6 +109,17 @@ def test_what_cannot_be_sent_is_taken_back_as_what_can_be_closed() -> None:
         dataset[0]
         source.as_loaded()
         assert (dataset.made is not None) is stays
+
+
+@pytest.mark.parametrize("container", [list, deque])
+@pytest.mark.parametrize(("opened", "stays"), [(threading.Lock, False), (lambda: torch.ones(3), True)])
+def test_handles_in_a_container_are_taken_back(container: Any, opened: Any, stays: bool) -> None:
+    """Our promise: files that reading leaves open are no reason to say that the dataset cannot be pickled, as it can before."""
+    dataset = Collects(container(), opened)
+    source = reference(dataset)
+    dataset[0]
+    source.as_loaded()
+    assert len(dataset.held) == stays
 
 
 def test_what_the_workers_initialiser_made_stays() -> None:
