@@ -13,6 +13,8 @@ from dataloader_expert.probes.model.memory import DEVICE_LIMIT
 
 WARNED = ("value-range-mismatch",)
 """What runs all the same."""
+FAILS = ("label-out-of-range",)
+"""What no loss over classes takes; of which dtype and shape a target must be depends on the loss."""
 
 
 def refusing(facts: Facts) -> Iterator[Finding]:
@@ -24,9 +26,10 @@ def refusing(facts: Facts) -> Iterator[Finding]:
     named = [m for m in value["misfits"] if m["says"]]
     for misfit in named:
         target = misfit["field"] == "the target"
-        severity: Severity = "warning" if target or misfit["code"] in WARNED else "error"
+        fails = misfit["code"] in FAILS and "ignore_index" not in misfit["says"]  # which a loss may have been told
+        severity: Severity = "warning" if (target and not fails) or misfit["code"] in WARNED else "error"
         who = "the loss" if target else "the model"
-        text = f"{misfit['field']}: {misfit['says']}"
+        text = f"{'field ' * misfit['field'].isdigit()}{misfit['field']}: {misfit['says']}"
         severity = severity if misfit["cured"] or misfit["code"] in WARNED else "error"
         fix = (
             f"apply model_check.cure: {who} ran with it"

@@ -558,3 +558,76 @@ def test_complex_numbers_and_stereo_are_mended(model: Any, batch: torch.Tensor, 
     assert [m.code for m in verdict.misfits if m.field != TARGET] == [code] and verdict.way is not None
     (mended,), _ = functions(verdict.way.code())[0]((batch, None))
     assert mended.is_floating_point() and model(mended).shape[0] == 5
+
+
+class Trains(nn.Module):
+    """Takes its target too, and gives the loss."""
+
+    def __init__(self, inner: nn.Module, loss: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.inner, self.loss = inner, loss
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
+        return self.loss(self.inner(x), y)
+
+
+def with_void(shape: tuple[int, ...], classes: int) -> torch.Tensor:
+    y = torch.arange(torch.Size(shape).numel()).reshape(shape) % classes
+    y.view(-1)[1::7] = 255
+    return y
+
+
+@pytest.mark.parametrize(
+    ("model", "x", "y", "code", "cure"),
+    [
+        (Trains(Rows(8, 5), nn.CrossEntropyLoss()), torch.randn(20, 8), torch.arange(20) % 5 + 1,
+         "label-out-of-range", "batch[1] - 1"),
+        (Trains(nn.Conv2d(3, 4, 1), nn.CrossEntropyLoss()), torch.rand(6, 3, 9, 9), with_void((6, 9, 9), 4),
+         "label-out-of-range", "torch.where(batch[1] == 255, -100, batch[1])"),
+        (Trains(Rows(8, 1), nn.MSELoss()), torch.randn(20, 8), torch.randn(20), "shape-mismatch", "batch[1].unsqueeze(1)"),
+    ],
+    ids=["classes from 1", "a class for none", "pairs of samples"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_what_a_loss_within_the_model_refuses_is_told(model: Any, x: Any, y: Any, code: str, cure: str) -> None:
+    """Our promise: a model that computes its loss is called with its target, and what ails that is named, with a cure that ran."""
+    verdict = judged(model, (x, y), None)
+    assert verdict.way is not None and not verdict.accepted
+    assert [(m.code, m.field, m.cured) for m in verdict.misfits] == [(code, "1", True)]
+    adapt, _ = functions(verdict.way.code())
+    assert f"x1 = {cure}" in verdict.way.code()
+    given, named = adapt((x, y))
+    assert model(*given, **named).isfinite()
+    fine = verdict.way.mends["1"][0].replace("{x}", "batch[1]")
+    assert judged(model, (x, eval(fine, {"torch": torch, "batch": (x, y)})), None).accepted  # our own template
+
+
+def test_masks_beyond_the_outputs_classes_are_told() -> None:
+    """Our promise: 255 in a mask is told with what to pass to the loss, and a class that is missing without a cure."""
+    model, x = nn.Conv2d(3, 4, 1), torch.rand(6, 3, 9, 9)
+    [void] = judged(model, (x, with_void((6, 9, 9), 4)), None).misfits
+    assert (void.code, void.field, void.cured) == ("label-out-of-range", TARGET, True)
+    assert "ignore_index=255" in void.says
+    [more] = judged(model, (x, torch.arange(6 * 81).reshape(6, 9, 9) % 5), None).misfits
+    assert (more.code, more.cured) == ("label-out-of-range", False)
+    assert judged(model, (x, torch.arange(6 * 81).reshape(6, 9, 9) % 4), None).misfits == ()
+
+
+class LooksUp(Words):
+    def forward(self, batch: dict[str, torch.Tensor]) -> Any:  # type: ignore[override]
+        return super().forward(batch["input_ids"]) * batch["attention_mask"].sum(1, keepdim=True)
+
+
+def test_a_field_that_a_model_looks_up_stands_for_no_other() -> None:
+    """Our promise: a mask that is missing follows from the shape; token ids as a mask would train something else."""
+    batch = {"input_ids": torch.randint(0, 50, (8, 12)), "label": torch.arange(8) % 3}
+    verdict = judged(LooksUp(50), batch, "label")
+    assert [(m.code, m.field) for m in verdict.misfits] == [("key-missing", "attention_mask")]
+    assert verdict.way is not None and "torch.ones(batch['input_ids'].shape[:2]" in verdict.way.code()
+
+
+def test_as_many_labels_a_sample_as_the_output_has_numbers() -> None:
+    """Our promise: several labels a sample are not taken for class numbers."""
+    [found] = judged(Rows(8, 4), (torch.randn(20, 8), (torch.rand(20, 6) > 0.5).float()), None).misfits
+    assert (found.code, found.cured) == ("shape-mismatch", False)
+    assert "6 labels a sample" in found.says

@@ -72,6 +72,9 @@ def wants(model: Any, sides: tuple[int, ...] = ()) -> Wants:
 
 def mends(x: Any, want: Wants, error: str = "") -> Iterator[Mend]:
     """What might be done to ``x``, the likeliest first; ``error``: what the model said to it."""
+    if "is out of bounds" in error:  # what cross-entropy within the model says to its target
+        yield from of_classes(x)
+        return
     if "index out of range" in error:
         yield from of_length(x, want)
         yield from of_ids(x, want)
@@ -208,6 +211,23 @@ def of_ids(x: Any, want: Wants) -> Iterator[Mend]:
                 f"{ids}, where the model knows 0 to {n - 1}; make its table larger, or send unknown ids to one it knows"
             )
             yield Mend("out-of-range-ids", "ids", says, f"torch.where({{x}} < {n}, {{x}}, 0)")
+
+
+def of_classes(x: Any) -> Iterator[Mend]:
+    """Class numbers that begin at 1, or of which the largest stands for no class: -100 is what cross-entropy leaves out."""
+    if x.is_floating_point() or x.is_complex() or not x.numel() or is_fake(x):
+        return
+    values = x.unique()
+    least, most = int(values[0]), int(values[-1])
+    labels = f"labels from {least} to {most}"
+    if least == 1:
+        yield Mend("label-out-of-range", "label", f"{labels}, where the loss takes 0 to {most - 1}", "{x} - 1")
+    others = int(values[-2]) if len(values) > 1 else -1
+    if most > others + 1:
+        says = (
+            f"{labels}, of which {most} seems to mark what has no class: pass ignore_index={most} to the loss, or -100"
+        )
+        yield Mend("label-out-of-range", "label", says, f"torch.where({{x}} == {most}, -100, {{x}})")
 
 
 def of_target(x: Any, classes: int) -> Iterator[Mend]:

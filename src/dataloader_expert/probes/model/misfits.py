@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dataloader_expert.probes.model.mends import Mend, is_fake, mends, of_target, wants
-from dataloader_expert.probes.model.ways import TARGET, Way, functions, ways, wrapped
+from dataloader_expert.probes.model.mends import Mend, is_fake, mends, of_classes, of_target, wants
+from dataloader_expert.probes.model.ways import DERIVED, TARGET, Way, functions, ways, wrapped
 from dataloader_expert.probes.serving import flat, samples_in
 
 SCALE = "value-range-mismatch"
 ROWS = (3, 5, 2, 7)
 DEPTH = 3
 SEARCH_S = 4.0
+OF_TARGET = "is out of bounds"
+"""What cross-entropy says to a class number that it does not have."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +121,18 @@ class _Trial:
             return
         for inner, used in self.mended(way, depth - 1):
             for expression, name in zip((e for _, e in way.arguments), way.names, strict=True):
+                said = self.said_to.get(inner.code(), "")
+                batch = (
+                    self.batch if OF_TARGET in said else self.few
+                )  # which classes there are, few samples do not tell
                 try:
-                    x = evaluated(wrapped(expression, inner.mends.get(name, ())), self.few)
+                    x = evaluated(wrapped(expression, inner.mends.get(name, ())), batch)
                 except Exception:  # a mend that the tensor itself refuses
                     continue
                 if not hasattr(x, "is_floating_point"):
                     continue
                 taken = {m.step for n, m in used if n == name}
-                for mend in mends(x, self.want, self.said_to.get(inner.code(), "")):
+                for mend in mends(x, self.want, said):
                     if mend.step not in taken:
                         yield inner.mended(name, mend.expression), (*used, (name, mend))
 
@@ -154,12 +162,8 @@ class _Trial:
         if not isinstance(error, KeyError) or "batch" not in way.names or not isinstance(self.few, Mapping):
             return
         missing: list[str] = [str(error.args[0])]
-        spare = [n for n, v in self.few.items() if hasattr(v, "shape") and n not in missing]
         while len(missing) <= 3:
-            for free in itertools.permutations(spare, len(missing)):
-                pairs = list(zip(missing, free, strict=True))
-                added = ", ".join(f"{m!r}: batch[{f!r}]" for m, f in pairs)
-                told = tuple(("key-missing", f, f"the model looks up {m!r}; the batch has {f!r}") for m, f in pairs)
+            for added, told in self.keys_for(missing):
                 made = Way(((None, f"{{**batch, {added}}}"),), ("batch",), way.target, told=told)
                 found = self.fails(made)
                 if found is None:
@@ -171,12 +175,30 @@ class _Trial:
             else:
                 return
 
+    def keys_for(self, missing: list[str]) -> Iterator[tuple[str, tuple[tuple[str, str, str], ...]]]:
+        """Entries that might stand under the missing keys, and what they tell: what follows from the shape of a field that the model
+        looks up, else other fields that it does not look up by their own names."""
+        noted = Noting(self.few)
+        with contextlib.suppress(Exception):  # the key is missing
+            self.model(noted)
+        fields = [n for n, v in self.few.items() if hasattr(v, "shape") and n not in missing]
+        first = next((n for n in fields if n in noted.seen and self.few[n].ndim > 1), None)
+        derived = [m for m in missing if m in DERIVED and first is not None]
+        rest, spare = [m for m in missing if m not in derived], [n for n in fields if n not in noted.seen]
+        for free in itertools.permutations(spare, len(rest)):
+            pairs = list(zip(rest, free, strict=True))
+            values = {m: DERIVED[m].replace("batch_shape", f"batch[{first!r}].shape") for m in derived}
+            values |= {m: f"batch[{f!r}]" for m, f in pairs}
+            said = [(m, f"the model looks up {m!r}, which the batch lacks; it follows from the shape") for m in derived]
+            said += [(f, f"the model looks up {m!r}; the batch has {f!r}") for m, f in pairs]
+            yield ", ".join(f"{m!r}: {v}" for m, v in values.items()), tuple(("key-missing", n, s) for n, s in said)
+
     def further(self, way: Way, used: tuple[tuple[str, Mend], ...] = ()) -> Verdict:
         """What a call that runs still leaves wrong: ids of other samples, order of time, values, the target."""
         misfits = [Misfit(*told) for told in way.told]
         misfits += [Misfit(m.code, n, m.says) for n, m in used]
         error = None
-        for look in (self.all_ids, self.time_first, self.values, self.finite, self.target):
+        for look in (self.all_ids, self.time_first, self.values, self.finite, self.broadcast, self.target):
             way, more, said = look(way)
             misfits += more
             error = error or said
@@ -273,6 +295,27 @@ class _Trial:
             return True
         return all(is_finite(v) for _, v in flat(out) if hasattr(v, "is_floating_point") and not is_fake(v))
 
+    def broadcast(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
+        """A loss within the model whose output and target are broadcast, [B, 1] with [B], is one over all pairs of samples."""
+        if not self.broadcasts(way):
+            return way, [], None
+        says = "its shape is not that of the output: the loss broadcasts the two, over all pairs of samples"
+        for (_, expression), name in zip(way.arguments, way.names, strict=True):
+            x = evaluated(wrapped(expression, way.mends.get(name, ())), self.few)
+            for mend in ("{x}.unsqueeze(1)", "{x}.squeeze(1)"):
+                other = way.mended(name, mend)
+                of_one = getattr(x, "ndim", 0) == 1 if "un" in mend else getattr(x, "ndim", 0) == 2 and x.shape[1] == 1
+                if of_one and self.fails(other) is None and not self.broadcasts(other):
+                    return other, [Misfit("shape-mismatch", name, says)], None
+        return way, [Misfit("shape-mismatch", way.names[-1], says, cured=False)], None
+
+    def broadcasts(self, way: Way) -> bool:
+        """Whether one of torch's losses warns of it."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            self.fails(way)
+        return any("different to the input size" in str(one.message) for one in told)
+
     def target(self, way: Way) -> tuple[Way, list[Misfit], str | None]:
         """What cross-entropy, or a loss of one number a sample, would say to the target."""
         if way.target is None or any(p in ("label", "labels", "target", "targets") for p, _ in way.arguments):
@@ -286,6 +329,8 @@ class _Trial:
             return way, [], None
         if main.ndim == 4 and y.ndim == 3 and y.shape[1:] != main.shape[2:]:
             return self.dense_target(way, main, y)
+        if main.ndim == 4 and main.shape[1] > 1 and y.ndim == 3 and not y.is_floating_point():
+            return self.dense_classes(way, main, y)
         if main.ndim not in (1, 2):
             return way, [], None
         classes = main.shape[1] if main.ndim == 2 else 1
@@ -297,11 +342,26 @@ class _Trial:
             if refused_by_loss(main, evaluated(wrapped(way.target, (mend.expression,)), self.batch)) is None:
                 says = f"{mend.says} (the output is [B{''.join(f', {d}' for d in main.shape[1:])}])"
                 return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, says)], None
+        if classes > 1 and y.ndim == 2 and y.shape[1] not in (1, classes):
+            says = f"{y.shape[1]} labels a sample, where the model's output has {classes} numbers"
+            return way, [Misfit("shape-mismatch", TARGET, says, cured=False)], None
         says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {classes} classes"
         if classes > 1 and int(y.max()) >= classes:
             says += f": it needs {int(y.max()) + 1}"
         code = "label-out-of-range" if classes > 1 and int(y.max()) >= classes else "shape-mismatch"
         return way, [Misfit(code, TARGET, says, cured=False)], None
+
+    def dense_classes(self, way: Way, main: Any, y: Any) -> tuple[Way, list[Misfit], str | None]:
+        """Masks with values beyond the output's classes."""
+        if refused_by_loss(main, y) is None:
+            return way, [], None
+        for mend in of_classes(y):
+            if refused_by_loss(main, evaluated(wrapped(str(way.target), (mend.expression,)), self.batch)) is None:
+                return way.mended(TARGET, mend.expression), [Misfit(mend.code, TARGET, mend.says)], None
+        if int(y.max()) < main.shape[1]:
+            return way, [], None  # another loss may take them
+        says = f"labels from {int(y.min())} to {int(y.max())}, where the model's output has {main.shape[1]} classes"
+        return way, [Misfit("label-out-of-range", TARGET, says, cured=False)], None
 
     def dense_target(self, way: Way, main: Any, y: Any) -> tuple[Way, list[Misfit], str | None]:
         """A mask of another height and width than the output, such as that of an image that was resized."""
@@ -312,6 +372,22 @@ class _Trial:
         mended = way.mended(TARGET, resize)
         fits = evaluated(wrapped(str(way.target), (resize,)), self.batch).shape[1:] == main.shape[2:]
         return mended if fits else way, [Misfit("shape-mismatch", TARGET, says, cured=fits)], None
+
+
+class Noting(dict[str, Any]):
+    """A batch that notes which of its keys are looked up."""
+
+    def __init__(self, of: Mapping[str, Any]) -> None:
+        super().__init__(of)
+        self.seen: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self.seen.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.seen.add(key)
+        return super().get(key, default)
 
 
 def main_output(out: Any, target: str) -> Any:
@@ -348,7 +424,7 @@ def refused_by_loss(out: Any, y: Any) -> str | None:
     import torch.nn.functional as F
 
     try:
-        if out.ndim == 2 and out.shape[1] > 1:
+        if out.ndim in (2, 4) and out.shape[1] > 1:
             F.cross_entropy(out.float(), y)
         else:
             F.binary_cross_entropy_with_logits(out.float(), y)

@@ -109,11 +109,13 @@ def ways(model: Any, batch: Any, label: str | None) -> list[Way]:
         found += renamed(needed, optional, inputs, tensors, where, target)
     if not by_name and inputs:
         for n in dict.fromkeys([len(needed) or 1, 1, len(inputs)]):
-            if n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
+            if len(needed) <= n <= len(inputs) and (n <= len(needed) + len(optional) or anything):
                 found.append(Way(tuple((None, where[k]) for k in inputs[:n]), tuple(inputs[:n]), target))
         if len(inputs) < len(needed) <= len(tensors):  # it takes its target too, and gives the loss
             whole = list(tensors)[: len(needed)]
             found.append(Way(tuple((None, where[k]) for k in whole), tuple(whole)))
+        if not found:  # what it lacks is told by its error
+            found.append(Way(tuple((None, where[k]) for k in inputs), tuple(inputs), target))
         if len(needed) == 1 and len(inputs) > 1 and all(tensors[n].ndim == 1 for n in inputs):
             columns = "torch.stack([" + ", ".join(f"{where[n]}.float()" for n in inputs) + "], 1)"
             said = (

@@ -15,6 +15,8 @@ from dataloader_expert.advice.batch_size import (
     on_cards,
 )
 from dataloader_expert.advice.caching import cache_advice
+from dataloader_expert.advice.causes import in_a_sentence
+from dataloader_expert.advice.models import refusing, too_large
 from dataloader_expert.advice.normalization import normalization_advice
 from dataloader_expert.advice.workers import batch_bytes, host_bytes, host_parts, worker_advice
 from dataloader_expert.checks.base import SPLITS
@@ -158,7 +160,8 @@ def conclude(request: Request, measured: Measured) -> Conclusion:
             parts={} if parts is None else {k: v for k, v in parts.value["parts"].items() if v},
             fit=fit_of(facts),
             largest_batch=on_cards(facts, request.safety_margin, CONTEXT),
-            how="measured on real batches; in flight = num_workers x prefetch_factor + 1 batches" + peak_words(facts),
+            how=f"{'computed from the input described' if request.input else 'measured on real batches'}; in flight = num_workers x prefetch_factor + 1 batches"
+            + peak_words(facts),
             by_batch_size=by_batch_size(facts, size, bound["value"], workers),
         ),
         "preprocessing": preprocessing(facts, measured.surroundings.memory_bytes),
@@ -284,7 +287,20 @@ def code(request: Request, facts: Facts, settings: dict[str, dict[str, Any]]) ->
 
 def summary(facts: Facts, size: int, why: str, memory: int | None, bound: dict[str, Any]) -> str:
     held = f", {in_bytes(memory)} per batch" if memory is not None else ""
-    return f"Batch size {size} ({why}){held}. The most is {bound['value']:,}, limited by {bound['limited_by']}."
+    spec = f"Batch size {size} ({why}){held}. The most is {bound['value']:,}, limited by {bound['limited_by']}."
+    none_fits = next((in_a_sentence(found) for found in too_large(facts)), "")
+    return " ".join(filter(None, (refusal(facts), none_fits or spec)))
+
+
+def refusal(facts: Facts) -> str:
+    """What the model or its loss refuses, and whether a cure ran, for the first sentence; empty where they take the batch."""
+    value = facts.value(MODEL, None)
+    errors = [f for f in refusing(facts) if f.severity == "error"]
+    if value is None or not errors:
+        return ""
+    who = "The loss does not take the labels" if value["accepted"] else "The model does not take the batch"
+    cure = " Fix: model_check.cure, the code with which it ran." if value["cure"] is not None else ""
+    return f"{who}: {errors[0].message.removeprefix('the target: ')}.{cure}"
 
 
 def _words(f: dict[str, Any]) -> str:
