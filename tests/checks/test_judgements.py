@@ -94,6 +94,13 @@ PIXELS = list(np.random.default_rng(6).integers(0, 256, (120, 8, 8, 3), np.uint8
 TEXTS = [f"the {w} sat on the mat number {i}" for i, w in enumerate(["cat", "dog", "owl", "yak"] * 3)]
 CATEGORY = {"day": "category"}
 DOZENS = ["train"] * 12 + ["test"] * 12
+
+
+def moving(sitting: float) -> Any:
+    """Movements of a subject, who sits for this share of the time."""
+    return np.where(np.arange(400) < 400 * sitting, 0.01, 1.0) * (1 + 0.2 * np.abs(NOISE[:400]))
+
+
 HALVES = ["train"] * 6 + ["test"] * 6
 NUMBERS = np.arange(12.0)
 
@@ -346,6 +353,9 @@ SILENT = {
         "corner and size": Data({"bbox": [np.array([30.0, 30, 9, 9])] * 4, "width": [40] * 4, "height": [40] * 4}),
         "shares": Data({"boxes": [np.array([[0.1, 0.1, 0.9, 0.9]])] * 4, "width": [40] * 4, "height": [40] * 4}),
         "no boxes in a sample": Data({"bbox": [np.array([1.0, 1, 9, 9]), np.zeros((0, 4))] * 4}),
+        "sizes of an unknown unit": Data(
+            {"bbox": [np.array([30.0, 30, 50, 50])] * 9, "width": [40] * 9, "height": [40] * 9}
+        ),
     },
     "objects": {
         "two classes": objects([[0, 1]] * 12),
@@ -356,6 +366,10 @@ SILENT = {
     },
     "scales": {
         "one scale": Data({"x": NOISE}),
+        "a subject who mostly sat": Data(
+            {"x": np.concatenate([moving(0.5 if i else 0.95) for i in range(6)])},
+            splits=[f"s{i // 400}" for i in range(2400)],
+        ),
         "pictures of one range": Data({"x": rng.random((12, 8, 8))}, kinds={"x": "image"}),
     },
     "splits": {"anything, for it only counts": Data({"split": ["train", "test"] * 6, "x": NUMBERS})},
@@ -736,6 +750,14 @@ SPEAKS = {
             "label-leaked-by-field",
             "info",
         ),
+        "a rating that is asked for when they leave": (
+            Data(
+                {"rating": np.where((CLASS == 1) ^ (np.arange(400) % 80 == 3), np.abs(NOISE), np.nan), "label": CLASS},
+                "label",
+            ),
+            "label-leaked-by-field",
+            "warning",
+        ),
         "a date of death": (
             Data(
                 {
@@ -808,6 +830,7 @@ SPEAKS = {
             "error",
         ),
         "indices among masks of 255": (masks(*[(0, 255)] * 9, (0, 1), (0,)), "scale-drift", "warning"),
+        "a third written as indices": (masks(*[(0, 255)] * 8, *[(0, 1)] * 4), "scale-drift", "warning"),
         "beyond the classes": (
             masks(*[(0, 1, 2)] * 9, (0, 1, 9), classes=("sky", "road", "car")),
             "label-out-of-range",
@@ -992,6 +1015,17 @@ SPEAKS = {
             "box-outside",
             "warning",
         ),
+        "a third written as two corners": (
+            Data(
+                {
+                    "bbox": [np.array([25.0, 25, 9, 9])] * 24 + [np.array([25.0, 25, 34, 34])] * 12,
+                    "width": [40] * 36,
+                    "height": [40] * 36,
+                }
+            ),
+            "box-outside",
+            "error",
+        ),
     },
     "scales": {
         "a part in thousands": (
@@ -1166,6 +1200,8 @@ SPEAKS = {
     },
     "stuck": {
         "a sensor for thirty rows": (Data({"x": held(NOISE[:400], 31)}), "stuck-values", "info"),
+        "a sensor for a hundred rows": (Data({"x": held(NOISE, 101)}), "stuck-values", "warning"),
+        "a saturated one": (Data({"x": np.minimum(held(NOISE, 101), NOISE[200])}), "stuck-values", "info"),
         "one of several sensors, a count": (
             Data(
                 {
@@ -1404,6 +1440,14 @@ SPEAKS = {
             Data({"taken_at": [f"2024-01-{d:02d}" for d in range(12, 0, -1)]}, splits=HALVES),
             "time-leakage",
             "warning",
+        ),
+        "dates of pictures": (
+            Data(
+                {"image": PICTURES * 3, "taken_at": [f"2024-01-{d:02d}" for d in range(24, 0, -1)]},
+                splits=["train", "test"] * 12,
+            ),
+            "time-leakage",
+            "info",
         ),
         "a likely time that runs back": (Data({"time": NUMBERS[::-1].copy()}, splits=HALVES), "time-leakage", "info"),
     },

@@ -25,6 +25,8 @@ CORNERS = 0.95
 """The share of boxes whose second corner is beyond the first from which boxes are read as two corners."""
 UNCLEAR = 0.2
 """The largest share of boxes outside the image that counts as defects: if there are more, the format or unit is another one."""
+MIXED, MOST = 8, 0.5
+"""The fewest boxes outside the image that tell of another format, and the largest share of them."""
 ROUNDED = 1.0
 """Pixels by which a box may extend beyond the image, since annotation tools round."""
 
@@ -99,8 +101,8 @@ class Boxes(Check):
         for name, parts in self.parts.items():
             boxes, sizes, samples = (np.concatenate([p[k] for p in parts]) for k in range(3))
             files = [p[3] for p in parts for _ in range(len(p[0]))]
-            form, unit, flat, out = judged(boxes, sizes, name == "boxes" and self.context.corners)
-            value: dict[str, Json] = {"boxes": len(boxes), "format": form, "unit": unit}
+            form, unit, flat, out, other = judged(boxes, sizes, name == "boxes" and self.context.corners)
+            value: dict[str, Json] = {"boxes": len(boxes), "format": form, "unit": unit, "outside_as": other}
             for key, wrong in (("degenerate", flat), ("outside", out)):
                 at = sorted(np.flatnonzero(wrong).tolist(), key=lambda i: int(samples[i]))
                 places = [{"sample": int(samples[i]), "file": files[i] or None, "field": name} for i in at[:MAX_PLACES]]
@@ -122,19 +124,24 @@ class Boxes(Check):
                     v["degenerate"],
                 )
             if v["outside"]:
+                other = v["outside_as"]
                 yield finding(
                     "box-outside",
-                    "warning",
-                    f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})",
+                    "warning" if other is None else "error",
+                    f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})"
+                    + (", and lie within it if their numbers are two corners: they are written in another format" if other else ""),
                     fact,
-                    "clip them to the image; if there are many, check the box format and unit",
+                    "clip them to the image; if there are many, check the box format and unit"
+                    if other is None
+                    else "convert them from two corners, also those like them that happen to lie within the image",
                     v["outside_where"],
                     v["outside"],
                 )
 
 
-def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any, Any]:
-    """The boxes' format and unit, which are degenerate, and which extend beyond the image. ``corners``: they are known to be such."""
+def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any, Any, str | None]:
+    """The boxes' format and unit, which are degenerate, which extend beyond the image, and the format in which these lie within it,
+    where the others do not. ``corners``: they are known to be such."""
     import numpy as np
 
     whole = np.isfinite(boxes).all(1)
@@ -144,18 +151,25 @@ def judged(boxes: Any, sizes: Any, corners: bool = False) -> tuple[str, str, Any
     shares = bool(len(known)) and float((np.abs(known).max(1) <= 1.01).mean()) > 0.5
     width, height = sizes.T if not shares else np.ones_like(sizes).T
     slack = 0.01 if shares else ROUNDED
-    found = {}
-    for form in ("xyxy",) if corners else ("xywh", "cxcywh"):
+
+    def lie(form: str) -> tuple[Any, Any]:
+        """Which boxes have no area, and which extend beyond the image, read so."""
         x, y, right, low = _sides(boxes, form)
         with np.errstate(invalid="ignore"):
             flat = ~whole | (right <= x) | (low <= y)
             out = (x < -slack) | (y < -slack) | (right > width + slack) | (low > height + slack)
-        found[form] = flat, out & ~flat
-    form = min(found, key=lambda f: int(found[f][1].sum()))
+        return flat, out & ~flat
+
+    other = "xyxy taken for xywh" if corners else "xyxy"
+    fits = ~np.logical_or(*lie(other))
+    found = {form: lie(form) for form in (("xyxy",) if corners else ("xywh", "cxcywh"))}
+    # a part that is written as corners must not decide how the others are read
+    form = min(found, key=lambda f: (int((found[f][1] & ~fits).sum()), int(found[f][1].sum())))
     flat, out = found[form]
-    if out.mean() > UNCLEAR:  # an unknown unit or format
+    written = out.sum() >= MIXED and fits[out].mean() >= CORNERS and fits[~out & ~flat].mean() < CORNERS
+    if out.mean() > (MOST if written else UNCLEAR):  # an unknown unit or format
         out = np.zeros_like(out)
-    return form, "fractions of the image" if shares else "pixels", flat, out
+    return form, "fractions of the image" if shares else "pixels", flat, out, other if written and out.any() else None
 
 
 def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:
@@ -163,6 +177,8 @@ def _sides(boxes: Any, form: str) -> tuple[Any, Any, Any, Any]:
     a, b, c, d = boxes.T
     if form == "xyxy":
         return a, b, c, d
+    if form == "xyxy taken for xywh":  # a reader that knew widths and heights added them to the first corner
+        return a, b, c - a, d - b
     return (a, b, a + c, b + d) if form == "xywh" else (a - c / 2, b - d / 2, a + c / 2, b + d / 2)
 
 

@@ -62,6 +62,8 @@ KNOWN = 0.98
 PURE, CHANCE, PART = 0.995, 1e-9, 0.05
 """The share of one class from which samples with a field, or without it, are said to be of that class alone; how unlikely that must be
 by chance; and the least share of the class that they are."""
+NEARLY = 0.95
+"""The share of both, of the marked samples that have the class and of the class that is marked, from which the mark is the label."""
 LEAST, RARE = 30, 5
 """The fewest rows to test on, and the fewest of them that a constant guess must get wrong."""
 SECOND_LABELS = {"label", "labels", "class", "classes", "cls", "category", "target", "targets", "species", "name"}
@@ -172,13 +174,14 @@ class Giveaway(Check):
                     CHANCE / len(self.marked),
                 )
                 if found is not None:
-                    how, k, n, of, base = found
+                    how, k, n, of, base, nearly_all = found
                     value = {
                         "how": how,
                         "class": self._label_of(distinct[k]),
                         "count": n,
                         "of": of,
                         "base": round(base, 4),
+                        "nearly_all": nearly_all,
                     }
                     yield Fact(ONE_SIDED, value, self.evidence("sampled", int(there.sum())), {"field": name})
         for what, name in every:
@@ -225,9 +228,10 @@ class Giveaway(Check):
             if fact.at["field"] not in alone:
                 yield finding(
                     "label-leaked-by-field",
-                    "info",
+                    "warning" if v["nearly_all"] and not self.context.guessed else "info",
                     f"nearly all samples in which {name} {v['how']} have one {escaped(self.context.label)}, {escaped(v['class'])}: "
-                    f"{v['count']:,} of {v['of']:,} ({v['base']:.1%} of all samples have it)",
+                    f"{v['count']:,} of {v['of']:,} ({v['base']:.1%} of all samples have it)"
+                    + (", and nearly all samples of that class are among them" if v["nearly_all"] else ""),
                     fact,
                     f"find out whether {name} is recorded after the label is known, as a date of death is; if so, drop it",
                     [{"field": fact.at["field"]}],
@@ -270,8 +274,9 @@ class Giveaway(Check):
         return tuple(_WORD.findall(plain.casefold())) if sum(map(str.isalpha, plain)) >= SHORT_NAME else ()
 
 
-def _one_sided(present: Any, numbers: Any, target: Any, chance: float) -> tuple[str, int, int, int, float] | None:
-    """How samples are marked that have one class, the class, how many of them have it, how many there are, and its share of all."""
+def _one_sided(present: Any, numbers: Any, target: Any, chance: float) -> tuple[str, int, int, int, float, bool] | None:
+    """How samples are marked that have one class, the class, how many of them have it, how many there are, its share of all, and
+    whether nearly all of that class are marked."""
     import numpy as np
 
     marks = {"is not missing": present, "is missing": ~present}
@@ -284,8 +289,10 @@ def _one_sided(present: Any, numbers: Any, target: Any, chance: float) -> tuple[
         counts = np.bincount(target[mark])
         k, every = int(counts.argmax()), np.bincount(target)
         base = float(every[k] / len(target))
-        if counts[k] >= PURE * n and n * np.log(base) <= np.log(chance) and counts[k] >= PART * every[k]:
-            return how, k, int(counts[k]), n, base
+        nearly_all = bool(counts[k] >= NEARLY * every[k])
+        pure = counts[k] >= (NEARLY if nearly_all else PURE) * n
+        if pure and n * np.log(base) <= np.log(chance) and counts[k] >= PART * every[k]:
+            return how, k, int(counts[k]), n, base, nearly_all
     return None
 
 

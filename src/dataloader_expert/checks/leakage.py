@@ -34,6 +34,8 @@ class Leakage(Check):
         group, time = context.grouped, context.timed
         self.group = group.field if group is not None else None
         self.time = time.field if time is not None else None
+        self.of_senses = any(f.kind in ("image", "audio", "video") for f in context.fields)
+        """Pictures and recordings are seldom used to predict later ones."""
         self.groups: dict[str, dict[str, int]] = {}
         """Samples of each group by split."""
         self.times: dict[str, dict[str, Range]] = {}
@@ -187,7 +189,7 @@ class Leakage(Check):
             t = other.value
             yield finding(
                 "time-leakage",
-                "info" if by_group and self.context.time is None else _severity(self.context.timed),
+                "info" if (by_group or self.of_senses) and self.context.time is None else _severity(self.context.timed),
                 f"{t['early']} of {t['samples']} samples of {split} {verb(t['early'], 'are')} earlier than the last training sample"
                 f" ({split} begins at {escaped(t['earliest'])}, train ends at {escaped(train.value['latest'])})"
                 + _guess("time", self.context.timed)

@@ -33,7 +33,9 @@ APART = 10.0
 FEWEST = 10
 """The fewest masks of a split, with more than what is to be ignored, that are compared with those of another."""
 FEW = 0.2
-"""The largest share of masks that can be odd."""
+"""The largest share of masks that can hold an odd class."""
+MOST = 0.5
+"""The largest share of masks that can be on another scale: values that are a multiple of the others are no class of their own."""
 Levels = tuple[int, ...]
 
 
@@ -163,23 +165,24 @@ def _beyond(levels: Levels, classes: int) -> list[int]:
 
 def _scaled(sets: Counter[Levels]) -> tuple[list[Levels], list[int]]:
     """The few sets whose values are on another scale than the usual ones, and these."""
-    total, usual = sum(n for levels, n in sets.items() if any(levels)), _usual(sets)
+    total, usual = sum(n for levels, n in sets.items() if any(levels)), _usual(sets, MOST)
     top = _top(tuple(usual))
     if top <= 0:
         return [], []
     odd = [s for s in sets if any(s) and not set(s) & set(usual) - {0, IGNORED if top != IGNORED else 0}]
     odd = [s for s in odd if _top(s) >= APART * top or 0 < _top(s) <= top / APART]
     odd = [s for s in odd if not (_top(s) == IGNORED and IGNORED in usual)]  # all of it is to be ignored
-    return (odd, usual) if sum(sets[s] for s in odd) <= FEW * total else ([], [])
+    most = MOST if top == IGNORED else FEW  # where other masks hold 255 only, it may mark what is to be ignored
+    return (odd, usual) if sum(sets[s] for s in odd) <= most * total else ([], [])
 
 
-def _usual(sets: Counter[Levels]) -> list[int]:
-    """The values that more than few of the masks hold in which there is anything."""
+def _usual(sets: Counter[Levels], share: float = FEW) -> list[int]:
+    """The values that more than this share of the masks hold in which there is anything."""
     total = sum(n for levels, n in sets.items() if any(levels))
     seen: Counter[int] = Counter()
     for levels, n in sets.items():
         seen.update(dict.fromkeys(levels, n))
-    return sorted(v for v, n in seen.items() if n > FEW * total)
+    return sorted(v for v, n in seen.items() if n > share * total)
 
 
 def _top(levels: Levels) -> int:

@@ -37,6 +37,10 @@ STEADY = 2.0
 """How far apart the middle half of the units may be: a field that varies more between units has no scale."""
 
 
+Magnitudes = tuple[int, float, str, float, float]
+"""Of a unit: its first sample, the median of its values' magnitudes, its file, and their 5 % and 95 % quantiles."""
+
+
 class Scales(Check):
     ids = ("scale-drift",)
 
@@ -46,7 +50,7 @@ class Scales(Check):
         self.fields = [f for f in context.fields if f.kind in kinds and f.name != context.label and "float" in f.dtype]
         self.wide = {f.name for f in context.fields if len(f.shape) >= 2 and f.kind in ("image", "array")}
         self.images = {f.name for f in context.fields if f.kind == "image" and f.dtype != "uint8"}
-        self.units: dict[str, list[tuple[int, float, str]]] = {}
+        self.units: dict[str, list[Magnitudes]] = {}
         self.ranges: dict[str, Counter[str]] = {}
         self.where = Places()
 
@@ -73,14 +77,15 @@ class Scales(Check):
                     self._unit(name, block, i, np.asarray(value if is_deep(value) else value.convert("L")))
 
     def _unit(self, name: str, block: Block, i: int, values: Any) -> None:
-        """Notes the median magnitude of values that begin at the block's sample ``i``; zeros are background."""
+        """Notes the quantiles of the magnitudes of values that begin at the block's sample ``i``; zeros are background."""
         import numpy as np
 
         flat = values.reshape(-1)
         flat = np.abs(flat[:: max(1, len(flat) // LOOKED_AT)].astype(np.float64))
         flat = flat[np.isfinite(flat) & (flat > 0)]
         if len(flat) >= LEAST:
-            self.units.setdefault(name, []).append((block.index(i), float(np.median(flat)), block.file(i)))
+            low, middle, high = np.quantile(flat, [0.05, 0.5, 0.95]).tolist()
+            self.units.setdefault(name, []).append((block.index(i), middle, block.file(i), low, high))
 
     def _range(self, name: str, block: Block, i: int, low: float, high: float) -> None:
         kind = "unit" if 0 <= low < high <= 1.0 else "wide" if low >= 0 and high > 16 else "other"
@@ -99,7 +104,7 @@ class Scales(Check):
     def facts(self) -> Iterable[Fact]:
         for name, units in sorted(self.units.items()):
             odd, ratio = _odd(sorted(units))
-            where = [{"sample": start, "file": file or None, "field": name} for start, _, file in odd[:MAX_PLACES]]
+            where = [{"sample": start, "file": file or None, "field": name} for start, _, file, *_ in odd[:MAX_PLACES]]
             if odd:
                 value = {"units": len(units), "odd": len(odd), "ratio": ratio, "where": where}
                 yield Fact(SCALES, value, self.evidence(), {"field": name})
@@ -122,16 +127,20 @@ class Scales(Check):
                 yield finding("scale-drift", "warning", text, fact, fix, v["where"], min(v["unit"], v["wide"]))
 
 
-def _odd(units: list[tuple[int, float, str]]) -> tuple[list[tuple[int, float, str]], float]:
-    """The few units whose median has another scale than the others', and the largest ratio."""
+def _odd(units: list[Magnitudes]) -> tuple[list[Magnitudes], float]:
+    """The few units whose median has another scale than the others', and the largest ratio.
+
+    Where the others often have such values too, the unit has only more of them: a subject who mostly sat.
+    """
     import numpy as np
 
-    medians = np.array([m for _, m, _ in units])
+    medians = np.array([middle for _, middle, *_ in units])
     if len(units) < UNITS:
         return [], 1.0
     low, middle, high = np.quantile(medians, [0.25, 0.5, 0.75])
     ratios = medians / middle
-    odd = np.flatnonzero((ratios >= APART) | (ratios <= 1 / APART))
+    ends = [float(np.median([unit[k] for unit in units])) for k in (3, 4)]
+    odd = np.flatnonzero((ratios >= APART) & (medians > ends[1]) | (ratios <= 1 / APART) & (medians < ends[0]))
     if not len(odd) or len(odd) > FEW * len(units) or high > STEADY * low:
         return [], 1.0
     farthest = odd[np.abs(np.log(ratios[odd])).argmax()]

@@ -23,6 +23,8 @@ RUNS = Quantity(
 )
 LEAST = 20
 """The fewest equal rows in a run."""
+LONG = 100
+"""The fewest equal rows, of a value within the field's range, that are a warning."""
 VARIES = 0.9
 """The least share of consecutive rows that differ: a measurement. Counts, rounded and mostly absent values stay the same anyway."""
 
@@ -53,6 +55,8 @@ class Stuck(Check):
         self.series = context.series_fields if context.timed is not None else []
         self.longest: dict[Order, Run] = {}
         self.pairs: dict[Order, int] = {}
+        self.ends: dict[str, tuple[float, float]] = {}
+        """The least and largest value of each field."""
         self.changes: dict[Order, int] = {}
         """Of consecutive rows, how many pairs there are and how many differ."""
 
@@ -84,9 +88,15 @@ class Stuck(Check):
                 continue
             if column.nulls is not None:
                 values = np.where(column.nulls[: block.samples], np.nan, values)
+            if np.isfinite(values).any():
+                self._reach(name, float(np.nanmin(values)), float(np.nanmax(values)))
             for of, order, begins in orders:
                 if of != name:
                     self._look(block, (name, of), values, order, begins)
+
+    def _reach(self, name: str, least: float, most: float) -> None:
+        low, high = self.ends.get(name, (least, most))
+        self.ends[name] = min(low, least), max(high, most)
 
     def _look(self, block: Block, key: Order, values: Any, order: Any, begins: Any) -> None:
         import numpy as np
@@ -118,6 +128,8 @@ class Stuck(Check):
         for mine, theirs in ((self.pairs, other.pairs), (self.changes, other.changes)):
             for key, n in theirs.items():
                 mine[key] = mine.get(key, 0) + n
+        for name, ends in other.ends.items():
+            self._reach(name, *ends)
         for key, run in other.longest.items():
             self.longest[key] = max(run, self.longest.get(key, Run()))
 
@@ -133,6 +145,7 @@ class Stuck(Check):
             if found:
                 run, of = max(found)
                 value = {"rows": run.length, "value": run.value, "sample": -run.start, "file": run.file or None}
+                value["at_an_end"] = run.value in self.ends[name]  # of its range: saturated, or the most that there is
                 yield Fact(RUNS, value | {"series": of or None}, self.evidence(), {"field": name})
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -141,7 +154,7 @@ class Stuck(Check):
             rows = "rows" if v["series"] is None else f"rows of one {escaped(v['series'])}"
             yield finding(
                 "stuck-values",
-                "info",
+                "warning" if v["rows"] >= LONG and not v["at_an_end"] else "info",
                 f"{name} is {v['value']:g} in {v['rows']:,} consecutive {rows}, while it changes from row to row elsewhere",
                 fact,
                 "find out whether it was measured there; if not, mark these rows as missing",
