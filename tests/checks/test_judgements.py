@@ -120,6 +120,17 @@ def turns(i: int, *roles: str, **last: Any) -> list[dict[str, Any]]:
     return [*made[:-1], {**made[-1], **last}]
 
 
+def asked(i: int, echoed: bool) -> list[dict[str, Any]]:
+    """A long question and an answer that holds it, or a part of it."""
+    question = f"What is the capital of country number {i}, please?"
+    answer = (
+        f"### Instruction: {question} ### Response: It is {i}."
+        if echoed
+        else f"The capital of country number {i}: {i}."
+    )
+    return [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+
+
 def called(arguments: str = '{"city": "Bonn"}', answers: str = "call 1") -> list[dict[str, Any]]:
     """A conversation with a call of a tool and its result."""
     call = {"id": "call 1", "type": "function", "function": {"name": "weather", "arguments": arguments}}
@@ -529,6 +540,7 @@ SILENT = {
         ),
     },
     "conversations": {
+        "answers that quote a word of the question": chats(*[asked(i, echoed=False) for i in range(9)]),
         "with and without system and tools": chats(turns(1, "user", "assistant", "tool", "assistant")),
         "calls of tools": chats(called(), called("{}"), called("")),
         "of other names": Data(
@@ -1329,6 +1341,11 @@ SPEAKS = {
         ),
     },
     "conversations": {
+        "questions within the answers": (
+            chats(*[asked(i, echoed=True) for i in range(9)]),
+            "suspicious-text",
+            "warning",
+        ),
         "one that ends with a question": (chats(turns(1, "user", "assistant", "user")), "turn-order", "warning"),
         "one with two answers in a row": (
             chats(turns(1, "user", "assistant", "assistant")),

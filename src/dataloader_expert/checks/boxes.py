@@ -129,7 +129,11 @@ class Boxes(Check):
                     "box-outside",
                     "warning" if other is None else "error",
                     f"{v['outside']} of {v['boxes']} boxes in {name} {verb(v['outside'], 'extend beyond')} the image ({read})"
-                    + (", and lie within it if their numbers are two corners: they are written in another format" if other else ""),
+                    + (
+                        ", and lie within it if their numbers are two corners: they are written in another format"
+                        if other
+                        else ""
+                    ),
                     fact,
                     "clip them to the image; if there are many, check the box format and unit"
                     if other is None

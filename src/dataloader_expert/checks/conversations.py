@@ -10,12 +10,12 @@ from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
 from dataloader_expert.checks.places import Places
-from dataloader_expert.checks.wording import FEW
+from dataloader_expert.checks.wording import FEW, said
 from dataloader_expert.conclusions import Finding, finding, number, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.base import Block
-from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, role_of
+from dataloader_expert.sources.turns import ANSWER, ASK, KNOWN, ROLE_KEYS, role_of
 
 TURNS = Quantity(
     "odd_conversations", "conversations", "conversations whose turns are unlike those of the others, with samples"
@@ -23,6 +23,8 @@ TURNS = Quantity(
 LEAST = 20
 """The fewest conversations of which a few can be odd."""
 DEEPEST, NAMES = 4, 5
+ECHO, LONG = "echo", 30
+"""An answer that holds the question before it, and the fewest letters of such a question: a word may be asked for."""
 TEXTS = {
     "unanswered": ("{end} without an answer", "drop them, or cut the last turn: there is nothing to learn from it"),
     "repeated": (
@@ -41,6 +43,10 @@ TEXTS = {
         "{have} a tool call whose arguments are not JSON",
         "correct or drop them: a model learns to write calls that no program can read",
     ),
+    "echo": (
+        "{have} an answer that repeats the whole question",
+        "find out whether the prompt was written into the answers; if so, cut it out: a model learns to say it",
+    ),
     "dangling": (
         "{have} a tool result without its call",
         "give both the same id, or drop them: some chat templates refuse a result that belongs to no call",
@@ -49,7 +55,7 @@ TEXTS = {
 
 
 class Conversations(Check):
-    ids = ("turn-order",)
+    ids = ("turn-order", "suspicious-text")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -69,7 +75,7 @@ class Conversations(Check):
             for turns in conversations(value, 0):
                 roles = [str(role_of(turn)) for turn in turns]
                 self.counts[name, ""] += 1
-                for odd in (*oddities(roles), *odd_calls(turns)):
+                for odd in (*oddities(roles), *odd_calls(turns), *echoes(turns)):
                     self.counts[name, odd] += 1
                     self.where.add((name, odd), block, i, name)
                 self._name(name, {role[:40] for role in roles} - KNOWN)
@@ -89,7 +95,7 @@ class Conversations(Check):
     def facts(self) -> Iterable[Fact]:
         for (name, odd), n in sorted(self.counts.items()):
             of = self.counts[name, ""]
-            if odd and of >= LEAST and n * FEW <= of:
+            if odd and of >= LEAST and n * (2 if odd == ECHO else FEW) <= of:
                 value = {"count": n, "of": of, "where": self.where.of((name, odd))}
                 value |= {"roles": self.names[name]} if odd == "unknown" else {}
                 yield Fact(TURNS, value, self.evidence(), {"field": name, "odd": odd})
@@ -101,7 +107,8 @@ class Conversations(Check):
             text = f"{escaped(str(fact.at['field']))}: {n} of {number(fact.value['of'], 'conversation')} {text}"
             roles = ", ".join(map(escaped, fact.value.get("roles", ())))
             text += f": {roles}" if roles else ""
-            yield finding("turn-order", "warning", text, fact, fix, fact.value["where"], n)
+            code = "suspicious-text" if fact.at["odd"] == ECHO else "turn-order"
+            yield finding(code, "warning", text, fact, fix, fact.value["where"], n)
 
 
 def conversations(value: Any, depth: int) -> Iterator[list[dict[str, Any]]]:
@@ -125,6 +132,21 @@ def oddities(roles: list[str]) -> Iterator[str]:
         yield "repeated"
     if "system" in roles[1:]:
         yield "late"
+
+
+def echoes(turns: list[dict[str, Any]]) -> Iterator[str]:
+    """Whether an answer holds all of the question before it; where most do, they are texts to be completed."""
+    for one, two in pairwise(turns):
+        if role_of(one) in ASK and role_of(two) in ANSWER:
+            question, answer = map(_text, (one, two))
+            if len(question) >= LONG and question in answer:
+                yield ECHO
+                return
+
+
+def _text(turn: dict[str, Any]) -> str:
+    """What is said in a turn, in lower case with single spaces."""
+    return " ".join(" ".join(said({k: v for k, v in turn.items() if k not in ROLE_KEYS})).split()).casefold()
 
 
 def odd_calls(turns: list[dict[str, Any]]) -> Iterator[str]:
