@@ -96,6 +96,15 @@ def test_what_a_loader_computes_itself_is_not_receiving() -> None:
     assert "in `Spectrograms.__iter__`" in own.message and "collate function" in own.fix
 
 
+@pytest.mark.parametrize(("workers", "told"), [(2, ["main-process-busy"]), (16, [])])
+def test_what_nobody_trains_with_is_no_news(workers: int, told: list[str]) -> None:
+    """Our promise: a warning is of the present settings or of those recommended, not of one that was only tried."""
+    facts = facts_of((TRIALS, [trial(workers, 666.0, 10.0), trial(2, 66.0, 0.1)], {}), (CURRENT, PLAN, {}))
+    if workers == 2:
+        facts = facts_of((TRIALS, [trial(workers, 666.0, 10.0)], {}), (CURRENT, PLAN, {}))
+    assert codes_of(facts, main_busy) == told
+
+
 @pytest.mark.parametrize(("queue_ms", "workers", "told"), [(6.0, 1, ["machine-busy"]), (1.0, 1, []), (6.0, 2, [])])
 def test_cores_that_others_use_are_told_from_own_processes(queue_ms: float, workers: int, told: list[str]) -> None:
     stage = {"ms": 4.0 + queue_ms, "cpu_ms": 4.0, "wait_ms": 0.0, "queue_ms": queue_ms}

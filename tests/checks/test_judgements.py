@@ -101,6 +101,14 @@ def moving(sitting: float) -> Any:
     return np.where(np.arange(400) < 400 * sitting, 0.01, 1.0) * (1 + 0.2 * np.abs(NOISE[:400]))
 
 
+def sites(fahrenheit: bool = False, shift: float = 0.0, n: int = 100) -> Data:
+    """Temperatures of patients at four sites, of which the last may measure them in another unit or be warmer."""
+    celsius = 37 + NOISE[: 4 * n] / 3
+    last = np.arange(4 * n) >= 3 * n
+    value = np.where(last & fahrenheit, celsius * 1.8 + 32, celsius + shift * last)
+    return Data({"temperature": value, "site": np.repeat(["A", "B", "C", "D"], n)}, kinds={"site": "category"})
+
+
 HALVES = ["train"] * 6 + ["test"] * 6
 NUMBERS = np.arange(12.0)
 
@@ -225,6 +233,18 @@ def tokens(*rows: list[int]) -> Data:
 
 
 SILENT = {
+    "mixed_units": {
+        "one unit at each site": sites(),
+        "kinds with sizes of their own": Data(
+            {
+                "x": np.concatenate([10.0**k * (5 + NOISE[:100] / 4) for k in range(4)]),
+                "kind": np.repeat(list("abcd"), 100),
+            },
+            kinds=CATEGORY,
+        ),
+        "a hot site": sites(shift=12.0),
+        "few rows": sites(fahrenheit=True, n=20),
+    },
     "statistics": {
         "numbers without holes": Data({"x": NOISE}),
         "a label that is constant in one class": tabled(["a"] * 12),
@@ -597,6 +617,9 @@ SILENT = {
     "labels": {"anything, for it only keeps": tabled(["a", "b"] * 6)},
 }
 SPEAKS = {
+    "mixed_units": {
+        "degrees Fahrenheit at one site": (sites(fahrenheit=True), "scale-drift", "warning"),
+    },
     "statistics": {
         "a NaN": (Data({"x": np.array([1, np.nan, 3.0])}), "nan", "error"),
         "an infinity": (Data({"x": np.array([1, -np.inf, 3.0])}), "inf", "error"),

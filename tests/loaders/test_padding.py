@@ -118,3 +118,11 @@ def test_the_loss_ignores_padded_labels() -> None:
     assert torch.nn.functional.cross_entropy(logits.flatten(0, 1), padded.flatten()).item() == pytest.approx(
         alone.item()
     )
+
+
+def test_a_field_called_like_lengths_is_not_lost_nor_taken_for_them() -> None:
+    """Our promise: `x_lengths` are the lengths of `x`, whatever else the samples have."""
+    samples = [{"x": torch.ones(n), "x_lengths": torch.tensor(n)} for n in (2, 5)]
+    assert pad_collate(samples)["x_lengths"].tolist() == [2, 5]
+    with pytest.raises(ValueError, match="field x_lengths that is not the lengths"):
+        pad_collate([{"x_lengths": torch.tensor(7), "x": torch.ones(n)} for n in (2, 5)])

@@ -150,3 +150,44 @@ def test_a_field_that_only_later_samples_have_is_no_field_lost() -> None:
     collate = CollatorRegistry.get_instance().get_collator(collator_name="array")
     with pytest.raises(ValueError, match="sample 1 of the batch has 'b', which sample 0 has not"):
         collate([{"a": 1}, {"a": 2, "b": 3}])
+
+
+@pytest.mark.parametrize("other", ["seed", "order", "fewer", "shuffle"])
+def test_a_streams_own_state_is_refused_by_one_of_another_order(tmp_path: Path, other: str) -> None:
+    """Our promise: samples are neither lost nor repeated without a word, whoever keeps the state."""
+    paths = shards(tmp_path)
+    first = StreamingDataset(paths, 20, seed=1)
+    passed = iter(first)
+    taken = [next(passed)["id"] for _ in range(33)]
+    state = json.loads(json.dumps(first.state_dict()))
+    cases: dict[str, dict[str, Any]] = {
+        "seed": {"seed": 9}, "order": {"urls": paths[::-1]}, "fewer": {"urls": paths[:3]}, "shuffle": {"shuffle": False},
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="resume with the arguments with which it was taken"):
+        given: dict[str, Any] = {"urls": paths, "buffer_size": 20, "seed": 1, **cases[other]}
+        StreamingDataset(**given).load_state_dict(state)
+    again = StreamingDataset(paths, 50, seed=1)  # of another buffer, which loses nothing
+    again.load_state_dict(state)
+    assert sorted([*taken, *(sample["id"] for sample in again)]) == list(range(100))
+
+
+def test_an_argument_that_there_is_not_is_told_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n" * 8, encoding="utf-8")
+    with pytest.raises(TypeError, match="no argument 'num_worker': did you mean 'num_workers'"):
+        create_loader(tmp_path, None, 4, num_worker=2)
+    with pytest.raises(TypeError):
+        create_loader(tmp_path, None, 4).set_epoch(1.5)  # type: ignore[arg-type]  # as given
+
+
+def test_single_samples_are_asked_for_without_a_batch_size(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\n" + "".join(f"{i},2\n" for i in range(8)), encoding="utf-8")
+    assert [int(sample["a"]) for sample in create_loader(tmp_path, None, None, num_workers=0)] == list(range(8))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_of_which_nothing_can_be_read_is_told(tmp_path: Path, workers: int) -> None:
+    """Our promise: the error of a worker says the same as that of this process."""
+    text = "".join("{\n" if i in (4, 5) else json.dumps({"id": i}) + "\n" for i in range(8))
+    (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(RuntimeError, match="none of the 2 samples of a batch can be read: 4, 5"):
+        list(create_loader(tmp_path, None, 2, num_workers=workers, unreadable="skip"))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dataloader_expert.loaders import open_dataset
 from dataloader_expert.plan import SourceRef
 from dataloader_expert.sources.base import Source
 from dataloader_expert.sources.registry import open_source
@@ -219,3 +220,19 @@ def test_texts_in_a_column_of_numbers_are_told_in_words(tmp_path: Path) -> None:
     told = {f.message for f in scan(tmp_path, tmp_path).findings if f.code == "dtype-drift"}
     assert any("test.csv: y has texts such as" in message for message in told)
     assert not [message for message in told if "CSV" in message or "double" in message]
+
+
+@pytest.mark.parametrize("odd", [[3, 1, 2], [5]], ids=["surplus", "missing"])
+def test_a_row_of_another_length_does_not_move_the_others(tmp_path: Path, odd: list[Any]) -> None:
+    """Our promise: each sample keeps its place, so that labels, weights or groups given by row stay with it; the odd one is named."""
+    rows: list[list[Any]] = [[i, i * i] for i in range(60)]
+    rows[7], rows[41] = odd, ["n", "square"]  # and a header that was joined in
+    source = opened(tmp_path, a=[["n", "square"], *rows])
+    dataset = open_dataset(tmp_path)
+    assert [int(dataset[i]["n"]) for i in range(60) if i not in (7, 41)] == [i for i in range(60) if i not in (7, 41)]
+    for lost in (7, 41):
+        with pytest.raises(RuntimeError, match=f"sample {lost} cannot be read"):
+            dataset[lost]
+    [unit] = source.units
+    block = source.decode(unit, source.read(unit))
+    assert [block.index(i) for i in range(block.samples)] == [i for i in range(60) if i not in (7, 41)]

@@ -87,7 +87,11 @@ def main_busy(facts: Facts) -> Iterator[Finding]:
     if fact is None:
         return
     begins = beginning(facts)
+    current, best = settings(facts)
+    mine = {plan["num_workers"] for plan in (current, best and best["settings"]) if plan is not None}
     for trial in fact.value:
+        if mine and trial["num_workers"] not in mine:
+            continue  # nobody trains so
         period = 1e3 * trial["batch_size"] / trial["throughput"]["value"] if trial["throughput"]["value"] else 0.0
         own = trial["main_ms"]
         if begins is not None and begins[1]:  # drawing the order is told as what it is

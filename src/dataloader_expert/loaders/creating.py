@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import fields
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +31,7 @@ logger = logging.getLogger(__name__)
 def create_loader(
     dataset_dir: str | Path,
     split: Literal["train", "val", "test"] | str | None,
-    batch_size: int,
+    batch_size: int | None,
     num_workers: int | None = None,
     distributed: bool | None = None,
     epoch: int = 0,
@@ -58,7 +61,7 @@ def create_loader(
     Args:
         dataset_dir: any data set that ``characterize_dataset`` reads, or a JASPER directory.
         split: its name; None: all samples of a data set without splits.
-        batch_size: samples per batch, per rank.
+        batch_size: samples per batch, per rank; None: single samples, not batched.
         num_workers: worker processes, which change neither order nor content. None: the default; for JASPER 0.
         distributed: shard the epoch across the ranks of the default process group. None: if there is one; for JASPER
             False.
@@ -92,9 +95,12 @@ def create_loader(
             raise ValueError(
                 "shuffle is not for JASPER directories: train is shuffled; pass sampler= for another order"
             )
+        if batch_size is None:
+            raise ValueError("batch_size is None; JASPER directories are read in batches")
         workers = {"num_workers": num_workers or 0, "pin_memory": pin_memory is not False}
         loader = jasper_loader(dataset, batch_size, bool(distributed), drop_last, sampler, **workers, **keywords)
     else:
+        _known(keywords)
         opened = open_dataset(
             dataset_dir,
             format=format,
@@ -116,14 +122,14 @@ def create_loader(
         given: dict[str, Any] = {"num_workers": num_workers, "drop_last": drop_last, "pin_memory": pin_memory}
         given |= {"batch_sampler" if gives_batches(sampler) else "sampler": sampler, "distributed": distributed}
         keywords = {
-            "collate_fn": padding(opened.source.varying),
+            **({} if batch_size is None else {"collate_fn": padding(opened.source.varying)}),
             **{k: v for k, v in given.items() if v is not None},
             **keywords,
         }
         config = DataLoaderConfig(batch_size=batch_size, shuffle=shuffled, seed=seed, **keywords)
         loader = DataLoaderFactory().create_dataloader(opened, config)
     count = len(loader.dataset_obj)
-    if loader.drop_last and 0 < count < batch_size:
+    if loader.drop_last and batch_size is not None and 0 < count < batch_size:
         logger.warning(
             "split %s has %d samples, fewer than one batch of %d, and drop_last leaves it out: the loader gives no "
             "batch. Reduce batch_size, or pass drop_last=False",
@@ -133,6 +139,20 @@ def create_loader(
         )
     loader.set_epoch(epoch)
     return loader
+
+
+def _known(keywords: dict[str, Any]) -> None:
+    """Refuses arguments that there are not, and says which may have been meant.
+
+    Raises:
+        TypeError: naming the first.
+    """
+    names = [f.name for f in fields(DataLoaderConfig)]
+    for name in sorted(keywords.keys() - set(names)):
+        close = get_close_matches(name, [*names, *signature(create_loader).parameters], 1)
+        raise TypeError(
+            f"create_loader() has no argument {name!r}" + (f": did you mean {close[0]!r}?" if close else "")
+        )
 
 
 def open_dataset(

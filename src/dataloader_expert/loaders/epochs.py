@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import operator
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -121,7 +122,12 @@ class EpochLoader(DataLoader[Any]):
         return next((epoch for epoch in known if isinstance(epoch, int)), None)
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next pass, which starts at its beginning, or resumes a state of it just loaded."""
+        """Sets the epoch of the next pass, which starts at its beginning, or resumes a state of it just loaded.
+
+        Raises:
+            TypeError: if it is no whole number.
+        """
+        epoch = operator.index(epoch)
         self._move_to(epoch)
         if self._resumption is not None and self._resumption.epoch == epoch:
             return

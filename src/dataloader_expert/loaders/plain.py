@@ -381,13 +381,16 @@ def joined_samples(values: list[Any], name: str, varying: Any) -> tuple[Any, Any
         values = [as_mapping(value) for value in values]
         first = values[0]
     if isinstance(first, Mapping) and all(isinstance(value, Mapping) for value in values):
-        batch = {}
+        batch, found = {}, {}
         for key in [key for key in first if all(key in value for value in values)]:
             path = f"{name}.{key}" if name else str(key)
             batch[key], lengths = joined_samples([value[key] for value in values], path, varying)
             if lengths is not None:
-                batch[f"{key}_lengths"] = lengths
-        return batch, None
+                found[f"{key}_lengths"] = lengths
+        for key, lengths in found.items():
+            if key in batch and not (isinstance(batch[key], torch.Tensor) and torch.equal(batch[key], lengths)):
+                raise ValueError(f"the samples have a field {key} that is not the lengths of the other: rename it")
+        return {**batch, **found}, None
     if isinstance(first, tuple) and all(isinstance(v, tuple) and len(v) == len(first) for v in values):
         parts = [
             joined_samples(list(part), f"{name}.{i}" if name else str(i), varying)

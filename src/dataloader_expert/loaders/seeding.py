@@ -91,7 +91,10 @@ def last_seed() -> int:
 class NothingReadable(RuntimeError):
     """No sample of a batch can be read."""
 
-    def __init__(self, indices: Sequence[Any]) -> None:
+    def __init__(self, indices: Sequence[Any] | str) -> None:
+        if isinstance(indices, str):  # torch makes it again from the text that a worker sent
+            super().__init__(indices)
+            return
         shown = ", ".join(map(str, indices[:8]))
         super().__init__(f"none of the {len(indices)} samples of a batch can be read: {shown}; check_quality says why")
 

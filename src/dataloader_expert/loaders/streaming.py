@@ -167,11 +167,26 @@ class StreamingDataset(IterableDataset[Any]):
     def state_dict(self) -> dict[str, Any]:
         """The position of the pass of this process or worker; ready for JSON."""
         if self._pass is None:
-            return self._resumed or {"epoch": self.epoch}
-        return self._pass.state_dict()
+            return self._resumed or {"epoch": self.epoch, "order": self._order()}
+        return {**self._pass.state_dict(), "order": self._order()}
+
+    def _order(self) -> dict[str, Any]:
+        """What the position of a pass depends on; the buffer may have another size."""
+        order = self.stream_order()
+        order.pop("buffer_size", None)
+        return {**order, "urls": [order.pop("urls"), order.pop("names_of_urls")], "shuffle": self.shuffle}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next pass resumes at ``state``; URLs with samples in the buffer are read again."""
+        """The next pass resumes at ``state``; URLs with samples in the buffer are read again.
+
+        Raises:
+            ValueError: if ``state`` is of another seed, of other URLs or of URLs in another order.
+        """
+        taken, own = dict(state.get("order") or {}), self._order()
+        for name in sorted(taken.keys() & own.keys()):
+            if taken[name] != own[name]:
+                what = {"urls": "names of URLs or another order of them", "part": "part of the samples"}.get(name, name)
+                raise ValueError(f"the state is of another {what}: resume with the arguments with which it was taken")
         self._epoch.set(int(state["epoch"]))
         self._resumed = dict(state) if "at" in state else None
         self._pass = None

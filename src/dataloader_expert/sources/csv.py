@@ -211,14 +211,16 @@ class Csv(Table):
         problems: list[Unreadable] = []
         data = without_nul(utf8(raw, unit.file, problems, unit.start), unit.file, problems, unit.start)
         data, blank = self._blanked(unit, data, problems)
-        table = self._table(unit, data, problems)
+        table, skipped = self._table(unit, data, problems)
         if self.types is None:
             self.types = {f.name: f.type for f in table.schema if str(f.type) != "null"}
-        if blank and table.num_rows == unit.samples:
+        if (blank or skipped) and table.num_rows + len(skipped) == unit.samples:
             import numpy as np
 
-            rows = np.setdiff1d(np.arange(unit.samples), blank)
-            return Block(unit, columns_of(table.take(rows), unit.file, problems, unit.start), (), problems, rows=rows)
+            rows = np.setdiff1d(np.arange(unit.samples), skipped)  # of the table, by their numbers in the unit
+            sound = np.flatnonzero(~np.isin(rows, blank))
+            columns = columns_of(table.take(sound), unit.file, problems, unit.start)
+            return Block(unit, columns, (), problems, rows=rows[sound])
         return Block(unit, columns_of(table, unit.file, problems, unit.start), (), problems)
 
     def _blanked(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[bytes, list[int]]:
@@ -250,14 +252,20 @@ class Csv(Table):
         problems += [Unreadable("parse-error", text, file=unit.file, sample=unit.start + n) for n in rows[:MOST_ODD]]
         return b"".join([*parts, data[at:]]), rows
 
-    def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> Any:
+    def _table(self, unit: Unit, data: bytes, problems: list[Unreadable]) -> tuple[Any, list[int]]:
+        """The records with as many fields as the others, and the numbers, within the unit, of those that are left out."""
         import pyarrow as pa
         import pyarrow.csv as pc
 
         dialect = self.dialects[unit.file]
 
+        skipped: list[int] = []
+
         def wrong(row: Any) -> str:
-            where = unit.start + (row.number or 1) - 1 if row.number is not None else None
+            where = None
+            if row.number is not None:
+                where = unit.start + row.number - 1
+                skipped.append(row.number - 1)
             text = f"{row.actual_columns} fields, expected {row.expected_columns}: {row.text[:80]!r}"
             problems.append(Unreadable("parse-error", text, file=unit.file, sample=where))
             return "skip"
@@ -284,18 +292,18 @@ class Csv(Table):
             )
 
         if self.types is None:
-            return parse({})
+            return parse({}), skipped
         try:
-            return parse(self.types)
+            return parse(self.types), skipped
         except pa.ArrowInvalid:
-            del problems[:]
+            del problems[:], skipped[:]
             table = parse({})
             for field in table.schema:
                 before = self.types.get(field.name, field.type)
                 if field.type != before and (unit.file, field.name) not in self.told:
                     text = f"{field.name} has {_called(field.type)}, in the rows looked at first {_called(before)}"
                     problems.append(Unreadable("dtype-drift", text, file=unit.file, field=field.name))
-            return table
+            return table, skipped
 
 
 def _called(kind: Any) -> str:

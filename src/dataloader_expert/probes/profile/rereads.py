@@ -34,7 +34,7 @@ def slow_samples(
     ``took``: seconds and indices of samples; ``first``: those of warm-up batches, which do not count for the median;
     ``doubtful``: samples of batches that took long and whose samples were not timed; ``trials``: the slowest of the search.
     """
-    until = bench.until(0.1)
+    until = bench.until(0.3)
     bench.progress("reading slow samples again", None)
     if not took and not bench.source.iterable:  # samples are fetched in whole batches: read some one by one
         n = len(served.dataset)
@@ -45,31 +45,31 @@ def slow_samples(
     median = statistics.median(t for t, _ in took)
     first = [] if bench.source.iterable else first  # a stream opens its files there, and cannot be read again
     came = {i for _, i in (*took, *first)}
-    took = took + first + trials + _timed(served, dict.fromkeys(doubtful[:MOST_DOUBTFUL]), until)
-    slowest = {i: t for t, i in sorted(took)}  # a sample read in several epochs counts once
-    suspects = sorted(
-        ((t, i) for i, t in slowest.items() if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True
-    )
-    if suspects and bench.source.iterable:
-        yield Unknown(
-            "health.slow_samples", f"{len(suspects)} seemed slow, but the samples of a stream cannot be read again"
-        )
-        return
+    known = {i: t for t, i in sorted(took + first + trials)}  # a sample read in several epochs counts once
     slow: list[tuple[float, int]] = []
     unread: set[int] = set()
-    for seconds, index in suspects:
-        left = bench.left()
-        if (until is not None and time.monotonic() > until) or seconds > 0.5 * left:
-            unread.add(index)
-            continue
-        bench.at(index)
-        again = float("inf")
-        for _ in range(AGAIN if AGAIN * seconds < 0.5 * left else 1):  # it has been slow once already
-            again = min(again, _read_again(served, index))
-            if again < SLOW_TIMES * median or again <= SLOW_LEAST_S:
-                break
-        else:
-            slow.append((again, index))
+    for later in (False, True):  # what is known to have been slow comes first
+        doubted = [i for i in dict.fromkeys(doubtful[:MOST_DOUBTFUL]) if i not in known] if later else []
+        read = {i: t for t, i in _timed(served, doubted, until)} if later else known
+        suspects = _slow(read, median)
+        if suspects and bench.source.iterable:
+            why = f"{len(suspects)} seemed slow, but the samples of a stream cannot be read again"
+            yield Unknown("health.slow_samples", why)
+            return
+        for seconds, index in suspects:
+            left = bench.left()
+            if (until is not None and time.monotonic() > until) or seconds > 0.5 * left:
+                unread.add(index)
+                continue
+            bench.at(index)
+            again = math.inf
+            for _ in range(AGAIN if AGAIN * seconds < 0.5 * left else 1):  # it has been slow once already
+                again = min(again, _read_again(served, index))
+                if not _slow({index: again}, median):
+                    break
+            else:
+                slow.append((again, index))
+        known = {**read, **known}
     bench.at(-1)
     if unread:
         why = f"{len(unread)} seemed slow, but the budget left no time to read them again"
@@ -77,17 +77,22 @@ def slow_samples(
     slow.sort(reverse=True)
     value = {
         "count": len(slow),
-        "of": len(slowest),
+        "of": len(known),
         "median_ms": round(1e3 * median, 4),
         "slowest": [{"sample": i, "ms": round(1e3 * t, 2)} for t, i in slow[:20]],
     }
-    yield Fact(SLOW, value, evidence("timed", "stages", seen=len(slowest)))
+    yield Fact(SLOW, value, evidence("timed", "stages", seen=len(known)))
     yield share_of_slow(
         len({i for _, i in slow} & came),
         len(unread & came),
         len(came),
         None if bench.source.iterable else len(served.dataset),
     )
+
+
+def _slow(read: dict[int, float], median: float) -> list[tuple[float, int]]:
+    """Seconds and indices of the samples that took ten times the median, in descending order."""
+    return sorted(((t, i) for i, t in read.items() if t >= SLOW_TIMES * median and t > SLOW_LEAST_S), reverse=True)
 
 
 def share_of_slow(slow: int, doubtful: int, seen: int, population: int | None) -> Fact:
