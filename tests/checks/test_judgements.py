@@ -226,9 +226,9 @@ def reddish(seed: int, swapped: bool = False) -> Any:
     return Image.fromarray(made[..., ::-1].copy() if swapped else made)
 
 
-def tokens(*rows: list[int]) -> Data:
-    held = [np.array(r, np.int64) for r in rows]
-    vocabulary = Vocabulary(50, 0, 20)
+def tokens(*rows: list[int], dtype: Any = np.int64, size: int = 50) -> Data:
+    held = [np.array(r, dtype) for r in rows]
+    vocabulary = Vocabulary(size, 0, 20)
     return Data({"input_ids": held}, kinds={"input_ids": "tokens"}, context={"vocabulary": vocabulary})
 
 
@@ -362,6 +362,7 @@ SILENT = {
     "tokens": {
         "ids within the vocabulary": tokens([1, 2, 3], [4, 49]),
         "padding at the end": tokens([1, 2, 0, 0], [4, 5, 6, 0]),
+        "a dtype that holds all ids": tokens([1, 2, 3], [4], dtype=np.uint16, size=65_536),
         "padding at the front": tokens([0, 0, 1, 2], [0, 4, 5, 6]),
         "padding to the longest": tokens([1, 2, *[0] * 30], [4, 5, *[0] * 30]),
     },
@@ -997,6 +998,11 @@ SPEAKS = {
         "no token": (tokens([1, 2, 3], []), "empty-sequence", "warning"),
         "nothing but padding": (tokens([1, 2, 3], [0, 0]), "empty-sequence", "warning"),
         "padding inside": (tokens([1, 2, 3], [4, 0, 5]), "padding-inside", "warning"),
+        "a dtype that is too small": (
+            tokens([1, 2, 3], [4], dtype=np.uint16, size=100_277),
+            "out-of-range-ids",
+            "error",
+        ),
     },
     "odd_labels": {
         "one amid the other class": (

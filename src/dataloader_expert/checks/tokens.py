@@ -15,6 +15,9 @@ from dataloader_expert.sources.arrays import TOKENS as NAMED
 from dataloader_expert.sources.base import Block, Field
 
 TOKENS = Quantity("token_rows", "samples", "samples with a given defect in their token ids, with places; and the limit")
+NARROW = Quantity(
+    "narrow_tokens", "", "the largest id that a field's dtype holds, where the vocabulary has larger ones"
+)
 OTHER = ("mask", "label", "type", "position", "segment", "target")
 ODD = ("out-of-range-ids", "too-long", "empty-sequence", "padding-inside")
 TEXTS: dict[str, tuple[Severity, str, str]] = {
@@ -37,12 +40,14 @@ class Tokens(Check):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         asked = context.vocabulary.known() and context.vocabulary.how == "as asked"
-        self.fields = [
-            f.name
-            for f in context.fields
-            if f.name != context.label
-            and (f.name.lower() in NAMED or f.name.lower().endswith("input_ids") or (asked and of_ids(f)))
-        ]
+        fields = [f for f in context.fields if f.name != context.label]
+        named = [f.name for f in fields if f.name.lower() in NAMED or f.name.lower().endswith("input_ids")]
+        ids = [f.name for f in fields if of_ids(f)]
+        # the only whole numbers next to a tokenizer's files are its tokens
+        tokens = asked or (context.vocabulary.size is not None and not named and len(ids) == 1)
+        self.fields = [f.name for f in fields if f.name in named or (tokens and f.name in ids)]
+        self.narrow: dict[str, int] = {}
+        """The largest id that the dtype of a field holds, if the vocabulary has larger ones."""
         self.counts: Counter[tuple[str, str]] = Counter()
         self.where = Places()
 
@@ -53,6 +58,7 @@ class Tokens(Check):
         import numpy as np
 
         self.seen += block.samples
+        v = self.context.vocabulary
         for name in self.fields:
             if name not in block.columns:
                 continue
@@ -61,6 +67,8 @@ class Tokens(Check):
                     row = np.asarray(value).reshape(-1) if value is not None else None
                 except ValueError:  # nested lists
                     continue
+                if row is not None and row.dtype.kind in "iu" and np.iinfo(row.dtype).max < (v.size or 0) - 1:
+                    self.narrow[name] = int(np.iinfo(row.dtype).max)
                 if row is not None and (row.dtype.kind in "iu" or not row.size):
                     for code in self._odd(row):
                         self.counts[name, code] += 1
@@ -87,6 +95,7 @@ class Tokens(Check):
         assert isinstance(other, Tokens)
         self.seen += other.seen
         self.counts += other.counts
+        self.narrow |= other.narrow
         self.where.merge(other.where)
 
     def facts(self) -> Iterable[Fact]:
@@ -100,7 +109,17 @@ class Tokens(Check):
             value = {"count": n, "where": self.where.of((name, code)), "limit": limits.get(code), "how": v.how}
             yield Fact(TOKENS, value, self.evidence(), {"field": name, "code": code})
 
+        for name, most in sorted(self.narrow.items()):
+            yield Fact(NARROW, {"most": most, "size": v.size, "how": v.how}, self.evidence(), {"field": name})
+
     def judge(self, facts: Facts) -> Iterable[Finding]:
+        for fact in facts.all(NARROW):
+            v, name = fact.value, str(fact.at["field"])
+            source = f" ({v['how']})" if v["how"] != "as asked" else ""
+            message = f"the dtype of {escaped(name)} holds ids up to {v['most']:,}, and the vocabulary has {v['size']:,}{source}: "
+            message += "larger ids do not fit into it"
+            fix = "tokenize again into uint32 or int32: what was lost cannot be restored"
+            yield finding("out-of-range-ids", "error", message, fact, fix, [{"field": name}])
         for fact in facts.all(TOKENS):
             v, code, name = fact.value, str(fact.at["code"]), str(fact.at["field"])
             severity, what, fix = TEXTS[code]

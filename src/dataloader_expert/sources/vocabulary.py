@@ -61,7 +61,7 @@ def beside(listing: Listing | None) -> Vocabulary:
         if isinstance(token, dict) and isinstance(token.get("id"), int):
             ids[str(token.get("content"))] = token["id"]
     whole = [i for i in ids.values() if isinstance(i, int)]
-    size = max(whole) + 1 if whole else _whole(model.get("vocab_size"))
+    size = max(whole) + 1 if whole else _whole(model.get("vocab_size")) or _whole(settings.get("vocab_size"))
     padding = settings.get("pad_token")
     padding = padding.get("content") if isinstance(padding, dict) else padding
     pad = _whole(ids.get(padding)) if isinstance(padding, str) else _whole(model.get("pad_token_id"))
