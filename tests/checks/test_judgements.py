@@ -109,6 +109,14 @@ def sites(fahrenheit: bool = False, shift: float = 0.0, n: int = 100) -> Data:
     return Data({"temperature": value, "site": np.repeat(["A", "B", "C", "D"], n)}, kinds={"site": "category"})
 
 
+def written(one: str, two: str, same: int, others: int) -> list[str]:
+    """Sixty patients by their numbers of five digits, then sixty written otherwise, some of whom are the same."""
+    numbers = np.random.default_rng(5).permutation(90_000)[:200] + 10_000
+    return [one.format(n) for n in numbers[:60]] + [
+        two.format(n) for n in [*numbers[:same], *numbers[100 : 100 + others]]
+    ]
+
+
 HALVES = ["train"] * 6 + ["test"] * 6
 NUMBERS = np.arange(12.0)
 
@@ -599,6 +607,13 @@ SILENT = {
         "an absent one": Data({"text": [*TEXTS[:5], None]}, kinds={"text": "text"}),
     },
     "leakage": {
+        "splits that count from one": Data(
+            {"patient": [f"P-{i + 1}" for i in range(60)] + [f"pat{i + 1}" for i in range(60)]},
+            splits=["train"] * 60 + ["test"] * 60,
+        ),
+        "other patients written in another way": Data(
+            {"patient": written("P-{:05}", "pat{}", 0, 60)}, splits=["train"] * 60 + ["test"] * 60
+        ),
         "groups that keep to a split": Data({"group": ["a", "b"] * 3 + ["c", "d"] * 3}, splits=HALVES),
         "times in order": Data({"time": NUMBERS}, splits=HALVES),
         "months in order": Data({"when": ["12/2023"] * 6 + ["02/2024"] * 6}, splits=HALVES, context={"time": "when"}),
@@ -1485,6 +1500,11 @@ SPEAKS = {
         "dates before the last of training": (
             Data({"taken_at": [f"2024-01-{d:02d}" for d in range(12, 0, -1)]}, splits=HALVES),
             "time-leakage",
+            "warning",
+        ),
+        "patients written in two ways": (
+            Data({"patient": written("P-{:05}", "pat{}", 30, 30)}, splits=["train"] * 60 + ["test"] * 60),
+            "group-leakage",
             "warning",
         ),
         "dates of pictures": (

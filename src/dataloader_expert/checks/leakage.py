@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dataloader_expert.checks.base import Check, Context
+from dataloader_expert.checks.respelled import respelled
 from dataloader_expert.conclusions import Finding, Severity, finding, verb
 from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity, Unknown
@@ -16,6 +17,9 @@ from dataloader_expert.sources.roles import group_name
 from dataloader_expert.sources.times import READINGS, read_time
 
 GROUPS = Quantity("groups", "groups", "number of groups, and those with samples in more than one split")
+RESPELLED = Quantity(
+    "groups_respelled", "groups", "groups of two splits that have the same number and are written differently"
+)
 TIMES = Quantity(
     "time_range",
     "",
@@ -109,6 +113,14 @@ class Leakage(Check):
             value = {"groups": len(self.groups), "astride": len(astride), "first": astride[:20]}
             value |= self._sizes()
             yield Fact(GROUPS, {**value, **_taken(self.context.grouped)}, evidence)
+            same = respelled(self.groups) if not astride else None
+            if same is not None:
+                told = {
+                    "count": len(same.pairs),
+                    "pairs": [[*pair] for pair in same.pairs[:20]],
+                    "expected": same.expected,
+                }
+                yield Fact(RESPELLED, told, evidence, {"splits": " and ".join(same.splits)})
         for split, ranges in self.times.items():
             for reading, (low, high) in ranges.items():
                 if reading in self.unreadable or self.context.timed is None:
@@ -176,6 +188,19 @@ class Leakage(Check):
                 "split by group, so that each group is in one split only",
                 [{"field": g["field"], "value": escaped(v)} for v in g["first"]],
                 g["astride"],
+            )
+        for fact in facts.all(RESPELLED):
+            v, field = fact.value, "" if self.group is None else self.group
+            one, two = v["pairs"][0]
+            yield finding(
+                "group-leakage",
+                "warning",
+                f"{v['count']} values of {escaped(field)} have the same number in {escaped(str(fact.at['splits']))} and are written"
+                f" differently, such as {escaped(one)} and {escaped(two)}; {v['expected']:.0f} would by chance",
+                fact,
+                "find out whether these are the same; if so, write them in one way and split by group",
+                [{"field": field, "value": escaped(name)} for pair in v["pairs"][:10] for name in pair],
+                v["count"],
             )
         for split in dict.fromkeys(str(f.at["split"]) for f in facts.all(TIMES)):
             pairs = [
