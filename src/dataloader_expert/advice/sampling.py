@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dataloader_expert.advice.base import Rule
 from dataloader_expert.conclusions import Advice, Finding, finding
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Facts
 from dataloader_expert.probes.data.layout import PRESENT
 from dataloader_expert.probes.experiments.sampler_simulation import DRAWN, STRATEGY
@@ -27,6 +28,14 @@ def sampler_advice(facts: Facts) -> list[Advice]:
     return [Advice("sampler", name, "random", strategy.value["why"], None, cost, cited)]
 
 
+LEAST_DRAWN, IMBALANCED = 0.05, 3
+"""The least share of the samples that a sampler with sound weights draws in an epoch, and the ratio of classes that may need one."""
+PER_SAMPLE = (
+    "give one weight per sample, 1 / the number of samples of its class, and draw with replacement: "
+    "WeightedRandomSampler((1 / counts)[labels], len(labels))"
+)
+
+
 def repeating(facts: Facts) -> Iterator[Finding]:
     """The suggested sampler draws one sample ten times or more in an epoch."""
     strategy = facts.find(STRATEGY)
@@ -39,11 +48,43 @@ def repeating(facts: Facts) -> Iterator[Finding]:
 
 def unseen(facts: Facts) -> Iterator[Finding]:
     """The present sampler leaves more than a tenth of the samples out of an epoch."""
-    fact = facts.find(DRAWN, strategy="present")
-    if fact is not None and fact.value["unique_fraction"] < 0.9 and facts.find(PRESENT) is not None:
-        text = f"an epoch of the present sampler covers {fact.value['unique_fraction']:.0%} of the samples"
+    fact, name = facts.find(DRAWN, strategy="present"), sampler_of(facts)
+    if fact is None or fact.value["unique_fraction"] >= 0.9 or name is None or "Distributed" in name:
+        return  # other ranks draw the rest
+    text = f"an epoch of the present sampler covers {fact.value['unique_fraction']:.0%} of the samples"
+    weighted = "Weighted" in name and fact.value["max_repeats"] > 1
+    if weighted and fact.value["unique_fraction"] >= LEAST_DRAWN:
+        text += ": it draws by weight, and other samples come in other epochs"
+        yield finding("samples-never-seen", "info", text, fact, "draw more samples per epoch to cover more of them")
+    elif weighted:
+        yield finding("samples-never-seen", "warning", text, fact, PER_SAMPLE)
+    else:
         fix = "draw more samples per epoch, or draw without replacement"
         yield finding("samples-never-seen", "warning", text, fact, fix)
 
 
-RULES: tuple[Rule, ...] = (repeating, unseen)
+def weighting(facts: Facts) -> Iterator[Finding]:
+    """The present sampler draws by weight, and the classes are no more balanced than in a plain shuffle."""
+    present, plain = facts.find(DRAWN, strategy="present"), facts.find(DRAWN, strategy="random")
+    name = sampler_of(facts)
+    if present is None or plain is None or name is None or "Weighted" not in name:
+        return
+    now, before = (f.value["classes"] or [0] for f in (present, plain))
+    if (
+        not min(before)
+        or max(before) < IMBALANCED * min(before)
+        or min(now) * max(before) > 1.5 * min(before) * max(now)
+    ):
+        return
+    text = f"an epoch of the present {escaped(name)} has {max(now):,} samples of one class and {min(now):,} of another, a plain"
+    text += f" shuffle {max(before):,} and {min(before):,}: it does not balance the classes"
+    yield finding("severe-imbalance", "warning", text, [present, plain], PER_SAMPLE)
+
+
+def sampler_of(facts: Facts) -> str | None:
+    """The class of the present loader's sampler; None without a loader."""
+    present = facts.find(PRESENT)
+    return None if present is None else str(present.value["sampler"])
+
+
+RULES: tuple[Rule, ...] = (repeating, unseen, weighting)

@@ -199,7 +199,7 @@ class Classes(Check):
         if (ratio.value > SEVERE and all_.evidence.how == "counted") or ratio.value > 2 * SEVERE:
             small = min(classes, key=lambda k: (classes[k], k))
             large = max(classes, key=lambda k: (classes[k], k))
-            handled = f"; handled: {self.context.handled}" if self.context.handled else ""
+            handled = f"; {self.context.handled} decides which are drawn" if self.context.handled else ""
             yield finding(
                 "severe-imbalance",
                 "info" if handled or self.context.guessed else "warning",

@@ -221,7 +221,7 @@ class Draws(Probe):
         if ratio is not None and ratio > 10:
             return (
                 "weighted",
-                f"the class ratio is {ratio:.1f}:1, so plainly shuffled batches rarely contain the small classes",
+                f"a plain shuffle draws the largest class {ratio:.1f} times as often as the smallest",
             )
         if ragged and collated_by_padding(bench):
             return (

@@ -1,0 +1,48 @@
+"""What is said of the present loader's sampler, by what an epoch of it draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dataloader_expert.advice.sampling import unseen, weighting
+from dataloader_expert.facts import Facts
+from dataloader_expert.probes.data.layout import PRESENT
+from dataloader_expert.probes.experiments.sampler_simulation import DRAWN
+from tests.advice.test_epochs import codes_of, facts_of
+
+
+def drawn(classes: list[int], unique: float, repeats: int) -> dict[str, Any]:
+    return {"classes": classes, "unique_fraction": unique, "max_repeats": repeats}
+
+
+def sampled(
+    name: str, classes: list[int], unique: float = 1.0, repeats: int = 1, plain: tuple[int, int] = (1200, 100)
+) -> Facts:
+    return facts_of(
+        (PRESENT, {"sampler": name}, {}),
+        (DRAWN, drawn(classes, unique, repeats), {"strategy": "present"}),
+        (DRAWN, drawn([*plain], 1.0, 1), {"strategy": "random"}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        (sampled("WeightedRandomSampler", [650, 650], 0.47, 15), [("samples-never-seen", "info")]),
+        (sampled("WeightedRandomSampler", [1300, 0], 0.0015, 900),
+         [("samples-never-seen", "warning"), ("severe-imbalance", "warning")]),  # class weights: two samples are drawn
+        (sampled("WeightedRandomSampler", [1200, 100]), [("severe-imbalance", "warning")]),  # without replacement
+        (sampled("WeightedRandomSampler", [1290, 10], 0.62, 4),
+         [("samples-never-seen", "info"), ("severe-imbalance", "warning")]),  # weights inverted
+        (sampled("WeightedRandomSampler", [700, 600], 0.95, 3, plain=(700, 600)), []),
+        (sampled("DistributedSampler", [600, 50], 0.5), []),
+        (sampled("RandomSampler", [600, 50], 0.5), [("samples-never-seen", "warning")]),
+    ],
+    ids=["sound", "class weights", "no replacement", "inverted", "nothing to balance", "a rank", "a half"],
+)  # fmt: skip
+def test_a_sampler_is_judged_by_what_it_draws(facts: Facts, told: list[tuple[str, str]]) -> None:
+    """Our promise: weights that balance nothing are told, and what weights or ranks leave out by design is no fault."""
+    assert [(f.code, f.severity) for rule in (unseen, weighting) for f in rule(facts)] == told
+    assert codes_of(facts, unseen, weighting) == [code for code, _ in told]
