@@ -118,7 +118,10 @@ class EpochSampler(Sampler[T]):
             raise ValueError(f"this is no state of a sampler, which has an epoch and the number taken in it: {state}")
         for name, value in self._identity().items():
             if state.get(name, value) != value:
-                raise ValueError(f"the state is of {name} {state[name]}, this sampler has {value}: the orders differ")
+                raise ValueError(
+                    f"the state is of {name} {state[name]}, this sampler has {value}: the orders differ; resume with the "
+                    "arguments with which the state was taken, such as the same seed or generator"
+                )
         self._start = 0  # a state loaded before no longer counts
         self.set_epoch(int(state["epoch"]))
         self._start = int(state["taken"])
