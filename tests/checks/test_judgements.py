@@ -62,6 +62,19 @@ def objects(classes: list[list[int]], names: dict[int, str] | None = None, step:
     return Data(made, context={"objects": held}, **more)
 
 
+def shaped(order: list[int], larger: float = 1.0) -> Data:
+    """Images of a flat, a square and an upright object each; in the test split their classes have these numbers."""
+    boxes, classes = [], []
+    for i in range(80):
+        sizes = np.array([[60, 20], [30, 30], [12, 50]]) * (1 + 0.1 * rng.random((3, 2))) * (larger if i >= 40 else 1)
+        corners = rng.random((3, 2)) * 100
+        boxes.append(np.hstack([corners, corners + sizes]))
+        classes.append(np.array(order if i >= 40 else [0, 1, 2], np.int64))
+    held = Objects("classes", {0: "owl", 1: "yak", 2: "gnu"})
+    splits = ["train"] * 40 + ["test"] * 40
+    return Data({"boxes": boxes, "classes": classes}, splits=splits, context={"objects": held, "corners": True})
+
+
 def named(values: list[str], files: list[str], sure: bool = True) -> Data:
     """Rows that name files, and the files that there are."""
     there = FileNames("data")
@@ -402,6 +415,8 @@ SILENT = {
         "none in some": objects([[0, 1], []] * 6),
         "boxes that differ by a pixel": objects([[0, 0, 0]] * 12),
         "a rare class that validation lacks": objects([[0, 2]] + [[0, 1]] * 11, splits=HALVES),
+        "classes of the same shapes in both splits": shaped([0, 1, 2]),
+        "a split with larger objects of all classes": shaped([0, 1, 2], larger=1.3),
         "classes that nobody declared": objects([[0, 7]] * 12, names={}),
     },
     "scales": {
@@ -1036,6 +1051,7 @@ SPEAKS = {
     },
     "objects": {
         "a class that is not declared": (objects([[0, 1]] * 11 + [[0, 9]]), "label-out-of-range", "error"),
+        "classes numbered otherwise in a split": (shaped([1, 2, 0]), "label-drift", "warning"),
         "a box twice": (objects([[0, 1]] * 11 + [[0, 0]], step=0), "duplicate-boxes", "warning"),
         "a class that training never sees": (
             objects([[0]] * 6 + [[0, 1]] * 6, splits=HALVES),

@@ -1,19 +1,28 @@
-"""Objects of images: how many of each class in each split, classes that nobody declared, and boxes that are there twice."""
+"""Objects of images: how many of each class in each split, classes that nobody declared or that another split numbers otherwise, and
+boxes that are there twice."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from dataloader_expert.checks.base import OBJECT_COUNTS, Check, Context
 from dataloader_expert.checks.places import Places
 from dataloader_expert.conclusions import MAX_PLACES, Finding, finding, number, verb
+from dataloader_expert.errors import escaped
 from dataloader_expert.facts import Fact, Facts, Quantity
 from dataloader_expert.sources.arrays import has_boxes
 from dataloader_expert.sources.base import Block, Objects
 
 UNDECLARED = Quantity("objects_undeclared", "objects", "objects of classes that are not declared, and where")
 REPEATED = Quantity("boxes_repeated", "boxes", "boxes equal to another one of their class in the same image, and where")
+RENUMBERED = Quantity(
+    "classes_renumbered", "classes", "classes whose boxes look in a split as those of another class in training"
+)
+SHAPED, APART, NEAR, SPREAD = 15, 2.0, 0.75, 0.15
+"""The fewest boxes of a class that tell its shape; the standard deviations between the shapes of two classes, and of one; and the
+least standard deviation, in logarithms of aspect and area, that is assumed."""
 DUE = 10
 """Objects of a class that a split should have by its share of all, from which it is no chance that it has none."""
 SEVERE = 10.0
@@ -22,13 +31,15 @@ MOST = 10_000
 
 
 class ObjectClasses(Check):
-    ids = ("class-missing-in-split", "label-out-of-range", "severe-imbalance", "duplicate-boxes")
+    ids = ("class-missing-in-split", "label-out-of-range", "severe-imbalance", "duplicate-boxes", "label-drift")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.objects = context.objects or Objects("", {})
         self.boxes = next((f.name for f in context.fields if has_boxes(f)), None)
         self.counts: dict[str | None, Counter[int]] = {}
+        self.shapes: dict[tuple[str | None, int], Any] = {}
+        """By split and class: the number of boxes, and the sums of log aspect and log area and of their squares."""
         self.undeclared: Counter[int] = Counter()
         self.repeated = 0
         self.where = Places()
@@ -66,12 +77,28 @@ class ObjectClasses(Check):
                 if again:
                     self.repeated += again
                     self.where.add("repeated", block, i, self.boxes)
+            if box is not None and box.shape == (len(own), 4) and self.context.corners:
+                self._shape(split, own, box.astype(np.float64))
+
+    def _shape(self, split: str | None, classes: list[int], boxes: Any) -> None:
+        import numpy as np
+
+        wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+        for k in np.flatnonzero((wide > 0) & (high > 0)).tolist():
+            shape = np.log([wide[k] / high[k], wide[k] * high[k]])
+            self._sum((split, classes[k]), np.array([1.0, *shape, *shape**2]))
+
+    def _sum(self, key: tuple[str | None, int], more: Any) -> None:
+        if key in self.shapes or len(self.shapes) < MOST:
+            self.shapes[key] = self.shapes.get(key, 0) + more
 
     def merge(self, other: Check) -> None:
         assert isinstance(other, ObjectClasses)
         self.seen += other.seen
         for split, counts in other.counts.items():
             self.counts.setdefault(split, Counter()).update(counts)
+        for key, sums in other.shapes.items():
+            self._sum(key, sums)
         self.undeclared.update(other.undeclared)
         self.repeated += other.repeated
         self.where.merge(other.where)
@@ -83,14 +110,27 @@ class ObjectClasses(Check):
             return
         for split, counts in [(None, total), *((s, c) for s, c in self.counts.items() if s is not None)]:
             yield Fact(OBJECT_COUNTS, self._named(counts), evidence, {"split": split, "field": self.objects.field})
+        for split in self.counts:
+            if split not in (None, "train"):
+                moved = renumbered(self._of("train"), self._of(split))
+                if moved:
+                    named = {self._name(c): self._name(k) for c, k in moved.items()}
+                    yield Fact(RENUMBERED, named, evidence, {"split": split})
         undeclared = {str(k): n for k, n in sorted(self.undeclared.items())}
         yield Fact(UNDECLARED, {"counts": undeclared, "where": self.where.of("undeclared")}, evidence)
         yield Fact(REPEATED, {"count": self.repeated, "where": self.where.of("repeated")}, evidence)
 
+    def _of(self, split: str | None) -> dict[int, Any]:
+        """The sums of a split by class, of those with boxes enough."""
+        return {c: sums for (s, c), sums in sorted(self.shapes.items(), key=str) if s == split and sums[0] >= SHAPED}
+
+    def _name(self, one: int) -> str:
+        return self.objects.names.get(one) or str(one)
+
     def _named(self, counts: Counter[int]) -> dict[str, int]:
         found = Counter[str]()
         for one, n in sorted(counts.items()):
-            found[self.objects.names.get(one) or str(one)] += n
+            found[self._name(one)] += n
         return dict(found)
 
     def judge(self, facts: Facts) -> Iterable[Finding]:
@@ -132,6 +172,19 @@ class ObjectClasses(Check):
                 all_,
                 "weight the loss by class, or draw images with rare classes more often",
             )
+        for fact in facts.all(RENUMBERED):
+            split = escaped(str(fact.at["split"]))
+            pairs = [f"{escaped(c)} has the shape of train's {escaped(k)}" for c, k in fact.value.items()]
+            yield finding(
+                "label-drift",
+                "warning",
+                f"the classes of {split} seem to be numbered otherwise than in train: in {split}, {', '.join(pairs[:5])}"
+                + (", …" if len(pairs) > 5 else ""),
+                fact,
+                "compare the lists of classes by which both were labelled, and renumber one",
+                [{"split": fact.at["split"]}],
+                len(pairs),
+            )
         yield from self._judge_splits(facts, counts)
 
     def _judge_splits(self, facts: Facts, counts: dict[str, int]) -> Iterable[Finding]:
@@ -155,6 +208,26 @@ class ObjectClasses(Check):
                     [{"split": split}],
                     len(absent),
                 )
+
+
+def renumbered(train: dict[int, Any], other: dict[int, Any]) -> dict[int, int]:
+    """The classes of another split whose boxes have the shapes of another class in training, and of which: a permutation, else none."""
+    import numpy as np
+
+    if len(train) < 2:
+        return {}
+    known = {
+        c: (s[1:3] / s[0], np.sqrt(np.maximum(SPREAD**2, s[3:] / s[0] - (s[1:3] / s[0]) ** 2)))
+        for c, s in train.items()
+    }
+    moved: dict[int, int] = {}
+    for c, sums in other.items():
+        middle = sums[1:3] / sums[0]
+        far = {k: float(np.sqrt((((middle - m) / s) ** 2).mean())) for k, (m, s) in known.items()}
+        best = min(far, key=lambda k: far[k])
+        if best != c and far.get(c, 0.0) >= APART and far[best] <= NEAR:
+            moved[c] = best
+    return moved if len(moved) > 1 and {*moved} == {*moved.values()} else {}
 
 
 CHECK = ObjectClasses
